@@ -1,0 +1,84 @@
+"""Metal kernels, written once, run from Python on any machine.
+
+Public names are resolved when they are first used (PEP 562): importing this package imports
+neither NumPy nor a compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metalloid.config import settings as config
+    from metalloid.errors import (
+        ArgumentError,
+        CompileError,
+        DeviceUnavailable,
+        KernelFault,
+        LaunchError,
+        MetalloidError,
+        OutOfMemory,
+        UnknownFunction,
+    )
+    from metalloid.kernels.kernel import Kernel
+    from metalloid.kernels.library import Library, library
+    from metalloid.kernels.load import load
+    from metalloid.runtime.arguments import threadgroup_memory
+    from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.event import Event
+    from metalloid.runtime.registry import default_device, devices
+    from metalloid.runtime.registry import get_device as Device
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "Buffer",
+    "CompileError",
+    "Device",
+    "DeviceUnavailable",
+    "Event",
+    "Kernel",
+    "KernelFault",
+    "LaunchError",
+    "Library",
+    "MetalloidError",
+    "OutOfMemory",
+    "UnknownFunction",
+    "__version__",
+    "config",
+    "default_device",
+    "devices",
+    "library",
+    "load",
+    "threadgroup_memory",
+]
+
+#: Where each public name lives, if not under its own name: module, or module and name there.
+_HOMES = {
+    "Buffer": "runtime.buffer",
+    "Device": "runtime.registry:get_device",
+    "Event": "runtime.event",
+    "Kernel": "kernels.kernel",
+    "Library": "kernels.library",
+    "config": "config:settings",
+    "default_device": "runtime.registry",
+    "devices": "runtime.registry",
+    "library": "kernels.library",
+    "load": "kernels.load",
+    "threadgroup_memory": "runtime.arguments",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'metalloid' has no attribute {name!r}")
+    module, _, attribute = _HOMES.get(name, "errors").partition(":")
+    value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

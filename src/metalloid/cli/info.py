@@ -1,0 +1,91 @@
+"""``metalloid info``: devices, compiler, cache, settings. Works on any machine."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib import metadata
+from typing import Any
+
+from metalloid import __version__
+from metalloid.config import settings
+from metalloid.errors import MetalloidError
+
+_PACKAGES = ("numpy", "ml_dtypes", "ziglang", "platformdirs", "rich", "pillow")
+
+
+def add_verb(verbs: Any) -> None:
+    """Add this verb to the command line."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "info", help="show devices, compiler, cache and settings"
+    )
+    parser.set_defaults(act=_act)
+
+
+def _act(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for title, rows in _sections():
+        table = Table(title=title, title_justify="left", show_header=False, box=None)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in rows:
+            table.add_row(name, value)
+        console.print(table)
+        console.print()
+    return 0
+
+
+def _sections() -> list[tuple[str, list[tuple[str, str]]]]:
+    return [
+        ("Devices", _devices()),
+        ("Compiler", _compiler()),
+        ("Cache", _cache()),
+        ("Settings", [(name, f"{value!r}: {doc}") for _, name, value, doc in settings.table()]),
+        ("Versions", _versions()),
+    ]
+
+
+def _devices() -> list[tuple[str, str]]:
+    from metalloid.runtime.registry import absent_devices, devices
+
+    rows = []
+    for device in devices():
+        information = device.info()
+        gigabytes = information.memory_bytes / 2**30
+        rows.append((device.name, f"{information.description}, {gigabytes:.1f} GiB"))
+    rows += [(f"no {kind}", reason) for kind, reason in absent_devices().items()]
+    return rows
+
+
+def _compiler() -> list[tuple[str, str]]:
+    from metalloid.compiler import clang
+
+    try:
+        return [("clang", clang.version()), ("from", str(clang.executable()))]
+    except MetalloidError as error:
+        return [("clang", str(error))]
+
+
+def _cache() -> list[tuple[str, str]]:
+    from metalloid.compiler.cache import shared_cache
+
+    cache = shared_cache()
+    entries = cache.entries()
+    used = sum(size for _, size, _ in entries) / 2**20
+    return [
+        ("folder", str(cache.folder)),
+        ("entries", f"{len(entries)}, {used:.1f} MiB of {cache.limit / 2**20:.0f}"),
+    ]
+
+
+def _versions() -> list[tuple[str, str]]:
+    rows = [("metalloid", __version__), ("Python", platform.python_version())]
+    for package in _PACKAGES:
+        try:
+            rows.append((package, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            rows.append((package, "not installed"))
+    return [*rows, ("platform", platform.platform())]

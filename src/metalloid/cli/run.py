@@ -1,0 +1,167 @@
+"""``metalloid run``: one kernel of a file on arrays from the shell."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metalloid.cli.progress import progress_after_a_second
+from metalloid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_ARGUMENT_HELP = """\
+An argument, in the order of the buffer indices or as NAME=VALUE. VALUE is one of:
+file.npy (an array), zeros:SHAPE:DTYPE or ones:SHAPE:DTYPE (zeros:1024x3:float32),
+a number (2.5), numbers (1,2,3), or threadgroup:BYTES.
+"""
+
+
+def add_verb(verbs: Any) -> None:
+    """Add this verb to the command line."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "run", help="run a kernel of a .metal file",
+        description="Run a kernel once per thread of a grid and show or save its arrays.",
+    )  # fmt: skip
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("kernel", metavar="KERNEL")
+    parser.add_argument("--threads", required=True, metavar="X[,Y[,Z]]", help="size of the grid")
+    parser.add_argument("--group-size", metavar="X[,Y[,Z]]", help="threads of a threadgroup")
+    parser.add_argument(
+        "--arg", dest="arguments", action="append", default=[], metavar="VALUE", help=_ARGUMENT_HELP
+    )
+    parser.add_argument(
+        "--save", action="append", default=[], metavar="NAME=FILE.npy",
+        help="save the array of parameter NAME (or of its position, from 0) afterwards",
+    )  # fmt: skip
+    parser.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
+    parser.add_argument("--device")
+    parser.set_defaults(act=_act)
+
+
+def _act(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from metalloid.kernels.library import library
+
+    with progress_after_a_second("compiling"):
+        lib = library(
+            path=options.file,
+            include_dirs=options.include_dirs,
+            math_mode=options.math_mode,
+            device=options.device,
+        )
+        constants = dict(_named(item, _number) for item in options.constant)
+        kernel = lib.function(options.kernel, constants)
+    values = [_split(text) for text in options.arguments]
+    positional = [_value(text) for name, text in values if not name]
+    named = {name: _value(text) for name, text in values if name}
+    with progress_after_a_second("running"):
+        event = kernel(
+            *positional,
+            threads=_extents(options.threads),
+            group_size=_extents(options.group_size) if options.group_size else None,
+            wait=True,
+            **named,
+        )
+    print(f"{kernel.name}: {event.seconds:.3g} s on {kernel.device.name} ({kernel.engine})")
+    arrays = {n: v for n, v in named.items() if isinstance(v, np.ndarray)}
+    free = [p.name for p in kernel.signature.buffers if p.name not in named]
+    for place, value in enumerate(positional):
+        if isinstance(value, np.ndarray):
+            arrays[free[place] if place < len(free) else str(place)] = value
+    for name, array in arrays.items():
+        print(f"  {name}: {array.dtype} {array.shape} {_summary(array)}")
+    for item in options.save:
+        name, _, file = item.partition("=")
+        _save(arrays, positional, name, file)
+    return 0
+
+
+def _save(arrays: dict[str, Any], positional: list[Any], name: str, file: str) -> None:
+    import numpy as np
+
+    array = arrays.get(name)
+    if array is None and name.isdigit() and int(name) < len(positional):
+        array = positional[int(name)]
+    if array is None or not file:
+        raise ArgumentError(
+            f"[run] --save {name}={file}: there is no array {name!r}; "
+            f"there are: {', '.join(arrays) or 'none'}."
+        )
+    np.save(file, array)
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return (name, value) if equals and name.isidentifier() else ("", text)
+
+
+def _named(item: str, convert: Any) -> tuple[str, Any]:
+    name, _, value = item.partition("=")
+    return name, convert(value)
+
+
+def _value(text: str) -> Any:
+    import numpy as np
+
+    from metalloid.runtime.arguments import threadgroup_memory
+
+    kind, _, rest = text.partition(":")
+    if kind in ("zeros", "ones"):
+        shape, _, dtype = rest.partition(":")
+        try:
+            extents = [int(extent) for extent in shape.split("x") if extent]
+            return getattr(np, kind)(extents, _dtype(dtype or "float32"))
+        except (ValueError, TypeError) as error:
+            raise ArgumentError(f"[run] {text!r}: {error}. Write {kind}:1024x3:float32.") from None
+    if kind == "threadgroup" and rest.isdigit():
+        return threadgroup_memory(int(rest))
+    if text.endswith(".npy"):
+        if not Path(text).is_file():
+            raise ArgumentError(f"[run] there is no file {text!r}.")
+        return np.load(text)
+    if "," in text:
+        return tuple(_number(part) for part in text.split(",") if part)
+    return _number(text)
+
+
+def _dtype(name: str) -> np.dtype:
+    import numpy as np
+
+    if name == "bfloat16":
+        from metalloid.dtypes import scalar_type
+
+        return scalar_type("bfloat").dtype
+    return np.dtype(name)
+
+
+def _number(text: str) -> float | int | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    for convert in (lambda t: int(t, 0), float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    raise ArgumentError(f"[run] {text!r} is neither a number, nor file.npy, nor zeros:SHAPE:DTYPE.")
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.replace("x", ",").split(","))
+    except ValueError:
+        raise ArgumentError(f"[run] {text!r} is no size; write 1024 or 64,64.") from None
+
+
+def _summary(array: np.ndarray) -> str:
+    import numpy as np
+
+    if array.size <= 8:
+        return np.array2string(array, threshold=8)
+    values = array.astype(np.float64)
+    return f"min {values.min():.6g} mean {values.mean():.6g} max {values.max():.6g}"

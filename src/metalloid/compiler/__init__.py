@@ -1,0 +1,1 @@
+"""From text to code for a target: clang, the standard library, the cache."""

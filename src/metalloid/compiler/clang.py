@@ -1,0 +1,103 @@
+"""Find clang (the one inside the ``ziglang`` package) and run it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.config import settings
+from metalloid.errors import DeviceUnavailable
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a compiler run left: exit status, standard output, diagnostics."""
+
+    status: int
+    output: bytes
+    messages: str
+
+    @property
+    def text(self) -> str:
+        """The output as text."""
+        return self.output.decode("utf-8", "replace")
+
+
+def executable() -> Path:
+    """The zig executable that holds clang and lld.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If there is none: nothing can be compiled.
+    """
+    return _find(settings.clang)
+
+
+@functools.cache
+def _find(configured: str) -> Path:
+    if configured:
+        path = Path(configured).expanduser()
+    else:
+        package = importlib.util.find_spec("ziglang")
+        if package is None or not package.submodule_search_locations:
+            raise DeviceUnavailable(
+                "[compiler] no clang: the package 'ziglang' is not installed. "
+                "Run: pip install ziglang"
+            )
+        path = Path(package.submodule_search_locations[0]) / "zig"
+        if os.name == "nt":
+            path = path.with_suffix(".exe")
+    if not path.is_file():
+        raise DeviceUnavailable(
+            f"[compiler] no clang: {path} does not exist. "
+            "Set METALLOID_CLANG to a zig executable, or reinstall ziglang."
+        )
+    return path
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Changes when the compiler does; part of every cache key."""
+    path = executable()
+    status = path.stat()
+    return f"{path}:{status.st_size}:{status.st_mtime_ns}"
+
+
+@functools.cache
+def version() -> str:
+    """The compiler's own words about its version."""
+    return run(["clang", "--version"]).text.splitlines()[0]
+
+
+def run(arguments: list[str], text: str | bytes = b"") -> Outcome:
+    """Run a tool of the zig executable (``clang``, ``ld.lld``, ``cc``) with `text` as its input."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    done = subprocess.run(
+        [str(executable()), *arguments],
+        input=data,
+        capture_output=True,
+        env=_environment(),
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+
+
+@functools.cache
+def _environment() -> dict[str, str]:
+    """Zig writes caches of its own: beside ours if that is possible, never into the user's tree."""
+    environment = dict(os.environ)
+    # Variables by which clang or zig would take the user's headers and flags.
+    for name in ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS"):
+        environment.pop(name, None)
+    if "ZIG_GLOBAL_CACHE_DIR" not in environment:
+        folder = Path(tempfile.gettempdir()) / f"metalloid-zig-{os.getuid()}"
+        environment["ZIG_GLOBAL_CACHE_DIR"] = str(folder)
+        environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
+    environment["LC_ALL"] = "C"
+    return environment

@@ -1,0 +1,331 @@
+"""From MSL text to a checked translation unit: preprocess, lower, check, remember.
+
+``translate`` does for a whole file what does not depend on which kernel will be run; the devices
+compile single kernels of the unit afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from metalloid import __version__
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.prelude import (
+    LANGUAGE_FLAGS,
+    headers_digest,
+    include_folder,
+    precompiled_header,
+    stub_folder,
+)
+from metalloid.compiler.repair import repair_conditionals
+from metalloid.compiler.target import MathMode, Target, math_flags
+from metalloid.errors import CompileError
+from metalloid.msl.diagnostics import (
+    Diagnostic,
+    PlaceMap,
+    parse_messages,
+    report,
+    without_own_places,
+)
+from metalloid.msl.entry_points import EntryPoint, Parameter, parse_line_marker
+from metalloid.msl.function_constants import FunctionConstant
+from metalloid.msl.lower import lower_stream
+from metalloid.msl.tokens import TokenStream
+
+#: Name of a text that came from no file, as Metal calls it.
+PROGRAM_SOURCE = "program_source"
+
+#: Name of the code that calls a kernel, in messages about it.
+ENTRY_FILE = "metalloid kernel entry"
+
+#: Checking a library instantiates its explicit instantiations up to this many; in files with more
+#: (MLX's have thousands) the body of a template is checked when one of its kernels is asked for.
+_INSTANTIATIONS_CHECKED = 64
+
+_PREPROCESSOR_FLAGS = (
+    "-x", "c++", "-std=c++17", "-nostdinc", "-E", "-dD", "-undef", "-fno-sanitize=all",
+    "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-note-include-stack",
+    "-ferror-limit=0", "-Wno-builtin-macro-redefined", "-Wno-extra-tokens",
+    "-D__cplusplus=201703L", "-D__clang__=1", "-D__LITTLE_ENDIAN__=1",
+    "-D__METAL__=1", "-D__METAL_VERSION__=320", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1",
+)  # fmt: skip
+
+#: Warnings worth a kernel author's time; those about the lowered form of correct MSL are off.
+_WARNING_FLAGS = (
+    "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable", "-Wno-unknown-pragmas",
+    "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
+    "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
+    "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a library is compiled, whatever the device.
+
+    Attributes
+    ----------
+    math_mode : {"safe", "relaxed", "fast"}
+    include_dirs : tuple of str
+        Folders searched for ``#include``.
+    defines : tuple of (str, str)
+        Macros, sorted by name.
+    """
+
+    math_mode: MathMode = "safe"
+    include_dirs: tuple[str, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class TranslationUnit:
+    """A lowered and checked MSL file.
+
+    Attributes
+    ----------
+    key : str
+        Names the lowered text and everything that shaped it.
+    kernels : dict of EntryPoint by name
+    other_stages : dict
+        Stage of the entry points that cannot run here, by name.
+    constants : tuple of FunctionConstant
+    warnings : tuple of Diagnostic
+    lowered : Path
+        File with the C++ text; read only when a kernel has to be compiled.
+    sources : dict
+        The user's text by file name, for messages.
+    """
+
+    key: str
+    options: Options
+    kernels: dict[str, EntryPoint]
+    other_stages: dict[str, str]
+    constants: tuple[FunctionConstant, ...]
+    warnings: tuple[Diagnostic, ...]
+    lowered: Path = field(compare=False)
+    sources: dict[str, str] = field(compare=False)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The lowered C++ text."""
+        return self.lowered.read_text("utf-8", "surrogatepass")
+
+
+def translate(
+    source: str, file: str, options: Options, target: Target, cache: Cache
+) -> TranslationUnit:
+    """Compile the part of a library that all its kernels share.
+
+    Parameters
+    ----------
+    source : str
+        MSL text.
+    file : str
+        Its file, or `PROGRAM_SOURCE`; relative includes are searched beside it.
+
+    Raises
+    ------
+    CompileError
+        With every error of the text, at the user's own lines.
+    """
+    key = digest(
+        "unit", __version__, headers_digest(), clang.fingerprint(), target.name, source, file,
+        repr(options),
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is not None:
+        unit = _restore(files, options, {file: source})
+        if unit is not None:
+            return unit
+        # An included file has changed: this entry is of no use to anybody.
+        cache.discard(key)
+    preprocessed, warnings = _preprocess(source, file, options, cache)
+    stream = TokenStream(preprocessed)
+    lowered = lower_stream(stream)
+    read = functools.partial(_read_source, {file: source})
+    text, more_warnings = _check(stream, lowered.kernels, options, target, cache, read)
+    dependencies = _dependencies(stream, file, cache)
+    manifest = {
+        "key": digest(text, repr(options), headers_digest(), clang.fingerprint(), __version__),
+        "dependencies": dependencies,
+        "kernels": [asdict(kernel) for kernel in lowered.kernels],
+        "other_stages": lowered.other_stages,
+        "constants": [asdict(constant) for constant in lowered.constants],
+        "warnings": [asdict(warning) for warning in (*warnings, *more_warnings)],
+    }
+    files = cache.save(key, {"unit.json": json.dumps(manifest), "lowered.cpp": text})
+    unit = _restore(files, options, {file: source}, check=False)
+    assert unit is not None
+    return unit
+
+
+def _preprocess(
+    source: str, file: str, options: Options, cache: Cache
+) -> tuple[str, list[Diagnostic]]:
+    folders = [f"-I{folder}" for folder in options.include_dirs]
+    if file != PROGRAM_SOURCE:
+        folders.insert(0, f"-iquote{Path(file).parent}")
+    macros = [f"-D{name}={value}" for name, value in options.defines]
+    if options.math_mode == "fast":
+        macros.append("-D__FAST_MATH__=1")
+    outcome = clang.run(
+        [
+            "clang", *_PREPROCESSOR_FLAGS, *macros, *folders,
+            f"-I{stub_folder(cache)}", "-include", str(include_folder() / "macros.h"), "-",
+        ],
+        f'# 1 "{_quoted(file)}"\n{source}',
+    )  # fmt: skip
+    messages = parse_messages(outcome.messages)
+    read = functools.partial(_read_source, {file: source})
+    places = PlaceMap(TokenStream(""), read)
+    messages = [places.localise(message) for message in messages]
+    if outcome.status != 0:
+        raise _compile_error(messages, outcome.messages)
+    return outcome.text, [message for message in messages if message.severity == "warning"]
+
+
+def _quoted(file: str) -> str:
+    return file.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _check(
+    stream: TokenStream,
+    kernels: tuple[EntryPoint, ...],
+    options: Options,
+    target: Target,
+    cache: Cache,
+    read: functools.partial[str | None],
+) -> tuple[str, list[Diagnostic]]:
+    """Have clang check the whole lowered text; the text after repairs, and the warnings."""
+    instances = [kernel for kernel in kernels if "<" in kernel.expression]
+    if len(instances) > _INSTANTIATIONS_CHECKED:
+        instances = []
+    uses = "".join(
+        f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
+        f"template decltype({kernel.expression}) {kernel.expression};"
+        for kernel in instances
+    )
+    while True:
+        text = stream.render()
+        outcome = clang.run(
+            [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
+            wrapped(text + uses),
+        )
+        places = PlaceMap(stream, read)
+        raw = parse_messages(outcome.messages)
+        if outcome.status != 0 and repair_conditionals(stream, places, raw):
+            continue
+        found = [places.localise(m) for m in _about_the_text(raw, target)]
+        if outcome.status != 0:
+            raise _compile_error(found, outcome.messages)
+        return text, [message for message in found if message.severity == "warning"]
+
+
+def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnostic]:
+    own = (str(include_folder()), str(target.entry_header.parent))
+    return without_own_places(messages, lambda file: file.startswith(own))
+
+
+def compile_command(options: Options, target: Target, cache: Cache) -> list[str]:
+    """The clang command that compiles a lowered text for `target`, up to what to produce."""
+    header = precompiled_header(cache, target, options.math_mode)
+    return [
+        "clang", *LANGUAGE_FLAGS, *target.flags, *math_flags(options.math_mode),
+        "-Wno-c++11-narrowing", "-Wno-increment-bool", "-include-pch", str(header),
+    ]  # fmt: skip
+
+
+def wrapped(text: str) -> str:
+    """A lowered text whose functions are all inlined into the kernels that call them."""
+    return (
+        "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
+        f"{text}\n#pragma clang attribute pop\n"
+    )
+
+
+def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
+    """The error for what clang refused; internal failures of clang are quoted as they are."""
+    if not any(message.is_error for message in messages):
+        return CompileError(f"[compiler] clang failed without naming a place:\n{raw}", messages)
+    return CompileError(report(messages), messages)
+
+
+def _read_source(known: dict[str, str], file: str) -> str | None:
+    if file in known:
+        return known[file]
+    try:
+        return Path(file).read_text("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _dependencies(stream: TokenStream, file: str, cache: Cache) -> dict[str, str]:
+    """Digest of each file the text includes, ours and the stubs aside."""
+    own = (str(include_folder()), str(stub_folder(cache)))
+    found: dict[str, str] = {}
+    for token in stream.tokens:
+        marker = parse_line_marker(token)
+        if marker is None or marker[0] in found or marker[0] in (file, ""):
+            continue
+        if marker[0].startswith(("<", *own)):
+            continue
+        try:
+            found[marker[0]] = digest(Path(marker[0]).read_bytes())
+        except OSError:
+            continue  # a name from a #line directive
+    return found
+
+
+def _restore(
+    files: dict[str, Path], options: Options, sources: dict[str, str], check: bool = True
+) -> TranslationUnit | None:
+    manifest = json.loads(files["unit.json"].read_bytes())
+    if check:
+        for file, known in manifest["dependencies"].items():
+            try:
+                if digest(Path(file).read_bytes()) != known:
+                    return None
+            except OSError:
+                return None
+    kernels = [
+        EntryPoint(**{**kernel, "parameters": tuple(map(_parameter, kernel["parameters"]))})
+        for kernel in manifest["kernels"]
+    ]
+    return TranslationUnit(
+        key=manifest["key"],
+        options=options,
+        kernels={kernel.name: kernel for kernel in kernels},
+        other_stages=manifest["other_stages"],
+        constants=tuple(FunctionConstant(**constant) for constant in manifest["constants"]),
+        warnings=tuple(Diagnostic(**warning) for warning in manifest["warnings"]),
+        lowered=files["lowered.cpp"],
+        sources=sources,
+    )
+
+
+def _parameter(fields: dict[str, object]) -> Parameter:
+    attributes = tuple((name, argument) for name, argument in fields["attributes"])  # type: ignore[attr-defined]
+    return Parameter(str(fields["name"]), str(fields["declaration"]), attributes)
+
+
+def entry_error(
+    unit: TranslationUnit, entry: EntryPoint, target: Target, messages: str
+) -> CompileError:
+    """The error for a kernel that clang refused although its library's text was accepted.
+
+    That happens where a template is instantiated for the first time, or a parameter is of a type
+    that no launch can fill. The latter is found by our entry code and put at the kernel's head.
+    """
+    places = PlaceMap(TokenStream(unit.text), functools.partial(_read_source, unit.sources))
+    found = []
+    for message in _about_the_text(parse_messages(messages), target):
+        if message.file == ENTRY_FILE:
+            message = replace(message, file=entry.file, line=entry.line, column=1)
+        message = places.localise(message)
+        if message not in found:
+            found.append(message)
+    return _compile_error(found, messages)

@@ -1,0 +1,91 @@
+"""Our metal_stdlib: stub headers for preprocessing and a precompiled header for compiling."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+from pathlib import Path
+
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.target import MathMode, Target, math_flags
+from metalloid.errors import MetalloidError
+
+#: The language: C++17 in SYCL's device mode, which gives plain C++ the address-space rules of MSL.
+LANGUAGE_FLAGS = (
+    "-x", "c++", "-std=c++17", "-O2", "-nostdinc", "-fdeclspec", "-ffreestanding",
+    "-fno-sanitize=all", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+    "-fno-strict-aliasing", "-fno-math-errno", "-fsigned-char",
+    "-ftemplate-depth=2048", "-fbracket-depth=1024", "-ferror-limit=0",
+    "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-note-include-stack",
+    "-Xclang", "-fsycl-is-device",
+    # Without an auxiliary triple __bf16 crashes the name mangler; without the second option
+    # functions that differ by address space only get the same name on NVIDIA.
+    "-Xclang", "-aux-triple", "-Xclang", "x86_64-unknown-linux-gnu",
+    "-Xclang", "-faddress-space-map-mangling=no",
+    # half arithmetic rounds after every operation, as on a GPU
+    "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
+)  # fmt: skip
+
+
+def include_folder() -> Path:
+    """Folder of our headers inside the package."""
+    return Path(str(importlib.resources.files("metalloid.msl") / "include"))
+
+
+@functools.cache
+def headers_digest() -> str:
+    """Changes when any of our headers does; part of every cache key."""
+    parts: list[str | bytes] = []
+    root = include_folder()
+    for path in sorted(root.rglob("*")):
+        if path.is_file():
+            parts += [path.relative_to(root).as_posix(), path.read_bytes()]
+    return digest(*parts)
+
+
+def stub_folder(cache: Cache) -> Path:
+    """Folder with a header of each name of Metal's own, all empty.
+
+    While the user's text is preprocessed only macros matter, and those of ``macros.h`` are there
+    before its first line; the declarations come from the precompiled header.
+    """
+    names = (include_folder() / "header_names.txt").read_text().split()
+    key = digest("stub headers", *names)
+    files = cache.load(key) or cache.save(key, dict.fromkeys(names, ""))
+    return files[names[0]].parent
+
+
+def precompiled_header(cache: Cache, target: Target, math_mode: MathMode) -> Path:
+    """The compiled standard library for `target`; made on first use (about half a second)."""
+    flags = [*LANGUAGE_FLAGS, *target.flags, *math_flags(math_mode)]
+    entry_headers = sorted(target.entry_header.parent.glob("*.h"))
+    key = digest(
+        "prelude", headers_digest(), clang.fingerprint(), target.identity, *flags,
+        *(path.read_bytes() for path in entry_headers),
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is None:
+        # Flattened into one text: a precompiled header remembers the times of the files it read
+        # and dies when a reinstallation touches them.
+        folders = [f"-I{include_folder()}", f"-I{target.entry_header.parent}"]
+        flat = _checked(
+            clang.run(
+                ["clang", *flags, *folders, "-E", "-frewrite-includes", "-"],
+                f'#include "{target.entry_header.name}"\n',
+            )
+        )
+        flags[flags.index("c++")] = "c++-header"
+        header = _checked(clang.run(["clang", *flags, "-w", "-o", "-", "-"], flat.output))
+        files = cache.save(key, {"prelude.pch": header.output})
+    return files["prelude.pch"]
+
+
+def _checked(outcome: clang.Outcome) -> clang.Outcome:
+    if outcome.status != 0:
+        raise MetalloidError(
+            "[compiler] the Metal standard library does not compile with "
+            f"{clang.executable()}. This is a bug of metalloid or an unknown compiler version.\n"
+            + outcome.messages[:2000]
+        )
+    return outcome

@@ -1,0 +1,68 @@
+"""Texts that are right in MSL but not in C++ with address spaces, mended where clang points.
+
+In ``c ? table[i] : Cell()`` the arms are objects in different spaces. MSL copies both; clang finds
+no common type. Wrapping each arm in a function that returns its argument by value helps, but only
+clang can tell which conditionals need it.
+"""
+
+from __future__ import annotations
+
+from metalloid.msl.diagnostics import Diagnostic, PlaceMap
+from metalloid.msl.tokens import TokenStream
+
+_REPAIRABLE = ("incompatible operand types", "conditional expression is ambiguous")
+_WRAPPER = "METALLOID_VALUE("
+
+
+def repair_conditionals(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+    """Wrap the arms of the conditionals that `messages` refuse; whether anything was changed."""
+    changed = False
+    for message in messages:
+        if not message.is_error or not message.message.startswith(_REPAIRABLE):
+            continue
+        question = places.token_at(message)
+        if question is None or stream.text(question) != "?":
+            continue
+        if _WRAPPER in stream.current(question):
+            continue
+        colon = _partner_colon(stream, question)
+        end = _end_of_arm(stream, colon)
+        if colon < 0 or end < 0:
+            continue
+        stream.replace(question, f"? {_WRAPPER}")
+        stream.replace(colon, f") : {_WRAPPER}")
+        last = end - 1
+        stream.replace(last, stream.current(last) + ")")
+        changed = True
+    return changed
+
+
+def _partner_colon(stream: TokenStream, question: int) -> int:
+    depth, position = 0, stream.next(question)
+    while position < len(stream):
+        token = stream.text(position)
+        if token in ("(", "[", "{"):
+            position = stream.partner.get(position, position)
+        elif token == "?":
+            depth += 1
+        elif token == ":":
+            if depth == 0:
+                return position
+            depth -= 1
+        elif token in (";", ")", "]", "}"):
+            break
+        position = stream.next(position)
+    return -1
+
+
+def _end_of_arm(stream: TokenStream, colon: int) -> int:
+    """Token behind the last one of the arm that begins after `colon`."""
+    position = stream.next(colon)
+    while colon >= 0 and position < len(stream):
+        token = stream.text(position)
+        if token in ("(", "[", "{"):
+            position = stream.partner.get(position, position)
+        elif token in (",", ";", ")", "]", "}", ":"):
+            return position
+        position = stream.next(position)
+    return -1

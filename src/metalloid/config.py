@@ -1,0 +1,113 @@
+"""Every setting of metalloid, each with the environment variable that presets it.
+
+Examples
+--------
+>>> import metalloid as mtl
+>>> with mtl.config.scope(cache_bytes=0):
+...     pass  # what is compiled here is not kept on disk
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar, overload
+
+_T = TypeVar("_T")
+_SIZES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a text like ``512M``."""
+    unit = _SIZES.get(text.strip()[-1:].lower(), 1)
+    digits = text.strip().rstrip("kKmMgGtT")
+    return int(float(digits) * unit)
+
+
+class _Setting(Generic[_T]):
+    """A setting: read from the environment at each access until a value is set."""
+
+    def __init__(self, variable: str, parse: Callable[[str], _T], default: _T, doc: str) -> None:
+        self.variable, self.parse, self.default = variable, parse, default
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> _Setting[_T]: ...
+    @overload
+    def __get__(self, instance: Settings, owner: type) -> _T: ...
+    def __get__(self, instance: Settings | None, owner: type) -> _Setting[_T] | _T:
+        if instance is None:
+            return self
+        if self.name in instance._values:
+            value: _T = instance._values[self.name]
+            return value
+        text = os.environ.get(self.variable)
+        if text is None or not text.strip():
+            return self.default
+        try:
+            return self.parse(text)
+        except ValueError:
+            raise ValueError(f"[config] {self.variable}={text!r} is no valid value") from None
+
+    def __set__(self, instance: Settings, value: _T) -> None:
+        instance._values[self.name] = value
+
+
+class Settings:
+    """The settings of this process; `metalloid.config` is the one instance."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    cache_dir = _Setting(
+        "METALLOID_CACHE_DIR",
+        str,
+        "",
+        "Folder of compiled kernels; empty: the user's cache folder.",
+    )
+    cache_bytes = _Setting(
+        "METALLOID_CACHE_SIZE",
+        parse_size,
+        2**30,
+        "Size limit of the cache, 512M; 0: nothing stays.",
+    )
+    clang = _Setting(
+        "METALLOID_CLANG",
+        str,
+        "",
+        "A zig executable to compile with; empty: the ziglang package's.",
+    )
+    device = _Setting(
+        "METALLOID_DEVICE", str, "", "Default device, such as cpu; empty: the first one available."
+    )
+    num_threads = _Setting(
+        "METALLOID_NUM_THREADS", int, 0, "CPU threads a launch may use; 0: all of this process."
+    )
+
+    @contextmanager
+    def scope(self, **values: Any) -> Iterator[Settings]:
+        """Set some settings for a ``with`` block."""
+        before = dict(self._values)
+        for name in values:
+            if not isinstance(getattr(type(self), name, None), _Setting):
+                raise AttributeError(f"[config] there is no setting {name!r}")
+        self._values.update(values)
+        try:
+            yield self
+        finally:
+            self._values = before
+
+    def table(self) -> list[tuple[str, str, Any, str]]:
+        """Rows of ``(name, variable, value, meaning)``, for reports."""
+        return [
+            (name, setting.variable, getattr(self, name), setting.__doc__ or "")
+            for name, setting in vars(type(self)).items()
+            if isinstance(setting, _Setting)
+        ]
+
+
+settings = Settings()

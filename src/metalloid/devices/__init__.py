@@ -1,0 +1,1 @@
+"""One folder per kind of device; no device imports another."""

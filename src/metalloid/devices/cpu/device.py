@@ -1,0 +1,235 @@
+"""The CPU as a device: Metal kernels on every thread of the processor."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+
+from metalloid.compiler import clang
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.frontend import TranslationUnit
+from metalloid.devices.cpu import host, native, reference
+from metalloid.devices.cpu.faults import fault_of
+from metalloid.errors import OutOfMemory
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.runtime.device import (
+    MAX_THREADS_PER_THREADGROUP,
+    Arguments,
+    Device,
+    DeviceInfo,
+    Program,
+    Size,
+)
+from metalloid.runtime.event import Event, FinishedEvent
+
+_WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
+_FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
+
+
+class CpuProgram(Program):
+    """A kernel as machine code of this process."""
+
+    def __init__(self, kernel: reference.CompiledKernel, entry: EntryPoint) -> None:
+        self.signature = build_signature(entry, kernel.layouts)
+        self._stages = kernel.stages
+        self._library = ctypes.CDLL(str(kernel.shared_object))
+        symbol = getattr(self._library, reference.ENTRY_SYMBOL)
+        self.entry = ctypes.cast(symbol, ctypes.c_void_p).value
+        self.flags = native.FIBRES if kernel.synchronises else 0
+        way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
+        self.engine = f"reference: {way}"
+        self.max_group_size = min(
+            self.signature.max_threads or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
+        )
+        # The runtime keeps the measured time per threadgroup here.
+        self._cost = ctypes.c_double(0.0)
+        self.cost_address = ctypes.addressof(self._cost)
+        self._job = native.job_layout(len(self.signature.sources))
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
+        stages = {name: Path(path).read_text() for name, path in self._stages.items()}
+        outcome = clang.run(
+            ["clang", "-x", "ir", "-O2", "-fPIC", "-w", "-S", "-o", "-", "-"], stages["ll"]
+        )
+        stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
+        return stages
+
+    def default_group_size(self, grid: Size) -> Size:
+        """Wide in x, where neighbours in memory are, then y, then z."""
+        left = self.max_group_size
+        if self.flags & native.FIBRES:
+            left = min(left, _FIBRES_BY_DEFAULT)
+        sizes = []
+        for extent in grid:
+            size = max(1, min(extent, left))
+            sizes.append(size)
+            left //= size
+        return (sizes[0], sizes[1], sizes[2])
+
+    def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
+        """A launch as the runtime reads it."""
+        words = arguments.words
+        return self._job.pack(
+            self.entry, self.flags, len(words), *grid, *group,
+            arguments.threadgroup_bytes, 0, self.cost_address, *words,
+        )  # fmt: skip
+
+
+class QueuedEvent(Event):
+    """A launch in the runtime's queue."""
+
+    def __init__(
+        self, device: CpuDevice, ticket: int, program: CpuProgram, arguments: Arguments
+    ) -> None:
+        self._device, self._ticket = device, ticket
+        # What the launch uses must live until it has ended.
+        self._in_use: tuple[CpuProgram, Arguments] | None = (program, arguments)
+        self._kernel = program.signature.name
+        self._outcome = native.Outcome()
+        self._lock = threading.Lock()
+
+    def wait(self, timeout: float | None = None) -> QueuedEvent:
+        """See `Event.wait`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._finish(_WAIT_SLICE if deadline is None else deadline - time.monotonic()):
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
+        if self._outcome.status != 0:
+            raise fault_of(self._outcome, self._kernel)
+        return self
+
+    def _finish(self, seconds: float) -> bool:
+        """Give the launch up to `seconds` to end; whether it has."""
+        with self._lock:
+            if self._in_use is None:
+                return True
+            slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
+            if not self._device.runtime.wait(self._ticket, slice_, self._outcome):
+                return False
+            self._in_use = None
+            return True
+
+    @property
+    def done(self) -> bool:
+        """See `Event.done`."""
+        return self._finish(0.0)
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`."""
+        self.wait()
+        return float(self._outcome.seconds)
+
+    def __repr__(self) -> str:
+        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"
+
+
+class CpuDevice(Device):
+    """The processor this program runs on."""
+
+    name = "cpu"
+
+    def __init__(self) -> None:
+        self.target = host.host_target()
+        self.runtime = native.runtime()
+        self._run = self.runtime.run
+        self._in_flight: deque[QueuedEvent] = deque()
+        self._in_flight_lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._forget_in_flight)
+
+    def info(self) -> DeviceInfo:
+        """See `Device.info`."""
+        model = host.cpu_description().get("model name", self.target.name)
+        threads = self.runtime.threads()
+        return DeviceInfo(
+            self.name,
+            f"{model}, {threads} thread{'s' * (threads != 1)}, {host.vector_extension()}",
+            host.memory_bytes(),
+            threads,
+            {"compiler": clang.version(), "engine": "reference"},
+        )
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> CpuProgram:
+        """See `Device.compile`."""
+        kernel = reference.compile_kernel(unit, entry, constants, self.target, shared_cache())
+        return CpuProgram(kernel, entry)
+
+    def allocate(self, nbytes: int) -> int:
+        """See `Device.allocate`."""
+        address = self.runtime.allocate(max(nbytes, 1))
+        if not address:
+            raise OutOfMemory(
+                f"[Buffer] {nbytes} bytes are more than this machine can give "
+                f"({host.memory_bytes()} bytes of memory)."
+            )
+        return int(address)
+
+    def free(self, address: int, nbytes: int) -> None:
+        """See `Device.free`."""
+        self.runtime.free(address, max(nbytes, 1))
+
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """See `Device.copy_in`."""
+        self.synchronize()
+        view = (ctypes.c_char * source.nbytes).from_address(address)
+        memoryview(view).cast("B")[:] = source.cast("B")
+
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """See `Device.copy_out`."""
+        self.synchronize()
+        view = (ctypes.c_char * destination.nbytes).from_address(address)
+        destination.cast("B")[:] = memoryview(view).cast("B")
+
+    def launch(
+        self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """See `Device.launch`."""
+        job = program.job(arguments, grid, group)
+        if wait:
+            outcome = native.Outcome()
+            if self._run(job, outcome) != 0:
+                raise fault_of(outcome, program.signature.name)
+            return FinishedEvent(outcome.seconds)
+        event = QueuedEvent(self, self.runtime.submit(job), program, arguments)
+        with self._in_flight_lock:
+            while self._in_flight and self._in_flight[0].done:
+                self._in_flight.popleft()
+            self._in_flight.append(event)
+        return event
+
+    def synchronize(self) -> None:
+        """See `Device.synchronize`."""
+        while self._in_flight:
+            with self._in_flight_lock:
+                events = list(self._in_flight)
+                self._in_flight.clear()
+            for event in events:
+                while not event._finish(_WAIT_SLICE):
+                    pass
+
+    def _forget_in_flight(self) -> None:
+        """In a forked child: the parent's launches are not ours."""
+        self._in_flight = deque()
+        self._in_flight_lock = threading.Lock()
+
+
+def open_device() -> CpuDevice:
+    """The CPU; builds the native runtime if this machine has not yet.
+
+    Raises
+    ------
+    DeviceUnavailable
+        Without a compiler.
+    """
+    return CpuDevice()

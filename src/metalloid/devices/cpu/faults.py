@@ -1,0 +1,86 @@
+"""Say in words how a kernel failed on the CPU."""
+
+from __future__ import annotations
+
+import signal as signals
+from typing import Any
+
+from metalloid.devices.cpu.native import Outcome
+from metalloid.errors import KernelFault
+
+# Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
+(
+    SIGNAL,
+    STACK_OVERFLOW,
+    BARRIER_NOT_REACHED,
+    LANE_OUT_OF_RANGE,
+    NO_MEMORY,
+    BARRIERS_DIFFER,
+    BAD_MODULO,
+) = range(1, 8)
+_THREADGROUP_VALID, _THREAD_VALID = 1, 2
+
+_SIGNALS = {
+    signals.SIGSEGV: "access to memory that is not the kernel's (address {address:#x})",
+    signals.SIGBUS: "access to memory that does not exist (address {address:#x})",
+    signals.SIGFPE: "integer division by zero, or of the smallest integer by -1",
+    signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
+    signals.SIGTRAP: "a trap",
+}
+
+
+def fault_of(outcome: Outcome, kernel: str) -> KernelFault:
+    """The exception for a job that did not end well."""
+    reason, advice = _reason(outcome)
+    threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
+    thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
+    place = ""
+    if threadgroup is not None:
+        place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
+    return KernelFault(
+        f"[{kernel}] {reason}{place}. {advice}".rstrip(),
+        kernel=kernel,
+        reason=reason,
+        threadgroup=threadgroup,
+        thread=thread,
+    )
+
+
+def _position(words: Any, valid: int) -> tuple[int, int, int] | None:
+    return (words[0], words[1], words[2]) if valid else None
+
+
+def _reason(outcome: Outcome) -> tuple[str, str]:
+    status = outcome.status
+    if status == SIGNAL:
+        name = _SIGNALS.get(outcome.signal, f"signal {outcome.signal}")
+        return name.format(address=outcome.address), ""
+    if status == STACK_OVERFLOW:
+        return "stack overflow", "Recursion has no bound, or private arrays are too large."
+    if status == BARRIER_NOT_REACHED:
+        return (
+            "a threadgroup_barrier that only "
+            f"{outcome.arrived} of {outcome.expected} threads reach",
+            "Every thread of a threadgroup must reach it: no return and no branch around it.",
+        )
+    if status == BARRIERS_DIFFER:
+        return (
+            "the threads wait at different threadgroup barriers",
+            "Every thread of a threadgroup must reach the same one.",
+        )
+    if status == LANE_OUT_OF_RANGE:
+        return (
+            f"a simdgroup function reads lane {outcome.lane}, which is outside of its simdgroup",
+            "A simdgroup has 32 lanes, a quadgroup 4.",
+        )
+    if status == NO_MEMORY:
+        return (
+            "no memory for the stacks of a threadgroup",
+            "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS).",
+        )
+    if status == BAD_MODULO:
+        return (
+            f"simd_shuffle_and_fill with a modulo of {outcome.lane}",
+            "It is a power of two from 2 to the width of the simdgroup.",
+        )
+    return f"the runtime gave up (status {status})", ""

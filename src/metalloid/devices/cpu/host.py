@@ -1,0 +1,71 @@
+"""What is known of this machine's CPU: its model, its threads, and what clang calls it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+from pathlib import Path
+
+from metalloid.compiler.cache import digest
+from metalloid.compiler.target import Target
+
+_VECTOR_FEATURES = (
+    ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),
+    ("asimd", "NEON"),
+)  # fmt: skip
+
+
+@functools.cache
+def cpu_description() -> dict[str, str]:
+    """Facts about the first CPU, by the names of ``/proc/cpuinfo``; a few of them elsewhere."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0]
+    except OSError:
+        return {"model name": platform.processor() or platform.machine()}
+    pairs = re.findall(r"^([^\t:]+)\s*:\s*(.*)$", first, re.M)
+    return {name.strip(): value for name, value in pairs}
+
+
+def usable_threads() -> int:
+    """CPUs this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_bytes() -> int:
+    """Physical memory of the machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def vector_extension() -> str:
+    """The widest vector instructions of the CPU, by their usual name."""
+    facts = cpu_description()
+    features = set((facts.get("flags") or facts.get("Features") or "").split())
+    for feature, name in _VECTOR_FEATURES:
+        if feature in features:
+            return name
+    return "NEON" if platform.machine() == "arm64" else "scalar"
+
+
+@functools.cache
+def host_target() -> Target:
+    """Code for exactly this CPU."""
+    machine = platform.machine().lower()
+    x86 = machine in ("x86_64", "amd64")
+    architecture = "x86_64" if x86 else "aarch64"
+    # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
+    # that Mach-O is what macOS can load.
+    system = "macosx" if platform.system() == "Darwin" else "unknown-linux-gnu"
+    vendor = "apple-" if platform.system() == "Darwin" else ""
+    triple = f"{architecture}-{vendor}{system}"
+    tune = ("-march=native",) if x86 else ("-mcpu=native",)
+    # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
+    exact = ("-mno-avx512bf16",) if x86 else ()
+    flags = ("-target", triple, *tune, *exact, "-fPIC", "-Xclang", "-ffake-address-space-map")
+    facts = cpu_description()
+    identity = digest(*(facts.get(name, "") for name in ("model name", "flags", "Features")))
+    entry_header = Path(__file__).parent / "native" / "entry.h"
+    return Target(architecture, flags, entry_header, identity)

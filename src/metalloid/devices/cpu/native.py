@@ -1,0 +1,122 @@
+"""The CPU's native runtime: built from the C sources beside this file on first use, then cached."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import struct
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest, shared_cache
+from metalloid.compiler.link import shared_object
+from metalloid.config import settings
+from metalloid.errors import DeviceUnavailable
+
+_SOURCES = Path(__file__).parent / "native"
+_FLAGS = (
+    "cc", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11", "-fno-sanitize=all",
+    "-fno-stack-protector", "-D_GNU_SOURCE",
+)  # fmt: skip
+
+FIBRES = 1  # flag of a job: run each thread as a fibre
+
+
+def job_layout(parameters: int) -> struct.Struct:
+    """Layout of a job (runtime.h, mtl_descriptor) with one 64-bit word per parameter."""
+    return struct.Struct(f"=QIIIIIIIIIIQ{parameters}Q")
+
+
+class Outcome(ctypes.Structure):
+    """How a job ended (runtime.h, mtl_outcome)."""
+
+    _fields_ = (
+        ("status", ctypes.c_int32),
+        ("signal", ctypes.c_int32),
+        ("address", ctypes.c_uint64),
+        ("threadgroup", ctypes.c_uint32 * 3),
+        ("thread", ctypes.c_uint32 * 3),
+        ("valid", ctypes.c_uint32),
+        ("arrived", ctypes.c_uint32),
+        ("expected", ctypes.c_uint32),
+        ("lane", ctypes.c_uint32),
+        ("seconds", ctypes.c_double),
+        ("code", ctypes.c_uint64),
+    )
+
+
+class Runtime:
+    """The functions of the native runtime."""
+
+    def __init__(self, path: Path) -> None:
+        # Kernels are linked against the runtime's __msl_* functions by name, hence RTLD_GLOBAL.
+        library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        outcome = ctypes.POINTER(Outcome)
+        self.configure = _function(library, "mtl_configure", ctypes.c_int, ctypes.c_uint32)
+        self.run = _function(library, "mtl_run", ctypes.c_int, ctypes.c_char_p, outcome)
+        self.submit = _function(library, "mtl_submit", ctypes.c_uint64, ctypes.c_char_p)
+        self.wait = _function(
+            library, "mtl_wait", ctypes.c_int, ctypes.c_uint64, ctypes.c_double, outcome
+        )
+        self.done = _function(library, "mtl_done", ctypes.c_int, ctypes.c_uint64)
+        self.forget = _function(library, "mtl_forget", None, ctypes.c_uint64)
+        self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
+        self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
+        self.threads = _function(library, "mtl_threads", ctypes.c_uint32)
+        self.configure(settings.num_threads)
+
+
+def _function(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def _load() -> Runtime:
+    return Runtime(build(shared_cache()))
+
+
+def runtime() -> Runtime:
+    """The runtime of this process, built (once per machine) and loaded (once per process)."""
+    with _lock:
+        return _load()
+
+
+def build(cache: Cache) -> Path:
+    """The runtime's shared object, compiled if it is not in `cache`."""
+    sources = sorted(path for path in _SOURCES.iterdir() if path.suffix in (".c", ".S"))
+    headers = sorted(_SOURCES.glob("*.h"))
+    parts = [path.read_bytes() for path in (*sources, *headers)]
+    key = digest(
+        "cpu runtime", clang.fingerprint(), platform.machine(), platform.system(), *_FLAGS, *parts
+    )
+    files = cache.load(key) or cache.save(key, {"runtime.so": _compile(sources)})
+    return files["runtime.so"]
+
+
+def _compile(sources: list[Path]) -> bytes:
+    with ThreadPoolExecutor() as pool:
+        objects = dict(
+            zip((f"{source.name}.o" for source in sources), pool.map(_object, sources), strict=True)
+        )
+    return shared_object(objects, "metalloid-runtime.so")
+
+
+def _object(source: Path) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="metalloid-") as folder:
+        path = Path(folder) / "object.o"
+        outcome = clang.run([*_FLAGS, "-o", str(path), str(source)])
+        if outcome.status != 0:
+            raise DeviceUnavailable(
+                f"[cpu] the native runtime ({source.name}) does not compile:\n{outcome.messages}"
+            )
+        return path.read_bytes()

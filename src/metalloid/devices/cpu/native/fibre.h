@@ -1,0 +1,134 @@
+/* Stacks, fibres, and what every operating system thread keeps in order to run kernels. */
+#ifndef METALLOID_CPU_FIBRE_H
+#define METALLOID_CPU_FIBRE_H
+
+#include "runtime.h"
+
+enum { MTL_SIMD_WIDTH = 32, MTL_QUAD_WIDTH = 4 };
+
+/* Memory for a stack, [low, low + size), above a guard of MTL_STACK_GUARD inaccessible bytes. */
+typedef struct mtl_stack {
+    char *low;
+    size_t size;
+} mtl_stack;
+
+#define MTL_STACK_GUARD ((size_t)64 << 10)
+#define MTL_KERNEL_STACK ((size_t)8 << 20)
+#define MTL_FIBRE_STACK ((size_t)256 << 10)
+
+struct mtl_exchange;
+/* Computes the result of every active lane from what the active lanes published. Returns a status. */
+typedef int32_t mtl_rule(struct mtl_exchange *exchange);
+
+/* One thread of a threadgroup. */
+typedef struct mtl_fibre {
+    void *stack_pointer;
+    const void *site; /* where it waits: the return address of the __msl_ function */
+    mtl_rule *rule;   /* the simdgroup function it waits in */
+    uint64_t value, filling, result;
+    uint16_t operand, modulo;
+    uint16_t width; /* lanes that exchange with each other: simdgroup or quad */
+    uint16_t lane;
+    uint32_t position[3];
+    mtl_stack stack;
+} mtl_fibre;
+
+/* A simdgroup; one bit per lane. A lane that is in none of the other masks is running or ready. */
+typedef struct mtl_simdgroup {
+    mtl_fibre *lanes;
+    uint32_t members; /* fewer than 32 in the last simdgroup of a threadgroup */
+    uint32_t finished, at_barrier, at_exchange;
+    uint32_t ready; /* lanes to run before the scheduler looks again */
+} mtl_simdgroup;
+
+typedef struct mtl_exchange {
+    mtl_fibre *lanes;
+    uint32_t active;
+    uint32_t width;
+    uint32_t failing_lane; /* set by a rule that fails: whose operand was wrong, */
+    uint32_t wrong_value;  /* and the operand */
+} mtl_exchange;
+
+typedef struct mtl_fault {
+    int signal; /* 0 = none */
+    bool stack_overflow;
+    uint64_t address;
+} mtl_fault;
+
+/* Belongs to one operating system thread. */
+typedef struct mtl_context {
+    void *scheduler; /* saved stack pointer of the thread itself while kernel code runs */
+    volatile bool in_kernel;
+    mtl_fault fault;
+    mtl_job *job;
+    mtl_range range; /* the threadgroup being run */
+
+    mtl_stack kernel_stack; /* LOOP mode */
+
+    mtl_fibre *fibres; /* FIBRE mode */
+    uint32_t fibre_count;
+    mtl_simdgroup *simdgroups;
+    mtl_simdgroup *simdgroup; /* being run */
+    mtl_fibre *running;       /* NULL in LOOP mode */
+
+    char *threadgroup_memory;
+    size_t threadgroup_capacity;
+    void *signal_stack; /* NULL if the thread brought its own */
+} mtl_context;
+
+/* Loading the runtime into a running process leaves a few words of the fast static model; musl has no
+ * such reserve but allocates dynamic thread-local memory before any signal handler can need it. */
+#ifdef __GLIBC__
+#define MTL_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define MTL_THREAD_LOCAL _Thread_local
+#endif
+extern MTL_THREAD_LOCAL mtl_context *mtl_current; /* NULL until the thread first runs a kernel */
+
+/* fibre.c */
+mtl_context *mtl_context_get(void);
+bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count);
+bool mtl_context_reserve_memory(mtl_context *context, size_t bytes);
+void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *), void *argument);
+
+/* fault.c */
+void *mtl_signal_stack_install(void);
+void mtl_signal_stack_remove(void *stack);
+
+/* switch.S */
+void mtl_switch(void **save, void *target);
+void mtl_resume(void);
+void mtl_stack_start(void);
+
+/* Kernels run with default rounding, all exceptions masked and denormals kept, whatever the host
+ * thread has set, so that results do not depend on the thread. */
+typedef struct mtl_float_mode {
+    uint64_t control;
+    uint16_t x87_control;
+} mtl_float_mode;
+
+static inline void mtl_float_mode_set(mtl_float_mode mode) {
+#if defined(__x86_64__)
+    uint32_t control = (uint32_t)mode.control;
+    __asm__ volatile("ldmxcsr %0\n\tfldcw %1" ::"m"(control), "m"(mode.x87_control));
+#else
+    __asm__ volatile("msr fpcr, %0" ::"r"(mode.control));
+#endif
+}
+
+static inline mtl_float_mode mtl_float_mode_enter(void) {
+    mtl_float_mode host = {0, 0};
+#if defined(__x86_64__)
+    uint32_t control;
+    __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(control), "=m"(host.x87_control));
+    host.control = control;
+    if ((control & 0xffc0u) == 0x1f80u && host.x87_control == 0x037f) return host;
+    mtl_float_mode_set((mtl_float_mode){0x1f80, 0x037f});
+#else
+    __asm__ volatile("mrs %0, fpcr" : "=r"(host.control));
+    if (host.control != 0) mtl_float_mode_set((mtl_float_mode){0, 0});
+#endif
+    return host;
+}
+
+#endif

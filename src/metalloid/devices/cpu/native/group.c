@@ -1,0 +1,332 @@
+/* Running threadgroups on the calling thread, in either mode.
+ *
+ * LOOP mode runs on the thread's kernel stack. FIBRE mode gives every thread of the threadgroup a
+ * stack of its own and defines what barriers and simdgroup functions mean:
+ *
+ *   - The linear index of a thread in its (possibly partial) threadgroup of size (sx, sy, sz) is
+ *     x + sx * (y + sy * z). Simdgroup = index / 32, lane = index % 32.
+ *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds when
+ *     all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at simdgroup
+ *     functions, those with the lowest call-site address go on, as the active lanes of that call. The
+ *     lowest address first keeps lanes that are behind, in an earlier block or still in a loop,
+ *     moving until they have caught up with the others.
+ *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site. When
+ *     no thread can go on and that is not so, the job fails; it never hangs.
+ */
+#include "group.h"
+
+#include <string.h>
+
+/* ---- common to both modes ---- */
+
+typedef struct shift {
+    mtl_context *context;
+    uint64_t deadline_ns; /* 0 = none */
+    uint64_t share;       /* threadgroups to take next at most, while there is a deadline */
+    uint64_t next, end;   /* threadgroups taken and not yet started */
+} shift;
+
+/* Time is only asked for between takes that grow, so a short job hardly pays for it. */
+static bool take(shift *shift) {
+    mtl_job *job = shift->context->job;
+    uint64_t share = mtl_job_fair_share(job);
+    if (shift->deadline_ns) {
+        bool first = shift->share == 1;
+        if (!first && !mtl_job_exhausted(job) && mtl_now() >= shift->deadline_ns) return false;
+        if (shift->share < share) share = shift->share;
+        shift->share *= 2;
+    }
+    return mtl_job_take(job, share, &shift->next, &shift->end);
+}
+
+static void place(mtl_context *context, int axis, uint32_t position) {
+    const mtl_launch *launch = &context->job->launch;
+    uint32_t full = launch->threads_per_threadgroup[axis];
+    uint32_t left = launch->threads_per_grid[axis] - position * full;
+    context->range.threadgroup[axis] = position;
+    context->range.last[axis] = context->range.size[axis] = left < full ? left : full;
+}
+
+static void place_at(mtl_context *context, uint64_t index) {
+    const uint32_t *groups = context->job->launch.threadgroups_per_grid;
+    uint64_t row = index / groups[0];
+    place(context, 0, (uint32_t)(index % groups[0]));
+    place(context, 1, (uint32_t)(row % groups[1]));
+    place(context, 2, (uint32_t)(row / groups[1]));
+}
+
+static void place_after(mtl_context *context) {
+    const uint32_t *groups = context->job->launch.threadgroups_per_grid;
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t position = context->range.threadgroup[axis] + 1;
+        if (position < groups[axis]) {
+            place(context, axis, position);
+            return;
+        }
+        place(context, axis, 0);
+    }
+}
+
+/* Starts the next threadgroup of the shift: context->range says which. */
+static bool next_group(shift *shift) {
+    mtl_context *context = shift->context;
+    if (shift->next == shift->end) {
+        if (!take(shift)) return false;
+        place_at(context, shift->next++);
+        return true;
+    }
+    if (atomic_load_explicit(&context->job->cancelled, memory_order_relaxed)) return false;
+    place_after(context);
+    shift->next++;
+    return true;
+}
+
+static void fail(mtl_context *context, mtl_outcome failure) {
+    memcpy(failure.threadgroup, context->range.threadgroup, sizeof failure.threadgroup);
+    mtl_job_fail(context->job, &failure);
+}
+
+static void fail_with_thread(mtl_context *context, mtl_outcome failure, const mtl_fibre *fibre) {
+    memcpy(failure.thread, fibre->position, sizeof failure.thread);
+    failure.valid = true;
+    fail(context, failure);
+}
+
+/* Runs kernel code until it switches back to the scheduler. False if it faulted. */
+static bool enter_kernel(mtl_context *context, void *stack_pointer) {
+    context->in_kernel = true;
+    mtl_switch(&context->scheduler, stack_pointer);
+    context->in_kernel = false;
+    if (context->fault.signal == 0) return true;
+
+    const mtl_fault *fault = &context->fault;
+    mtl_outcome failure = {
+        .status = fault->stack_overflow ? MTL_STACK_OVERFLOW : MTL_SIGNAL,
+        .signal = fault->signal,
+        .address = fault->address,
+    };
+    if (context->running) {
+        fail_with_thread(context, failure, context->running);
+    } else {
+        fail(context, failure);
+    }
+    context->fault = (mtl_fault){0};
+    return false;
+}
+
+/* ---- LOOP mode ---- */
+
+static void loop_body(void *argument) {
+    shift *shift = argument;
+    mtl_context *context = shift->context;
+    const mtl_job *job = context->job;
+    while (next_group(shift)) job->entry(&job->launch, &context->range);
+    void *abandoned;
+    mtl_switch(&abandoned, context->scheduler);
+}
+
+static void run_loop(shift *shift) {
+    mtl_context *context = shift->context;
+    context->running = NULL;
+    enter_kernel(context, mtl_stack_prepare(&context->kernel_stack, 0, loop_body, shift));
+}
+
+/* ---- FIBRE mode: on a fibre's stack ---- */
+
+/* Suspends the running fibre: on to the next lane that is ready, or back to the scheduler. */
+static void suspend(mtl_context *context, mtl_fibre *self) {
+    mtl_simdgroup *simdgroup = context->simdgroup;
+    void *target = context->scheduler;
+    if (simdgroup->ready) {
+        context->running = &simdgroup->lanes[__builtin_ctz(simdgroup->ready)];
+        simdgroup->ready &= simdgroup->ready - 1;
+        target = context->running->stack_pointer;
+    }
+    mtl_switch(&self->stack_pointer, target);
+}
+
+static void fibre_body(void *argument) {
+    mtl_context *context = argument;
+    mtl_fibre *self = context->running;
+    mtl_range range = context->range;
+    for (int axis = 0; axis < 3; axis++) {
+        range.first[axis] = self->position[axis];
+        range.last[axis] = self->position[axis] + 1;
+    }
+    context->job->entry(&context->job->launch, &range);
+    context->simdgroup->finished |= 1u << self->lane;
+    suspend(context, self);
+}
+
+uint64_t mtl_exchange_wait(mtl_context *context, mtl_rule *rule, uint32_t width, const void *site) {
+    mtl_fibre *self = context->running;
+    self->rule = rule;
+    self->width = (uint16_t)width;
+    self->site = site;
+    context->simdgroup->at_exchange |= 1u << self->lane;
+    suspend(context, self);
+    return self->result;
+}
+
+void mtl_barrier_wait(mtl_context *context, const void *site) {
+    mtl_fibre *self = context->running;
+    self->site = site;
+    context->simdgroup->at_barrier |= 1u << self->lane;
+    suspend(context, self);
+}
+
+/* ---- FIBRE mode: the scheduler, on the thread's own stack ---- */
+
+static bool same_call(const mtl_fibre *a, const mtl_fibre *b) {
+    return a->site == b->site && a->rule == b->rule && a->width == b->width;
+}
+
+/* The lanes whose turn it is: those at the lowest call site. */
+static uint32_t next_call(const mtl_simdgroup *simdgroup) {
+    const mtl_fibre *leader = &simdgroup->lanes[__builtin_ctz(simdgroup->at_exchange)];
+    uint32_t lanes = 0;
+    for (uint32_t left = simdgroup->at_exchange; left; left &= left - 1) {
+        const mtl_fibre *lane = &simdgroup->lanes[__builtin_ctz(left)];
+        if (lane->site < leader->site) {
+            leader = lane;
+            lanes = 0;
+        }
+        if (same_call(lane, leader)) lanes |= left & -left;
+    }
+    return lanes;
+}
+
+/* Serves one simdgroup function. False if it failed. */
+static bool exchange(mtl_context *context, mtl_simdgroup *simdgroup) {
+    uint32_t active = next_call(simdgroup);
+    const mtl_fibre *leader = &simdgroup->lanes[__builtin_ctz(active)];
+    mtl_exchange call = {.lanes = simdgroup->lanes, .active = active, .width = leader->width};
+    int32_t status = leader->rule(&call);
+    if (status != MTL_OK) {
+        mtl_outcome failure = {.status = status, .lane = call.wrong_value};
+        fail_with_thread(context, failure, &simdgroup->lanes[call.failing_lane]);
+        return false;
+    }
+    simdgroup->at_exchange &= ~active;
+    simdgroup->ready = active;
+    return true;
+}
+
+/* Runs a simdgroup until every lane has finished or waits at a threadgroup barrier. */
+static bool run_simdgroup(mtl_context *context, mtl_simdgroup *simdgroup) {
+    context->simdgroup = simdgroup;
+    simdgroup->at_barrier = 0;
+    simdgroup->ready = simdgroup->members & ~simdgroup->finished;
+    while (simdgroup->ready) {
+        context->running = &simdgroup->lanes[__builtin_ctz(simdgroup->ready)];
+        simdgroup->ready &= simdgroup->ready - 1;
+        if (!enter_kernel(context, context->running->stack_pointer)) return false;
+        if (simdgroup->at_exchange && !exchange(context, simdgroup)) return false;
+    }
+    return true;
+}
+
+typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } meeting;
+
+/* No thread can go on: is the threadgroup done, or do all its threads wait at one barrier? */
+static meeting meet(mtl_context *context, uint32_t threads) {
+    const mtl_fibre *first = NULL, *missing = NULL, *elsewhere = NULL;
+    uint32_t waiting = 0, at_first = 0;
+    for (uint32_t i = 0; i < threads; i++) {
+        const mtl_simdgroup *simdgroup = &context->simdgroups[i / MTL_SIMD_WIDTH];
+        const mtl_fibre *fibre = &context->fibres[i];
+        if (!(simdgroup->at_barrier & 1u << fibre->lane)) {
+            if (!missing) missing = fibre;
+            continue;
+        }
+        waiting++;
+        if (!first) first = fibre;
+        if (fibre->site == first->site) {
+            at_first++;
+        } else if (!elsewhere) {
+            elsewhere = fibre;
+        }
+    }
+    if (waiting == 0) return GROUP_DONE;
+    if (at_first == threads) return BARRIER_OPEN;
+    mtl_outcome failure = {
+        .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
+        .arrived = at_first,
+        .expected = threads,
+    };
+    fail_with_thread(context, failure, missing ? missing : elsewhere);
+    return GROUP_FAILED;
+}
+
+/* Puts every thread of the threadgroup at the start of the kernel. Returns their number. */
+static uint32_t start_fibres(mtl_context *context) {
+    const uint32_t *size = context->range.size;
+    uint32_t threads = size[0] * size[1] * size[2];
+    mtl_fibre *fibre = context->fibres;
+    for (uint32_t z = 0; z < size[2]; z++) {
+        for (uint32_t y = 0; y < size[1]; y++) {
+            for (uint32_t x = 0; x < size[0]; x++, fibre++) {
+                fibre->position[0] = x;
+                fibre->position[1] = y;
+                fibre->position[2] = z;
+                size_t colour = (size_t)(fibre - context->fibres);
+                fibre->stack_pointer =
+                    mtl_stack_prepare(&fibre->stack, colour, fibre_body, context);
+            }
+        }
+    }
+    for (uint32_t first = 0; first < threads; first += MTL_SIMD_WIDTH) {
+        mtl_simdgroup *simdgroup = &context->simdgroups[first / MTL_SIMD_WIDTH];
+        uint32_t missing = first + MTL_SIMD_WIDTH > threads ? first + MTL_SIMD_WIDTH - threads : 0;
+        simdgroup->members = UINT32_MAX >> missing;
+        simdgroup->finished = simdgroup->at_barrier = simdgroup->at_exchange = 0;
+    }
+    return threads;
+}
+
+static bool run_group(mtl_context *context) {
+    uint32_t threads = start_fibres(context);
+    meeting result;
+    do {
+        for (uint32_t first = 0; first < threads; first += MTL_SIMD_WIDTH) {
+            if (!run_simdgroup(context, &context->simdgroups[first / MTL_SIMD_WIDTH])) return false;
+        }
+        result = meet(context, threads);
+    } while (result == BARRIER_OPEN);
+    return result == GROUP_DONE;
+}
+
+static void run_fibres(shift *shift) {
+    while (next_group(shift) && run_group(shift->context)) {
+    }
+}
+
+/* ---- entry ---- */
+
+static bool prepare(mtl_context *context, mtl_job *job) {
+    const uint32_t *group = job->launch.threads_per_threadgroup;
+    const uint32_t *grid = job->launch.threads_per_grid;
+    uint32_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) threads *= group[axis] < grid[axis] ? group[axis] : grid[axis];
+    if (job->uses_fibres && !mtl_context_reserve_fibres(context, threads)) return false;
+    if (!mtl_context_reserve_memory(context, job->threadgroup_bytes)) return false;
+    context->job = job;
+    context->range.threadgroup_memory = context->threadgroup_memory;
+    return true;
+}
+
+void mtl_job_work(mtl_job *job, uint64_t deadline_ns) {
+    mtl_context *context = mtl_context_get();
+    if (!context || !prepare(context, job)) {
+        mtl_job_fail(job, &(mtl_outcome){.status = MTL_OUT_OF_MEMORY});
+        return;
+    }
+    shift shift = {.context = context, .deadline_ns = deadline_ns, .share = 1};
+    mtl_float_mode host = mtl_float_mode_enter();
+    if (job->uses_fibres) {
+        run_fibres(&shift);
+    } else {
+        run_loop(&shift);
+    }
+    mtl_float_mode_set(host);
+}

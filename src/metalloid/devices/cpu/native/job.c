@@ -1,0 +1,96 @@
+/* A job: one launch, and the counters that hand its threadgroups out. */
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Products of three 32-bit sizes; false if the product needs more than 64 bits. */
+static bool volume(const uint32_t size[3], uint64_t *product) {
+    uint64_t area = (uint64_t)size[0] * size[1];
+    return !__builtin_mul_overflow(area, size[2], product);
+}
+
+/* `arguments` must outlive the job: the descriptor's own words, or a copy of them. `threads` may work
+ * on it at a time. Returns a status. */
+int32_t mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
+                     uint32_t threads) {
+    memset(job, 0, sizeof *job);
+    job->entry = (mtl_entry *)(uintptr_t)descriptor->entry;
+    job->uses_fibres = descriptor->flags & MTL_FIBRE;
+    job->threadgroup_bytes = descriptor->threadgroup_bytes;
+    job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;
+    job->launch.arguments = arguments;
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t grid = descriptor->grid[axis], group = descriptor->group[axis];
+        if (group == 0) return job->outcome.status = MTL_BAD_DESCRIPTOR;
+        job->launch.threads_per_grid[axis] = grid;
+        job->launch.threads_per_threadgroup[axis] = group;
+        job->launch.threadgroups_per_grid[axis] = grid / group + (grid % group != 0);
+    }
+    uint64_t group_threads;
+    bool countable = volume(job->launch.threadgroups_per_grid, &job->group_count) &&
+                     volume(job->launch.threads_per_threadgroup, &group_threads) &&
+                     (!job->uses_fibres || group_threads <= UINT16_MAX);
+    if (!countable || !job->entry) {
+        job->group_count = 0;
+        return job->outcome.status = MTL_BAD_DESCRIPTOR;
+    }
+    job->seats = job->group_count < threads ? (uint32_t)job->group_count : threads;
+    return MTL_OK;
+}
+
+static uint64_t remaining(const mtl_job *job) {
+    uint64_t next = atomic_load_explicit(&job->next_group, memory_order_relaxed);
+    return next < job->group_count ? job->group_count - next : 0;
+}
+
+/* No threadgroup is left to hand out; some may still be running. */
+bool mtl_job_exhausted(const mtl_job *job) {
+    return remaining(job) == 0 || atomic_load_explicit(&job->cancelled, memory_order_relaxed);
+}
+
+/* Hands out up to `wanted` threadgroups, [*first, *end). */
+bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end) {
+    if (mtl_job_exhausted(job)) return false;
+    *first = atomic_fetch_add_explicit(&job->next_group, wanted, memory_order_relaxed);
+    if (*first >= job->group_count) return false;
+    uint64_t left = job->group_count - *first;
+    *end = *first + (wanted < left ? wanted : left);
+    return true;
+}
+
+/* Measured nanoseconds per threadgroup in earlier launches; 0 if unknown. */
+double mtl_job_cost(const mtl_job *job) {
+    return job->cost ? atomic_load_explicit(job->cost, memory_order_relaxed) : 0;
+}
+
+/* How many threadgroups a thread should take at once: a fixed fraction of what is left, so that shares
+ * shrink towards the end and all threads finish together, but no less than is worth the atomic. */
+uint64_t mtl_job_fair_share(const mtl_job *job) {
+    const double worthwhile_ns = 1000;
+    uint64_t share = remaining(job) / (4 * (uint64_t)job->seats);
+    double cost = mtl_job_cost(job);
+    uint64_t least = cost > 0 && cost < worthwhile_ns ? (uint64_t)(worthwhile_ns / cost) : 1;
+    return share > least ? share : least;
+}
+
+/* Records the failure unless another thread was first, and stops the job. */
+void mtl_job_fail(mtl_job *job, const mtl_outcome *failure) {
+    if (!atomic_exchange(&job->cancelled, true)) job->outcome = *failure;
+}
+
+/* All threads have left the job: complete its outcome and learn its cost. */
+void mtl_job_finish(mtl_job *job, uint64_t ended_ns) {
+    if (job->group_count == 0) return;
+    job->outcome.seconds = (double)(ended_ns - job->started_ns) * 1e-9;
+    if (!job->cost || job->outcome.status != MTL_OK) return;
+    uint64_t busy_ns = atomic_load_explicit(&job->busy_ns, memory_order_relaxed);
+    double measured = (double)busy_ns / (double)job->group_count;
+    double known = mtl_job_cost(job);
+    double learnt = known > 0 ? (known + measured) / 2 : measured;
+    atomic_store_explicit(job->cost, learnt, memory_order_relaxed);
+}
+
+void mtl_job_release(mtl_job *job) {
+    if (atomic_fetch_sub(&job->references, 1) == 1) free(job);
+}

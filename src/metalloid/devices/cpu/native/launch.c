@@ -1,0 +1,127 @@
+/* The exported launches: run now, or queue and fetch the outcome by ticket. */
+#include "runtime.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+MTL_EXPORT uint32_t mtl_abi_version(void) { return MTL_ABI_VERSION; }
+
+/* ---- run and wait ---- */
+
+/* Below this a launch is over before another thread would have woken up. */
+static const uint64_t alone_ns = 20000;
+
+/* Runs the job on the calling thread without the pool. False if it is, or turns out to be, worth more
+ * threads: then some of its threadgroups may have been run already. */
+static bool run_alone(mtl_job *job) {
+    bool divisible = job->seats > 1;
+    if (divisible && mtl_job_cost(job) * (double)job->group_count > (double)alone_ns) return false;
+    job->started_ns = mtl_now();
+    mtl_job_work(job, divisible ? job->started_ns + alone_ns : 0);
+    uint64_t ended = mtl_now();
+    atomic_store_explicit(&job->busy_ns, ended - job->started_ns, memory_order_relaxed);
+    if (!mtl_job_exhausted(job)) return false;
+    mtl_job_finish(job, ended);
+    return true;
+}
+
+/* Runs one launch and returns its status. It starts after all queued launches have ended. */
+MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
+    const mtl_descriptor *descriptor = block;
+    mtl_job job;
+    int32_t status = mtl_job_init(&job, descriptor, (void *const *)descriptor->arguments, mtl_threads());
+    if (status == MTL_OK && job.group_count > 0 && !(mtl_pool_idle() && run_alone(&job))) {
+        mtl_pool_append(&job, 1);
+        mtl_pool_wait(&job, -1);
+    }
+    *outcome = job.outcome;
+    return job.outcome.status;
+}
+
+/* ---- tickets ---- */
+
+enum { BUCKETS = 1024 };
+
+static struct {
+    pthread_mutex_t lock;
+    uint64_t last;
+    mtl_job *buckets[BUCKETS]; /* jobs whose outcome has not been fetched */
+} tickets = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static mtl_job **find(uint64_t ticket) {
+    mtl_job **link = &tickets.buckets[ticket % BUCKETS];
+    while (*link && (*link)->ticket != ticket) link = &(*link)->next_in_bucket;
+    return link;
+}
+
+/* The job of a ticket, with a reference for the caller to release; NULL if unknown. */
+static mtl_job *borrow(uint64_t ticket) {
+    pthread_mutex_lock(&tickets.lock);
+    mtl_job *job = *find(ticket);
+    if (job) atomic_fetch_add(&job->references, 1);
+    pthread_mutex_unlock(&tickets.lock);
+    return job;
+}
+
+/* Queues a launch and returns its ticket; 0 if there is no memory for it. Launches run one after another
+ * in the order of their tickets. The descriptor is copied. */
+MTL_EXPORT uint64_t mtl_submit(const void *block) {
+    const mtl_descriptor *descriptor = block;
+    size_t argument_bytes = descriptor->argument_count * sizeof(uint64_t);
+    void *memory;
+    if (posix_memalign(&memory, _Alignof(mtl_job), sizeof(mtl_job) + argument_bytes) != 0) return 0;
+    mtl_job *job = memory;
+    void *arguments = job + 1;
+    memcpy(arguments, descriptor->arguments, argument_bytes);
+    mtl_job_init(job, descriptor, arguments, mtl_threads());
+    atomic_store(&job->references, 2); /* the table's and the queue's */
+
+    pthread_mutex_lock(&tickets.lock);
+    uint64_t ticket = job->ticket = ++tickets.last;
+    job->next_in_bucket = NULL;
+    *find(ticket) = job;
+    mtl_pool_append(job, 0); /* under the lock: the queue has the order of the tickets */
+    pthread_mutex_unlock(&tickets.lock);
+    return ticket;
+}
+
+/* Drops the outcome of a launch, now or when it ends. */
+MTL_EXPORT void mtl_forget(uint64_t ticket) {
+    pthread_mutex_lock(&tickets.lock);
+    mtl_job **link = find(ticket), *job = *link;
+    if (job) *link = job->next_in_bucket;
+    pthread_mutex_unlock(&tickets.lock);
+    if (job) mtl_job_release(job);
+}
+
+/* Waits for a launch, helping with the work if there is no limit. Returns 1 and fetches the outcome, after
+ * which the ticket is unknown; or returns 0 when the time (negative = no limit) has run out. */
+MTL_EXPORT int mtl_wait(uint64_t ticket, double timeout_seconds, mtl_outcome *outcome) {
+    mtl_job *job = borrow(ticket);
+    if (!job) {
+        *outcome = (mtl_outcome){.status = MTL_UNKNOWN_TICKET};
+        return 1;
+    }
+    bool complete = mtl_pool_wait(job, timeout_seconds);
+    if (complete) {
+        *outcome = job->outcome;
+        mtl_forget(ticket);
+    }
+    mtl_job_release(job);
+    return complete;
+}
+
+/* Whether the launch has ended, well or not; true for unknown tickets. */
+MTL_EXPORT int mtl_done(uint64_t ticket) {
+    mtl_job *job = borrow(ticket);
+    if (!job) return 1;
+    bool complete = mtl_pool_completed(job);
+    mtl_job_release(job);
+    return complete;
+}
+
+void mtl_tickets_after_fork(void) {
+    pthread_mutex_init(&tickets.lock, NULL);
+    memset(tickets.buckets, 0, sizeof tickets.buckets);
+}

@@ -1,0 +1,68 @@
+/* Memory of buffers: zero-filled, aligned to 64 bytes, and refused if the machine has not got it. */
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+
+/* From this size on, buffers have pages of their own, which the system zeroes when they are touched. */
+static const size_t mapped_bytes = (size_t)256 << 10;
+
+static _Atomic size_t allocated_bytes;
+
+static size_t physical_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_size > 0 ? (size_t)pages * (size_t)page_size : SIZE_MAX;
+}
+
+/* Systems promise more memory than they have and kill the process that believes them. Counts bytes
+ * against the physical memory instead. */
+static bool reserve(size_t bytes) {
+    size_t before = atomic_fetch_add(&allocated_bytes, bytes);
+    size_t limit = physical_bytes();
+    if (bytes <= limit && before <= limit - bytes) return true;
+    atomic_fetch_sub(&allocated_bytes, bytes);
+    return false;
+}
+
+static void *map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+#ifdef MADV_HUGEPAGE
+    /* Filling fresh small pages costs more than most kernels that do it. */
+    const size_t huge_page = (size_t)2 << 20;
+    if (bytes >= 2 * huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+static void *allocate_small(size_t bytes) {
+    void *memory;
+    size_t at_least_one = bytes ? bytes : 1;
+    if (posix_memalign(&memory, 64, at_least_one) != 0) return NULL;
+    return memset(memory, 0, at_least_one);
+}
+
+/* NULL if there is not enough memory. */
+MTL_EXPORT void *mtl_allocate(size_t bytes) {
+    if (!reserve(bytes)) return NULL;
+    void *memory = bytes >= mapped_bytes ? map(bytes) : allocate_small(bytes);
+    if (!memory) atomic_fetch_sub(&allocated_bytes, bytes);
+    return memory;
+}
+
+/* `bytes` as they were asked for. */
+MTL_EXPORT void mtl_free(void *memory, size_t bytes) {
+    if (!memory) return;
+    if (bytes >= mapped_bytes) {
+        munmap(memory, bytes);
+    } else {
+        free(memory);
+    }
+    atomic_fetch_sub(&allocated_bytes, bytes);
+}

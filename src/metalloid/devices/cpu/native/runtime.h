@@ -1,0 +1,116 @@
+/* What the files of the runtime share. Python sees mtl_descriptor, mtl_outcome and the exported
+ * functions; everything else is internal and hidden. */
+#ifndef METALLOID_CPU_RUNTIME_H
+#define METALLOID_CPU_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "abi.h"
+
+#define MTL_EXPORT __attribute__((visibility("default")))
+
+enum mtl_status {
+    MTL_OK = 0,
+    MTL_SIGNAL = 1,            /* bad memory access, integer division by zero, trap: see signal */
+    MTL_STACK_OVERFLOW = 2,    /* recursion or private arrays too large for the stack */
+    MTL_BARRIER_MISSED = 3,    /* some threads wait at a barrier that others never reached */
+    MTL_LANE_OUT_OF_RANGE = 4, /* shuffle or broadcast from a lane that no simdgroup has */
+    MTL_OUT_OF_MEMORY = 5,     /* no memory for stacks or threadgroup memory */
+    MTL_BARRIERS_DIFFER = 6,   /* threads of one threadgroup wait at different barriers */
+    MTL_BAD_MODULO = 7,        /* shuffle_and_fill with a modulo that is no power of two in range */
+    MTL_BAD_DESCRIPTOR = 8,    /* empty threadgroup, no entry, or a grid too large to count */
+    MTL_UNKNOWN_TICKET = 9     /* never issued, already fetched, or issued before a fork */
+};
+
+enum { MTL_FIBRE = 1 }; /* mtl_descriptor.flags: run in FIBRE mode */
+
+/* One launch, laid out without padding so that Python can struct.pack it ("<QII3I3IIIQ" + "Q" * n). */
+typedef struct mtl_descriptor {
+    uint64_t entry; /* address of an mtl_entry */
+    uint32_t flags;
+    uint32_t argument_count;
+    uint32_t grid[3];           /* threads in the grid, exact */
+    uint32_t group[3];          /* threads per threadgroup */
+    uint32_t threadgroup_bytes; /* dynamic threadgroup memory of one threadgroup */
+    uint32_t reserved;
+    uint64_t cost_slot; /* address of a double: measured ns per threadgroup, 0.0 = unknown; may be 0 */
+    uint64_t arguments[];
+} mtl_descriptor;
+
+/* How a launch ended. 64 bytes. */
+typedef struct mtl_outcome {
+    int32_t status;
+    int32_t signal;          /* MTL_SIGNAL, MTL_STACK_OVERFLOW */
+    uint64_t address;        /* MTL_SIGNAL, MTL_STACK_OVERFLOW: that of the bad access, else 0 */
+    uint32_t threadgroup[3]; /* where it failed */
+    uint32_t thread[3];      /* position in the threadgroup */
+    uint32_t valid;          /* whether `thread` is known; never so in LOOP mode */
+    uint32_t arrived;        /* barrier failures: threads at the barrier */
+    uint32_t expected;       /* barrier failures: threads in the threadgroup */
+    uint32_t lane;           /* the lane that does not exist, or the bad modulo */
+    double seconds;          /* from the first threadgroup started to the last one finished */
+} mtl_outcome;
+
+/* A launch on its way. The first block is constant while it runs. */
+typedef struct mtl_job {
+    mtl_entry *entry;
+    mtl_launch launch;
+    bool uses_fibres;
+    uint32_t threadgroup_bytes;
+    uint32_t seats; /* threads that may work on it at a time */
+    uint64_t group_count;
+    _Atomic(double) *cost;
+
+    _Alignas(64) _Atomic uint64_t next_group; /* the first threadgroup not yet handed out */
+    _Atomic bool cancelled;                   /* set by the first failure; its setter owns `outcome` */
+    _Atomic uint64_t busy_ns;                 /* sum over the threads that worked on it */
+
+    /* Guarded by the pool's lock while the job is queued. */
+    _Alignas(64) struct mtl_job *next;
+    uint32_t taken_seats, workers;
+    bool complete;
+    uint64_t started_ns;
+    mtl_outcome outcome;
+
+    /* Jobs with a ticket live on the heap and are counted; others live on their caller's stack. */
+    _Atomic uint32_t references;
+    uint64_t ticket;
+    struct mtl_job *next_in_bucket;
+} mtl_job;
+
+static inline uint64_t mtl_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* job.c */
+int32_t mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
+                     uint32_t threads);
+bool mtl_job_exhausted(const mtl_job *job);
+bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end);
+uint64_t mtl_job_fair_share(const mtl_job *job);
+double mtl_job_cost(const mtl_job *job);
+void mtl_job_fail(mtl_job *job, const mtl_outcome *failure);
+void mtl_job_finish(mtl_job *job, uint64_t ended_ns);
+void mtl_job_release(mtl_job *job);
+
+/* group.c: run threadgroups of the job on this thread until none is left or, with a deadline, until
+ * the time has come. */
+void mtl_job_work(mtl_job *job, uint64_t deadline_ns);
+
+/* pool.c */
+uint32_t mtl_threads(void);
+bool mtl_pool_idle(void);
+void mtl_pool_append(mtl_job *job, uint32_t helpers);
+bool mtl_pool_wait(mtl_job *job, double timeout_seconds);
+bool mtl_pool_completed(mtl_job *job);
+
+/* launch.c */
+void mtl_tickets_after_fork(void);
+
+#endif

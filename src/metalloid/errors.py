@@ -1,0 +1,111 @@
+"""Every exception metalloid raises on purpose.
+
+Texts follow one form: ``[where] what happened (the offending values). What to do.``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metalloid.msl.diagnostics import Diagnostic
+
+__all__ = [
+    "ArgumentError",
+    "CompileError",
+    "DeviceUnavailable",
+    "KernelFault",
+    "LaunchError",
+    "MetalloidError",
+    "OutOfMemory",
+    "UnknownFunction",
+]
+
+
+class MetalloidError(Exception):
+    """Base of all errors of this package."""
+
+
+class CompileError(MetalloidError, SyntaxError):
+    """A kernel text that does not compile.
+
+    Being a ``SyntaxError``, it shows the first error's file, line and caret in every Python
+    traceback; ``str(error)`` holds all errors, each as ``FILE:LINE:COLUMN: error: message`` with
+    the line of the user's own text and a caret below it.
+
+    Attributes
+    ----------
+    diagnostics : tuple of Diagnostic
+        Errors, warnings and notes in the order the compiler gave them.
+    """
+
+    def __init__(self, report: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(report)
+        self.report = report
+        self.diagnostics = tuple(diagnostics)
+        first = next((d for d in self.diagnostics if d.is_error), None)
+        if first is not None:
+            self.msg = first.message
+            self.filename = first.file
+            self.lineno = first.line
+            self.offset = first.column
+            self.text = first.source_line
+
+    def __str__(self) -> str:
+        return self.report
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.report, self.diagnostics))
+
+
+class UnknownFunction(MetalloidError, AttributeError, KeyError):
+    """A library has no kernel of the name asked for; the text lists those it has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ArgumentError(MetalloidError, TypeError, ValueError):
+    """Arguments of a launch that do not fit the kernel's signature; nothing was run."""
+
+
+class LaunchError(MetalloidError, RuntimeError):
+    """A launch that the device could not carry out although its arguments fit."""
+
+
+class OutOfMemory(MetalloidError, MemoryError):
+    """The device has no room for a buffer of the size asked for."""
+
+
+class KernelFault(MetalloidError, RuntimeError):
+    """A kernel failed while running (bad address, trap, stack overflow, divergent barrier).
+
+    Attributes
+    ----------
+    kernel : str
+        Name of the kernel.
+    reason : str
+        What happened, without the place.
+    threadgroup, thread : tuple of int or None
+        Position of the threadgroup in the grid and of the thread in its threadgroup, where known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str = "",
+        reason: str = "",
+        threadgroup: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kernel = kernel
+        self.reason = reason
+        self.threadgroup = threadgroup
+        self.thread = thread
+
+
+class DeviceUnavailable(MetalloidError, RuntimeError):
+    """The device asked for does not exist on this machine; the text says why."""

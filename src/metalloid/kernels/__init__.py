@@ -1,0 +1,1 @@
+"""Libraries and kernels: what users call."""

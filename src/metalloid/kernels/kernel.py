@@ -1,0 +1,159 @@
+"""Kernels: called like functions, with the size of the grid."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metalloid.errors import ArgumentError
+from metalloid.msl.signature import Signature
+from metalloid.runtime.arguments import Binder
+from metalloid.runtime.device import Device, Program, Size
+from metalloid.runtime.event import Event
+
+_MAX_EXTENT = 2**32 - 1  # ids are 32-bit
+_SIZES_REMEMBERED = 1024
+
+
+class Kernel:
+    """A kernel of a library, ready to run on the library's device.
+
+    Call it with its arguments, in the order of their buffer indices or by name, and the number of
+    threads:
+
+    ``kernel(*args, threads, group_size=None, wait=None, **named)``
+
+    Attributes
+    ----------
+    name : str
+    device : Device
+    """
+
+    def __init__(self, program: Program, device: Device, source: str) -> None:
+        self._program, self.device, self._source = program, device, source
+        self.name = program.signature.name
+        self._binder = Binder(program.signature, device)
+        self._sizes: dict[object, tuple[Size, Size]] = {}
+
+    @property
+    def signature(self) -> Signature:
+        """What the kernel wants: its parameters, their types and indices."""
+        return self._program.signature
+
+    @property
+    def source(self) -> str:
+        """The MSL text of its library."""
+        return self._source
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of every stage of compilation: ``"cpp"``, ``"ll"``, the machine's (``"x86"``)."""
+        return self._program.asm
+
+    @property
+    def engine(self) -> str:
+        """How the device runs it, and why."""
+        return self._program.engine
+
+    @property
+    def max_group_size(self) -> int:
+        """Threads a threadgroup may have."""
+        return self._program.max_group_size
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        wait: bool | None = None,
+        **named: Any,
+    ) -> Event:
+        """Run the kernel once per thread of a grid.
+
+        Parameters
+        ----------
+        *args, **named
+            Arrays (NumPy, `Buffer`, DLPack, buffer protocol; used in place), numbers, structs, and
+            `threadgroup_memory`.
+        threads : int or sequence of 1 to 3 ints
+            Threads of the grid, (x, y, z). Exactly that many run; 0 does nothing.
+        group_size : int or sequence of 1 to 3 ints, optional
+            Threads of a threadgroup; the device chooses without.
+        wait : bool, optional
+            Whether to return only when the launch has ended. By default it waits if one of the
+            arguments is memory that Python can see without asking (a NumPy array, a tensor).
+
+        Returns
+        -------
+        Event
+
+        Raises
+        ------
+        ArgumentError
+            If anything does not fit the signature; nothing was run.
+        KernelFault
+            If the kernel failed and was waited for.
+        """
+        if threads is None:
+            raise ArgumentError(
+                f"[{self.name}] wants threads=: the number of threads of the grid, "
+                "an int or up to three (x, y, z)."
+            )
+        try:
+            grid, group = self._sizes[threads, group_size]
+        except (KeyError, TypeError):
+            grid, group = self._check_sizes(threads, group_size)
+        arguments = self._binder.bind(args, named)
+        if wait is None:
+            wait = arguments.host_memory
+        event = self.device.launch(self._program, arguments, grid, group, wait)
+        for buffer in arguments.buffers:
+            buffer.used_by(event)
+        return event
+
+    def _check_sizes(
+        self, threads: int | Sequence[int], group_size: int | Sequence[int] | None
+    ) -> tuple[Size, Size]:
+        """Grid and threadgroup as three numbers each, remembered for the next launch."""
+        grid = self._size("threads", threads, 0)
+        most = self._program.max_group_size
+        if group_size is None:
+            group = self._program.default_group_size(grid)
+        else:
+            group = self._size("group_size", group_size, 1)
+        count = group[0] * group[1] * group[2]
+        if count > most:
+            raise ArgumentError(
+                f"[{self.name}] group_size {group} has {count} threads; "
+                f"a threadgroup of this kernel has at most {most}."
+            )
+        if len(self._sizes) >= _SIZES_REMEMBERED:
+            self._sizes.clear()
+        if isinstance(threads, int | tuple) and isinstance(group_size, int | tuple | None):
+            self._sizes[threads, group_size] = grid, group
+        return grid, group
+
+    def _size(self, name: str, value: int | Sequence[int], least: int) -> Size:
+        try:
+            extents = (operator.index(value),)  # type: ignore[arg-type]
+        except TypeError:
+            try:
+                extents = tuple(operator.index(extent) for extent in value)  # type: ignore
+            except TypeError:
+                raise ArgumentError(
+                    f"[{self.name}] {name} wants an int or up to three, got {value!r}."
+                ) from None
+        if not 1 <= len(extents) <= 3:
+            raise ArgumentError(f"[{self.name}] {name} wants 1 to 3 numbers, got {value!r}.")
+        for extent in extents:
+            if not least <= extent <= _MAX_EXTENT:
+                raise ArgumentError(
+                    f"[{self.name}] {name} {value!r} is out of range: each is at least {least} "
+                    f"and at most {_MAX_EXTENT}."
+                )
+        x, y, z = (*extents, 1, 1)[:3]
+        return (x, y, z)
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.signature} on {self.device.name}>"

@@ -1,0 +1,245 @@
+"""Libraries: MSL text, compiled for a device, whose kernels are attributes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.frontend import PROGRAM_SOURCE, Options, translate
+from metalloid.compiler.target import MATH_MODES, MathMode
+from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
+from metalloid.kernels.kernel import Kernel
+from metalloid.msl.diagnostics import Diagnostic
+from metalloid.msl.function_constants import FunctionConstant
+from metalloid.runtime.device import Device
+from metalloid.runtime.registry import get_device
+
+
+class SourceNotFound(MetalloidError, FileNotFoundError):
+    """The file of a library does not exist or cannot be read."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Library:
+    """The kernels of one MSL text; made by `library`.
+
+    Every kernel is an attribute (``lib.saxpy``) and an item (``lib["saxpy"]``). A kernel is
+    compiled when it is asked for; the text as a whole is checked when the library is made.
+
+    Attributes
+    ----------
+    device : Device
+    source : str
+        The MSL text.
+    warnings : tuple of Diagnostic
+        What the compiler thinks of it.
+    """
+
+    def __init__(self, source: str, file: str, options: Options, device: Device) -> None:
+        self.device, self.source = device, source
+        self._unit = translate(source, file, options, device.target, shared_cache())
+        self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
+        self._file = file
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The compiler's warnings, at the user's own lines."""
+        return self._unit.warnings
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the kernels, in the order of the text."""
+        return tuple(self._unit.kernels)
+
+    def function(self, name: str, constants: Mapping[Any, Any] | None = None) -> Kernel:
+        """The kernel `name`.
+
+        Parameters
+        ----------
+        name : str
+            Its ``host_name``, or the function's own.
+        constants : mapping, optional
+            Values of function constants, by name or index.
+
+        Raises
+        ------
+        UnknownFunction
+            If there is none of that name.
+        CompileError
+            If a template cannot be instantiated.
+
+        Examples
+        --------
+        >>> import metalloid as mtl, numpy as np
+        >>> lib = mtl.library('''
+        ... constant int step [[function_constant(0)]];
+        ... kernel void count(device int* x, uint i [[thread_position_in_grid]])
+        ... { x[i] = i * step; }
+        ... ''')
+        >>> x = np.zeros(4, np.int32)
+        >>> event = lib.function("count", {"step": 3})(x, threads=4)
+        >>> x.tolist()
+        [0, 3, 6, 9]
+        """
+        values = self._constant_values(constants or {})
+        key = (name, tuple(sorted(values.items())))
+        if key not in self._kernels:
+            entry = self._unit.kernels.get(name)
+            if entry is None:
+                raise self._unknown(name)
+            program = self.device.compile(self._unit, entry, values)
+            self._kernels[key] = Kernel(program, self.device, self.source)
+        return self._kernels[key]
+
+    def _constant_values(self, constants: Mapping[Any, Any]) -> dict[int, str]:
+        known: dict[str | int, FunctionConstant] = {}
+        for constant in self._unit.constants:
+            known[constant.name] = known[constant.index] = constant
+        values = {}
+        for name, value in constants.items():
+            if name not in known:
+                names = ", ".join(f"{c.name} ({c.index})" for c in self._unit.constants)
+                raise ArgumentError(
+                    f"[library] there is no function constant {name!r}; there are: "
+                    f"{names or 'none'}."
+                )
+            values[known[name].index] = known[name].literal(value)
+        return values
+
+    def _unknown(self, name: str) -> UnknownFunction:
+        stage = self._unit.other_stages.get(name)
+        if stage:
+            return UnknownFunction(
+                f"[library] {name!r} is a {stage} function; only kernel functions can run here."
+            )
+        if not self.functions:
+            return UnknownFunction(
+                f"[library] there is no kernel {name!r}: the text has no kernel function. "
+                "Declare one: kernel void name(...)."
+            )
+        near = difflib.get_close_matches(name, self.functions, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(self.functions[:20])
+        more = f" and {len(self.functions) - 20} more" if len(self.functions) > 20 else ""
+        return UnknownFunction(
+            f"[library] there is no kernel {name!r}.{hint} There are: {shown}{more}."
+        )
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.function(name)
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.function(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._unit.kernels
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in self.functions if name.isidentifier())]
+
+    def __repr__(self) -> str:
+        count = len(self.functions)
+        shown = ", ".join(self.functions[:8]) + (", ..." if count > 8 else "")
+        return f"<Library {self._file}: {count} kernel{'s' * (count != 1)} ({shown})>"
+
+
+def library(
+    source: str | None = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
+    math_mode: MathMode = "safe",
+    defines: Mapping[str, Any] | None = None,
+    device: str | Device | None = None,
+) -> Library:
+    """Compile MSL text to a library of kernels.
+
+    Parameters
+    ----------
+    source : str
+        The text; or give `path`.
+    path : path-like, optional
+        A ``.metal`` file. Its ``#include "..."`` are searched beside it.
+    include_dirs : sequence of path-like, optional
+        Folders searched for includes.
+    math_mode : {"safe", "relaxed", "fast"}, optional
+        ``safe`` (default) is IEEE arithmetic; ``relaxed`` may fuse and reorder operations; ``fast``
+        also uses the shorter functions of ``metal::fast`` and defines ``__FAST_MATH__``.
+    defines : mapping, optional
+        Macros by name; True stands for 1, None for a macro without value.
+    device : str or Device, optional
+        Where the kernels will run; the default device without.
+
+    Returns
+    -------
+    Library
+
+    Raises
+    ------
+    CompileError
+        With all errors of the text, at its own lines.
+    FileNotFoundError
+        If `path` does not exist.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> lib = mtl.library('''
+    ... #include <metal_stdlib>
+    ... using namespace metal;
+    ... kernel void saxpy(device float* y, device const float* x, constant float& a,
+    ...                   uint i [[thread_position_in_grid]]) { y[i] = fma(a, x[i], y[i]); }
+    ... ''')
+    >>> x, y = np.ones(3, np.float32), np.arange(3, dtype=np.float32)
+    >>> event = lib.saxpy(y, x, 2.5, threads=3)
+    >>> y.tolist()
+    [2.5, 3.5, 4.5]
+    """
+    if (source is None) == (path is None):
+        raise ArgumentError("[library] wants either the MSL text or path=, and one of them only.")
+    if math_mode not in MATH_MODES:
+        raise ArgumentError(
+            f"[library] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {math_mode!r}."
+        )
+    file = PROGRAM_SOURCE
+    if path is not None:
+        file, source = os.fspath(path), _read(path)
+    if not isinstance(source, str):
+        raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
+    options = Options(
+        math_mode,
+        tuple(os.fspath(folder) for folder in include_dirs),
+        tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
+    )
+    return Library(source, file, options, get_device(device))
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except FileNotFoundError:
+        raise SourceNotFound(f"[library] there is no file {os.fspath(path)!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceNotFound(f"[library] cannot read {os.fspath(path)!r}: {error}.") from None
+
+
+def _macro_value(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,222 @@
+"""Address spaces where MSL and clang disagree on the place of the word.
+
+clang knows the spaces (as qualifiers of OpenCL) but refuses automatic variables in one, parameters
+of array type in one, and member functions qualified by the space of ``this``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.msl.tokens import TokenStream, is_identifier
+
+SPACES = frozenset(
+    ("device", "threadgroup", "thread", "constant", "threadgroup_imageblock", "ray_data",
+     "object_data")
+)  # fmt: skip
+_DECLARATION_WORDS = ("const", "volatile", "constexpr", "alignas", "static")
+_AFTER_QUALIFIERS = ("{", ";", ":", "=", "->", "override")
+_NOT_A_FUNCTION = ("if", "for", "while", "switch", "alignas", "__attribute__", "decltype")
+_SAME_FOR_ALL_SPACES = re.compile(
+    r"\b(?:device|threadgroup|constant|threadgroup_imageblock|ray_data|object_data|const|static)\b"
+)
+_NOT_PART_OF_A_SIGNATURE = re.compile(
+    r"\s+|\b(?:thread|inline|constexpr)\b|__attribute__\(\(always_inline\)\)"
+)
+
+
+def lower_threadgroup_variables(stream: TokenStream) -> None:
+    """Make ``threadgroup float tile[32];`` static: clang allows a space on no automatic variable.
+
+    The devices give each threadgroup its own copy afterwards, in the IR.
+    """
+    for position, token in enumerate(stream.tokens):
+        if token == "threadgroup":
+            start = _variable_start(stream, position)
+            if start is not None and _declares_variable(stream, position):
+                stream.replace(start, "static " + stream.current(start))
+
+
+def _variable_start(stream: TokenStream, position: int) -> int | None:
+    """First token of the statement if only declaration words stand before `position`."""
+    start, before = position, stream.previous(position)
+    while True:
+        token = stream.text(before)
+        if token == "static":
+            return None
+        if token == ")" and before in stream.partner:
+            opening = stream.partner[before]
+            if stream.before(opening) != "alignas":
+                return None
+            before = stream.previous(opening)
+        elif token not in _DECLARATION_WORDS:
+            break
+        start, before = before, stream.previous(before)
+    # East-side forms such as `float threadgroup x[32];` do not occur; clang names them.
+    return start if token in (";", "{", "}", ":", "") else None
+
+
+def _declares_variable(stream: TokenStream, position: int) -> bool:
+    """A pointer, reference or function is no variable *in* threadgroup memory."""
+    position = stream.next(position)
+    while position < len(stream):
+        token = stream.text(position)
+        if token == "<":
+            position = stream.close_angle(position)
+        elif token in ("*", "&", "&&"):
+            return False
+        elif token == "(":
+            if stream.before(position) not in ("alignas", "__attribute__", "decltype"):
+                return False
+            position = stream.partner.get(position, position)
+        elif token in ("[", ";", "=", "{", ","):
+            return True
+        position = stream.next(position)
+    return False
+
+
+def lower_array_parameters(stream: TokenStream) -> None:
+    """``constant T x[2]`` as a parameter means a pointer; clang wants it written as one."""
+    for position, token in enumerate(stream.tokens):
+        if token not in SPACES:
+            continue
+        before = stream.previous(position)
+        while stream.text(before) in ("const", "volatile"):
+            before = stream.previous(before)
+        if stream.text(before) in ("(", ","):
+            _lower_array_parameter(stream, position)
+
+
+def _lower_array_parameter(stream: TokenStream, position: int) -> None:
+    position = stream.next(position)
+    while position < len(stream):
+        token = stream.text(position)
+        if token == "<":
+            position = stream.close_angle(position)
+        elif token in ("*", "&", "&&", ",", ")", ";", "(", "{", "="):
+            return
+        elif token == "[" and is_identifier(stream.before(position)) and position in stream.partner:
+            name, end = stream.previous(position), stream.partner[position]
+            more_dimensions = stream.after(end) == "["
+            form = "(*{})" if more_dimensions else "*{}"
+            stream.replace(name, form.format(stream.text(name)))
+            stream.blank(position, end + 1)
+            return
+        position = stream.next(position)
+
+
+def lower_member_functions(stream: TokenStream) -> None:
+    """Keep one of each set of member functions that differ by the space of ``this`` only.
+
+    ``operator U() const thread`` and ``... const device`` are the same function here, where a
+    reference to an unnamed space takes objects of every space.
+    """
+    qualified = _space_qualified_functions(stream)
+    if not qualified:
+        return
+    seen: set[tuple[int, str, bool]] = set()
+    closings = {closing for _, closing, _, _ in qualified}
+    for scope in {scope for *_, scope in qualified if scope >= 0}:
+        seen |= _unqualified_members(stream, scope, closings)
+    done: set[int] = set()
+    for position, closing, after, scope in qualified:
+        stream.replace(position, "")
+        if closing in done:
+            continue
+        done.add(closing)
+        constant = "const" in (stream.text(p) for p in stream.significant(closing + 1, after))
+        start = _member_start(stream, stream.partner[closing])
+        key = (scope, _member_key(stream, start, closing), constant)
+        if key in seen:
+            stream.blank(start, _member_end(stream, after) + 1)
+        seen.add(key)
+
+
+def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
+    """``(space word, ')' of the parameters, token behind the qualifiers, '{' of the class)``."""
+    found, scopes = [], []
+    for position, token in enumerate(stream.tokens):
+        if token == "{":
+            scopes.append(position)
+        elif token == "}" and scopes:
+            scopes.pop()
+        elif token in SPACES:
+            closing = stream.previous(position)
+            while _is_function_qualifier(stream.text(closing)):
+                closing = stream.previous(closing)
+            if stream.text(closing) != ")" or closing not in stream.partner:
+                continue
+            after = stream.next(position)
+            while _is_function_qualifier(stream.text(after)):
+                after = stream.next(after)
+            if stream.text(after) not in _AFTER_QUALIFIERS:
+                continue
+            if stream.before(stream.partner[closing]) in _NOT_A_FUNCTION:
+                continue
+            found.append((position, closing, after, scopes[-1] if scopes else -1))
+    return found
+
+
+def _is_function_qualifier(token: str) -> bool:
+    return token in ("const", "volatile", "noexcept") or token in SPACES
+
+
+def _unqualified_members(
+    stream: TokenStream, scope: int, closings: set[int]
+) -> set[tuple[int, str, bool]]:
+    """Keys of the members of a class that name no space: each is the first of its set."""
+    keys = set()
+    position, end = stream.next(scope), stream.partner.get(scope, len(stream))
+    while position < end:
+        token = stream.text(position)
+        if token == "(" and position in stream.partner:
+            closing = stream.partner[position]
+            after = stream.after(closing)
+            if closing not in closings and after in ("{", ";", ":", "=", "const", "noexcept"):
+                start = _member_start(stream, position)
+                keys.add((scope, _member_key(stream, start, closing), after == "const"))
+            position = closing
+        elif token in ("{", "["):
+            position = stream.partner.get(position, position)
+        position = stream.next(position)
+    return keys
+
+
+def _member_start(stream: TokenStream, opening: int) -> int:
+    """First token of the member declaration whose parameters open at `opening`."""
+    position = opening
+    while position > 0:
+        before = position - 1
+        token = stream.text(before)
+        if token in (";", "{", "}") or token.lstrip(" \t").startswith("#"):
+            break
+        if token == ":" and stream.before(before) in ("public", "private", "protected"):
+            break
+        if token in (")", "]") and before in stream.partner:
+            before = stream.partner[before]
+        position = before
+    return position
+
+
+def _member_key(stream: TokenStream, start: int, closing: int) -> str:
+    """Name and parameters; the spaces of the *return* type do not make two functions differ."""
+    opening = stream.partner[closing]
+    head = _SAME_FOR_ALL_SPACES.sub("", stream.joined(start, opening, " "))
+    tail = stream.joined(opening, closing + 1, " ")
+    return _NOT_PART_OF_A_SIGNATURE.sub("", head) + _NOT_PART_OF_A_SIGNATURE.sub("", tail)
+
+
+def _member_end(stream: TokenStream, position: int) -> int:
+    """Last token of the member whose body or ``;`` begins at `position` or behind."""
+    if stream.text(position) == ":":  # constructor initialisers
+        position = stream.next(position)
+        while position < len(stream):
+            while stream.text(position) not in ("(", "{", ""):
+                position = stream.next(position)
+            position = stream.next(stream.partner.get(position, position))
+            if stream.text(position) != ",":
+                break
+            position = stream.next(position)
+    while stream.text(position) not in ("{", ";", ""):
+        position = stream.next(position)
+    return stream.partner.get(position, position)

@@ -1,0 +1,80 @@
+"""``[[...]]`` attributes: which mean something to Metal, which to clang, and where they stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from metalloid.msl.tokens import TokenStream
+
+_CLANG_OWN = re.compile(
+    r"(?:clang|gnu|__gnu__|_Clang)\s*::(?!\s*optnone)"
+    r"|(?:nodiscard|maybe_unused|fallthrough|likely|unlikely|deprecated|noreturn)\b"
+)
+_CALL = re.compile(r"(\w+)\s*(?:\((.*)\))?$", re.S)
+_STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of Metal, such as ``buffer(0)``.
+
+    Attributes
+    ----------
+    name : str
+        ``"buffer"``.
+    argument : str
+        Text between its parentheses, ``"0"``; empty without.
+    position, end : int
+        Tokens of the whole ``[[...]]`` it stands in, from the first bracket to after the last.
+    """
+
+    name: str
+    argument: str
+    position: int
+    end: int
+
+    @property
+    def string(self) -> str:
+        """The argument as a string literal (adjacent literals joined)."""
+        return "".join(_STRING.findall(self.argument))
+
+    @property
+    def index(self) -> int | None:
+        """The argument as an integer, if it is one."""
+        try:
+            return int(self.argument.strip().rstrip("uUlL"), 0)
+        except ValueError:
+            return None
+
+
+def lower_attributes(stream: TokenStream) -> list[Attribute]:
+    """Collect Metal's attributes and take them out of the text; those of clang stay."""
+    found: list[Attribute] = []
+    position = stream.first
+    while position < len(stream):
+        inner = stream.next(position)
+        is_attribute = (
+            stream.text(position) == "["
+            and stream.text(inner) == "["
+            and position in stream.partner
+            and stream.previous(stream.partner[position]) == stream.partner.get(inner)
+        )
+        if not is_attribute:
+            position = inner
+            continue
+        end = stream.partner[position] + 1
+        kept: list[str] = []
+        for start, stop in stream.split_commas(inner + 1, stream.partner[inner]):
+            text = stream.source(start, stop)
+            call = _CALL.match(text)
+            if _CLANG_OWN.match(text):
+                kept.append(text)
+            elif call:
+                found.append(Attribute(call[1], call[2] or "", position, end))
+        stream.blank(position, end)
+        if kept:
+            line_breaks = stream.current(position)
+            stream.replace(position, f"[[{', '.join(kept)}]]{line_breaks}")
+        position = stream.next(end - 1)
+    return found

@@ -1,0 +1,214 @@
+"""clang's messages in the terms of the user's own text: file, line, column, caret, spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from metalloid.msl.entry_points import parse_line_marker
+from metalloid.msl.tokens import TokenStream, is_identifier
+
+_MESSAGE = re.compile(
+    r"^(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): "
+    r"(?P<severity>fatal error|error|warning|note): (?P<message>.*)$"
+)
+_OPTION = re.compile(r" \[-W[^\]]*\]$")
+#: How clang prints what our prelude makes of MSL's words, and the words.
+_SPELLINGS = (
+    (re.compile(r"\bconst __global\b|\b__global const\b|\b__global\b(?!_)"), "constant"),
+    (re.compile(r"\b__global_device\b|\b__device\b"), "device"),
+    (re.compile(r"\b__local\b"), "threadgroup"),
+    (re.compile(r"\bconst (\w[\w:<>, ]*?) constant\b"), r"constant \1"),
+    (re.compile(r"\bconstant const\b|\bconst constant\b"), "constant"),
+    (re.compile(r"\bmetal::"), ""),
+    (re.compile(r"\bvec<(\w+), ([234])>"), r"\1\2"),
+    (re.compile(r"\b_Float16\b"), "half"),
+    (re.compile(r"\b__bf16\b"), "bfloat"),
+    (re.compile(r"\bunsigned (char|short|int|long)\b"), r"u\1"),
+    (re.compile(r"'([^']*)' \(aka '\1'\)"), r"'\1'"),  # once both are spelled the same
+    (re.compile(r"^static assertion failed due to requirement '.*?': "), ""),
+)
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler about the user's text.
+
+    Attributes
+    ----------
+    severity : str
+        ``"error"``, ``"warning"`` or ``"note"``.
+    file : str
+        The user's file, or ``"program_source"`` for a text without one.
+    line, column : int
+        Counted from 1.
+    message : str
+    source_line : str
+        That line of the file; empty if it could not be read.
+    """
+
+    severity: str
+    file: str
+    line: int
+    column: int
+    message: str
+    source_line: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether nothing was compiled because of this."""
+        return self.severity == "error"
+
+    def __str__(self) -> str:
+        head = f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}"
+        if not self.source_line.strip():
+            return head
+        pad = "".join("\t" if c == "\t" else " " for c in self.source_line[: self.column - 1])
+        return f"{head}\n{self.source_line.rstrip()}\n{pad}^"
+
+
+def parse_messages(text: str) -> list[Diagnostic]:
+    """The messages in a compiler's output; quoted source and carets are left out."""
+    found = []
+    for line in text.splitlines():
+        if match := _MESSAGE.match(line):
+            severity = "error" if match["severity"].endswith("error") else match["severity"]
+            found.append(
+                Diagnostic(
+                    severity, match["file"], int(match["line"]), int(match["column"]),
+                    _in_msl_words(match["message"]),
+                )
+            )  # fmt: skip
+    return found
+
+
+def without_own_places(
+    messages: Iterable[Diagnostic], is_own: Callable[[str], bool]
+) -> list[Diagnostic]:
+    """Messages without those that only speak of our own headers.
+
+    An error inside one of them is put where the user's text led there: at the first note about the
+    user's text that follows it.
+
+    Parameters
+    ----------
+    is_own : callable
+        Whether a file is one of ours.
+    """
+    kept: list[Diagnostic] = []
+    homeless: Diagnostic | None = None
+    for message in messages:
+        if not is_own(message.file):
+            if homeless is not None and message.severity == "note":
+                message = replace(
+                    homeless, file=message.file, line=message.line, column=message.column
+                )
+            homeless = None
+            if message not in kept:
+                kept.append(message)
+        elif message.severity != "note":
+            homeless = message
+    return kept
+
+
+def report(diagnostics: Iterable[Diagnostic]) -> str:
+    """All messages with their frames, as a compiler prints them."""
+    return "\n".join(str(diagnostic) for diagnostic in diagnostics)
+
+
+def _in_msl_words(message: str) -> str:
+    message = _OPTION.sub("", message)
+    for pattern, word in _SPELLINGS:
+        message = pattern.sub(word, message)
+    return message
+
+
+class PlaceMap:
+    """Maps places in a lowered text back to the text its author wrote.
+
+    Lines need no mapping (line markers survive every stage). A column is found in two steps: the
+    token stream knows which preprocessed token a lowered one came from, and the n-th token of a
+    spelling in the preprocessed line is the n-th of it in the author's line. Where a macro was
+    expanded the place is that of the macro's name.
+
+    Parameters
+    ----------
+    stream : TokenStream
+        The preprocessed text with its edits.
+    read : callable
+        From file name to its text, or None.
+    """
+
+    def __init__(self, stream: TokenStream, read: Callable[[str], str | None]) -> None:
+        self._stream = stream
+        self._read = read
+        self._files: dict[str, list[str]] = {}
+        self._rendered = stream.render()
+        self._offsets = self._line_offsets()
+
+    def _line_offsets(self) -> dict[tuple[str, int], list[tuple[int, int]]]:
+        """Spans of the rendered text by the user's file and line."""
+        offsets: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        file, line, start = "", 1, 0
+        for text in self._rendered.splitlines(keepends=True):
+            marker = parse_line_marker(text)
+            if marker is not None:
+                file, line = marker
+            else:
+                offsets.setdefault((file, line), []).append((start, start + len(text)))
+                line += 1
+            start += len(text)
+        return offsets
+
+    def source_line(self, file: str, line: int) -> str:
+        """Line of the user's file; empty if there is no such line."""
+        if file not in self._files:
+            self._files[file] = (self._read(file) or "").splitlines()
+        lines = self._files[file]
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def localise(self, diagnostic: Diagnostic) -> Diagnostic:
+        """The diagnostic at the user's own column, with the user's own line."""
+        position = self.token_at(diagnostic)
+        source_line = self.source_line(diagnostic.file, diagnostic.line)
+        column = diagnostic.column
+        if position is not None:
+            column = self._column(position, diagnostic, source_line)
+        column = max(1, min(column, len(source_line) + 1)) if source_line else column
+        return replace(diagnostic, column=column, source_line=source_line)
+
+    def token_at(self, diagnostic: Diagnostic) -> int | None:
+        """Position of the token a (not yet localised) diagnostic points at."""
+        for start, end in self._offsets.get((diagnostic.file, diagnostic.line), ()):
+            text = self._rendered[start:end].encode()
+            if diagnostic.column <= len(text):
+                characters = len(text[: diagnostic.column - 1].decode("utf-8", "ignore"))
+                position, _ = self._stream.locate(start + characters)
+                return position if position < len(self._stream) else None
+        return None
+
+    def _column(self, position: int, diagnostic: Diagnostic, source_line: str) -> int:
+        tokens = self._stream.tokens
+        spelling = tokens[position]
+        first = position
+        while first > 0 and "\n" not in tokens[first - 1]:
+            first -= 1
+        ordinal = tokens[first:position].count(spelling)
+        preprocessed = set(tokens[first:position])
+        after = position
+        while after < len(tokens) and "\n" not in tokens[after]:
+            preprocessed.add(tokens[after])
+            after += 1
+        written = TokenStream(source_line)
+        starts, column = [], 1
+        for token in written.tokens:
+            starts.append(column)
+            column += len(token)
+        places = [c for c, token in zip(starts, written.tokens, strict=True) if token == spelling]
+        if spelling.strip() and ordinal < len(places):
+            return places[ordinal]
+        for start, token in zip(starts, written.tokens, strict=True):
+            if is_identifier(token) and token not in preprocessed:
+                return start  # the macro whose expansion this is
+        return places[-1] if places and spelling.strip() else min(diagnostic.column, column)

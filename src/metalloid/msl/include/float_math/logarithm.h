@@ -1,0 +1,160 @@
+// log, log2, log10 and the log1p kernel of the inverse hyperbolic functions.
+//
+// Method: x = m 2^e with m in [2/3, 4/3), so f = m - 1 is exact and symmetric about zero, then one
+// polynomial of f: log(1 + f) = f + f^2 q(f). Splitting at 2/3 instead of sqrt(1/2) lets x just
+// below 1 keep e = 0, so nothing cancels there. The coefficients are our own minimax fits.
+#pragma once
+
+#include "core.h"
+#include "exponential.h"
+
+namespace metalloid::float_math {
+
+constexpr uint32 two_thirds_bits = 0x3f2aaaabu;
+constexpr uint32 exponent_mask = 0xff800000u;
+
+constexpr float log2_e_low = 0x1.4ae0cp-26f;
+constexpr float log10_e_high = 0x1.bcb7b2p-2f;
+constexpr float log10_e_low = -0x1.5b235ep-27f;
+
+// x = (1 + fraction) 2^exponent, -1/3 <= fraction < 1/3.
+struct LogArgument {
+  float fraction;
+  float exponent;
+};
+
+// For positive, finite, normal x.
+METALLOID_INLINE LogArgument split_normal(float x, float exponent_offset) {
+  METALLOID_STRICT_FP
+  const uint32 bits = bits_of(x);
+  const uint32 exponent = (bits - two_thirds_bits) & exponent_mask;
+  const float mantissa = from_bits(bits - exponent);
+  const float exponent_times_2_23 = static_cast<float>(static_cast<int32>(exponent));
+  return {mantissa - 1.0f, fused(exponent_times_2_23, 0x1p-23f, exponent_offset)};
+}
+
+// For positive, finite x.
+METALLOID_INLINE LogArgument split_positive(float x) {
+  METALLOID_STRICT_FP
+  const bool subnormal = x < 0x1p-126f;
+  const float lifted = x * 0x1p23f;
+  return split_normal(subnormal ? lifted : x, subnormal ? -23.0f : 0.0f);
+}
+
+// log(0) = -inf, log(+inf) = +inf, log(negative) = log(NaN) = NaN; else `result`.
+METALLOID_INLINE float with_log_special_cases(float x, float result) {
+  METALLOID_STRICT_FP
+  const float same = x + x;
+  const float nonzero = is_negative(x) ? quiet_nan() : same;
+  const float special = is_zero(x) ? -infinity() : nonzero;
+  return is_positive_finite(x) ? result : special;
+}
+
+// log(0) = -inf and log(negative) = NaN are all that fast mode keeps; subnormals count as zero.
+METALLOID_INLINE float with_fast_log_special_cases(float x, float result) {
+  METALLOID_STRICT_FP
+  const float special = x < 0.0f ? quiet_nan() : -infinity();
+  return x < 0x1p-126f ? special : result;
+}
+
+// (log(1 + f) - f) / f^2, |f| <= 1/3: relative error of f + f^2 q(f) below 2^-27.6.
+METALLOID_INLINE float log_curvature(float f) {
+  return polynomial(f, -0.5f, 0x1.555506p-2f, -0x1.fffefcp-3f, 0x1.99d044p-3f, -0x1.559c44p-3f,
+                    0x1.1ed662p-3f, -0x1.f33302p-4f, 0x1.1e678cp-3f, -0x1.07c868p-3f);
+}
+
+// The same with two coefficients less: below 2^-22.3.
+METALLOID_INLINE float fast_log_curvature(float f) {
+  return polynomial(f, -0x1.ffffe6p-2f, 0x1.555e3ep-2f, -0x1.00107ep-2f, 0x1.95e0cep-3f,
+                    -0x1.50b75cp-3f, 0x1.5bf45p-3f, -0x1.38a0f8p-3f);
+}
+
+// log(1 + z) + extra ln 2 for z >= 0, without rounding 1 + z: with 2^e the binade of 1 + z around
+// [3/4, 3/2), f = z 2^-e + (2^-e - 1) is rounded once. Polynomial below 2^-27.5 on [-1/4, 1/2].
+METALLOID_INLINE float log1p_plus_multiple_of_ln2(float z, float extra) {
+  METALLOID_STRICT_FP
+  const float sum = 1.0f + z;
+  const uint32 exponent = (bits_of(sum) - 0x3f400000u) & exponent_mask;
+  const float scaled = from_bits(bits_of(z) - exponent);
+  const float four_over_power = from_bits(0x40800000u - exponent);
+  const float f = fused(0.25f, four_over_power, -1.0f) + scaled;
+  const float q = polynomial(f, -0.5f, 0x1.5555a4p-2f, -0x1.00004ap-2f, 0x1.99699ep-3f,
+                             -0x1.54ed94p-3f, 0x1.288074p-3f, -0x1.0d9908p-3f, 0x1.acf57cp-4f,
+                             -0x1.71e4bcp-5f);
+  const float e = fused(static_cast<float>(static_cast<int32>(exponent)), 0x1p-23f, extra);
+  return fused(e, ln2_high, fused(f * f, q, f));
+}
+
+}  // namespace metalloid::float_math
+
+namespace metalloid::precise {
+
+METALLOID_INLINE float log(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_positive(x);
+  const float f = a.fraction;
+  const float log_mantissa = fused(f * f, log_curvature(f), f);
+  return with_log_special_cases(x, fused(a.exponent, ln2_high, log_mantissa));
+}
+
+// Exact for powers of two. Polynomial of log2(1 + f) - f log2(e) below 2^-27.6.
+METALLOID_INLINE float log2(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_positive(x);
+  const float f = a.fraction;
+  const float q = polynomial(f, -0x1.715476p-1f, 0x1.ec703p-2f, -0x1.7153ep-2f, 0x1.279d6cp-2f,
+                             -0x1.ecd0dap-3f, 0x1.9de66ap-3f, -0x1.684f8cp-3f, 0x1.9cda3cp-3f,
+                             -0x1.7bdb58p-3f);
+  const float log_mantissa = fused(f, log2_e, fused(f, log2_e_low, f * f * q));
+  return with_log_special_cases(x, a.exponent + log_mantissa);
+}
+
+// Polynomial of log10(1 + f) - f log10(e) below 2^-27.7.
+METALLOID_INLINE float log10(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_positive(x);
+  const float f = a.fraction;
+  const float q = polynomial(f, -0x1.bcb7b2p-3f, 0x1.287a2ep-3f, -0x1.bcb66cp-4f, 0x1.63f6e2p-4f,
+                             -0x1.28c144p-4f, 0x1.f225f6p-5f, -0x1.b0e8fp-5f, 0x1.f226d2p-5f,
+                             -0x1.cc90cp-5f);
+  const float log_mantissa = fused(f, log10_e_high, fused(f, log10_e_low, f * f * q));
+  const float low = fused(a.exponent, log10_2_low, log_mantissa);
+  return with_log_special_cases(x, fused(a.exponent, log10_2_high, low));
+}
+
+}  // namespace metalloid::precise
+
+namespace metalloid::fast {
+
+METALLOID_INLINE float log(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_normal(x, 0.0f);
+  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
+                                   a.fraction);
+  return with_fast_log_special_cases(x, fused(a.exponent, ln2_high, log_mantissa));
+}
+
+METALLOID_INLINE float log2(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_normal(x, 0.0f);
+  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
+                                   a.fraction);
+  return with_fast_log_special_cases(x, fused(log_mantissa, log2_e, a.exponent));
+}
+
+METALLOID_INLINE float log10(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const LogArgument a = split_normal(x, 0.0f);
+  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
+                                   a.fraction);
+  const float scaled = log_mantissa * log10_e_high;
+  return with_fast_log_special_cases(x, fused(a.exponent, log10_2_high, scaled));
+}
+
+}  // namespace metalloid::fast

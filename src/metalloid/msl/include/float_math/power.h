@@ -1,0 +1,150 @@
+// pow, powr, sqrt, rsqrt, divide.
+#pragma once
+
+#include "core.h"
+#include "exponential.h"
+#include "logarithm.h"
+
+namespace metalloid::float_math {
+
+// An unevaluated sum, |low| far below |high|.
+struct FloatPair {
+  float high;
+  float low;
+};
+
+// high + low for |high| >= |low| or high = 0 (Dekker 1971).
+METALLOID_INLINE FloatPair fast_two_sum(float high, float low) {
+  METALLOID_STRICT_FP
+  const float sum = high + low;
+  return {sum, low - (sum - high)};
+}
+
+// log2 x to about 2^-31 relative, for positive finite x: with p = (m - 1) / (m + 1),
+// log2 m = 2 log2(e) (p + p^3/3 + ...), where p and its multiple are pairs and the rest is short.
+METALLOID_INLINE FloatPair log2_pair(float x) {
+  METALLOID_STRICT_FP
+  const LogArgument a = split_positive(x);
+  const float f = a.fraction;
+  const float denominator = 2.0f + f;
+  const float denominator_low = f - (denominator - 2.0f);
+
+  // 1 / (m + 1): quadratic (2^-9.7) and one Newton step; the residual then squares its error.
+  const float guess = polynomial(f, 0.5f, -0x1.05731p-2f, 0x1.05731p-3f);
+  const float reciprocal = fused(guess, fused(-denominator, guess, 1.0f), guess);
+  const float quotient = f * reciprocal;
+  const float residual = fused(-quotient, denominator_low, fused(-quotient, denominator, f));
+  const FloatPair p = fast_two_sum(quotient, residual * reciprocal);
+
+  // Relative error of the series below 2^-35.
+  const float s = p.high * p.high;
+  const float cubic = polynomial(s, 0x1.ec709cp-1f, 0x1.27786cp-1f, 0x1.a521ecp-2f, 0x1.6421fap-2f);
+  constexpr float scale_high = 2.0f * log2_e;
+  constexpr float scale_low = 2.0f * log2_e_low;
+  const float linear = p.high * scale_high;
+  const float linear_error = fused(p.high, scale_high, -linear);
+  const float linear_low = fused(p.low, scale_high, fused(p.high, scale_low, linear_error));
+  const float low = fused(p.high * s, cubic, linear_low);
+
+  const FloatPair sum = fast_two_sum(a.exponent, linear);
+  return fast_two_sum(sum.high, sum.low + low);
+}
+
+// x^y for finite x > 0 and any y but NaN; x = 0 and x = inf follow 0^y = 1 / inf^y.
+METALLOID_INLINE float pow_positive(float x, float y) {
+  METALLOID_STRICT_FP
+  // Any |y| above 2^33 over- or underflows unless x = 1; the clamp keeps y log2 x finite.
+  const float bounded_y = at_least(at_most(y, 0x1p33f), -0x1p33f);
+  const FloatPair logarithm = log2_pair(x);
+  const float product = bounded_y * logarithm.high;
+  const float error = fused(bounded_y, logarithm.high, -product);
+  const float product_low = fused(bounded_y, logarithm.low, error);
+
+  const float clamped = at_least(at_most(product, 160.0f), -160.0f);
+  const float low = clamped == product ? product_low : 0.0f;
+  const float shifted = clamped + scale_shift;
+  const float r = (clamped - (shifted - scale_shift)) + low;
+  const float value = scale_by_power_of_two(fused(r, exp2_slope(r), 1.0f), bits_of(shifted));
+
+  const float limit = is_zero(x) == is_negative(y) ? infinity() : 0.0f;
+  return is_zero_or_infinite(x) ? limit : value;
+}
+
+}  // namespace metalloid::float_math
+
+namespace metalloid::precise {
+
+// Special cases as in C99 F.9.4.4.
+METALLOID_INLINE float pow(float x, float y) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float magnitude = absolute(x);
+  const float value = pow_positive(magnitude, y);
+
+  // Infinite and huge y are even integers.
+  const float half_y = 0.5f * y;
+  const bool integer = __builtin_elementwise_trunc(y) == y;
+  const bool odd = integer && (__builtin_elementwise_trunc(half_y) != half_y);
+  const float signed_value = flip_sign(value, odd ? sign_bit(x) : 0u);
+
+  const bool undefined = is_negative(x) && !integer && !is_zero_or_infinite(x);
+  const float nan = x + y;
+  const float defined = undefined ? quiet_nan() : signed_value;
+  const float not_one = either_is_nan(x, y) ? nan : defined;
+  const bool always_one = bits_of(x) == one_bits || is_zero(y);
+  return always_one ? 1.0f : not_one;
+}
+
+// x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf.
+METALLOID_INLINE float powr(float x, float y) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float magnitude = absolute(x);
+  const float value = pow_positive(magnitude, y);
+  const float nonzero_y = is_zero(y) ? 1.0f : value;
+  const bool zero_times_infinity = is_zero_or_infinite(x) && is_zero(y);
+  const bool infinity_times_zero = bits_of(x) == one_bits && is_infinite(y);
+  const bool negative = is_negative(x) && !is_zero(x);
+  const bool undefined = negative || zero_times_infinity || infinity_times_zero;
+  const float nan = x + y;
+  const float defined = undefined ? quiet_nan() : nonzero_y;
+  return either_is_nan(x, y) ? nan : defined;
+}
+
+METALLOID_INLINE float sqrt(float x) { return float_math::sqrt_rounded(x); }
+
+METALLOID_INLINE float divide(float x, float y) { return float_math::divide_rounded(x, y); }
+
+// Correctly rounded.
+METALLOID_INLINE float rsqrt(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const bool subnormal = x < 0x1p-126f;
+  const float lifted = x * 0x1p24f;
+  const float a = subnormal ? lifted : x;
+  const float estimate = divide_rounded(1.0f, sqrt_rounded(a));
+  // One Newton step with the residual 1 - a estimate^2 computed as a pair.
+  const float product = a * estimate;
+  const float product_error = fused(a, estimate, -product);
+  const float residual = fused(-product, estimate, 1.0f);
+  const float full_residual = fused(-product_error, estimate, residual);
+  const float corrected = fused(0.5f * estimate, full_residual, estimate);
+  const float value = subnormal ? corrected * 0x1p12f : corrected;
+  return is_positive_finite(x) ? value : estimate;
+}
+
+}  // namespace metalloid::precise
+
+namespace metalloid::fast {
+
+METALLOID_INLINE float pow(float x, float y) {
+  METALLOID_STRICT_FP
+  return fast::exp2(y * fast::log2(x));
+}
+METALLOID_INLINE float powr(float x, float y) { return fast::pow(x, y); }
+
+using precise::divide;
+using precise::rsqrt;
+using precise::sqrt;
+
+}  // namespace metalloid::fast

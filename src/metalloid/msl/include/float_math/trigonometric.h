@@ -1,0 +1,241 @@
+// sin, cos, sincos, tan and their multiples-of-pi forms.
+//
+// Method: x = n pi/2 + r, |r| <= pi/4; minimax polynomials of sin r and cos r (both cheaper than
+// selecting coefficients), picked and signed by n mod 4. The polynomials are our own fits.
+#pragma once
+
+#include "core.h"
+#include "payne_hanek.h"
+
+namespace metalloid::float_math {
+
+// sin r, |r| <= pi/4: relative error below 2^-27.8. Keeps the sign of a zero.
+METALLOID_INLINE float sin_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  const float p = polynomial(s, -0x1.555546p-3f, 0x1.110774p-7f, -0x1.9951eap-13f);
+  return fused(p * s, r, r);
+}
+
+// cos r, |r| <= pi/4: relative error below 2^-32.9.
+METALLOID_INLINE float cos_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  return polynomial(s, 1.0f, -0.5f, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80cp-16f);
+}
+
+// tan r, |r| <= pi/4: relative error below 2^-25.7.
+METALLOID_INLINE float tan_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  const float p = polynomial(s, 0x1.5554dep-2f, 0x1.112df6p-3f, 0x1.b582bp-5f, 0x1.90881ap-6f,
+                             0x1.954a54p-9f, 0x1.341abp-7f);
+  return fused(p * s, r, r);
+}
+
+// Cody & Waite with fma: x - n c1 is exact (pi/2 - c1 is 2^-24.5), and each further constant adds
+// 24 bits of pi/2. Good while n is a small integer, |x| <= 2^16; larger ones take Payne & Hanek.
+constexpr float small_angle_limit = 0x1p16f;
+METALLOID_INLINE QuarterTurns reduce_small_angle(float x) {
+  METALLOID_STRICT_FP
+  const float shifted = fused(x, 0x1.45f306p-1f, round_shift);
+  const float n = shifted - round_shift;
+  const float r1 = fused(n, -0x1.921fb6p+0f, x);
+  const float r2 = fused(n, 0x1.777a5cp-25f, r1);
+  return {fused(n, 0x1.ee59dap-50f, r2), bits_of(shifted)};
+}
+
+METALLOID_INLINE QuarterTurns reduce_angle(float x) {
+  METALLOID_STRICT_FP
+  QuarterTurns turns = reduce_small_angle(x);
+  // The only branch of this library: no lane of an ordinary simdgroup takes it.
+  if (magnitude_bits(x) > bits_of(small_angle_limit)) {
+    turns = reduce_huge_angle(x);
+  }
+  return turns;
+}
+
+// sin(n pi/2 + r) from sin r and cos r; the cosine is this with n + 1.
+METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
+  const float value = (n & 1u) != 0 ? cosine : sine;
+  return flip_sign(value, (n & 2u) << 30);
+}
+
+// tan(n pi/2 + r) from tan r: -1 / tan r in the odd quadrants.
+METALLOID_INLINE float pick_tangent(float tangent, uint32 n) {
+  const bool odd = (n & 1u) != 0;
+  return divide_rounded(odd ? -1.0f : tangent, odd ? tangent : 1.0f);
+}
+
+// For the *pi functions: |x| = 2k + n/2 + r exactly, |r| <= 1/4, n in 0..4. NaN for inf and NaN.
+METALLOID_INLINE QuarterTurns reduce_half_turns(float x) {
+  METALLOID_STRICT_FP
+  const float magnitude = absolute(x);
+  const float in_turn = fused(-2.0f, __builtin_elementwise_floor(0.5f * magnitude), magnitude);
+  const float shifted = fused(2.0f, in_turn, round_shift);
+  return {fused(-0.5f, shifted - round_shift, in_turn), bits_of(shifted)};
+}
+
+// sin(pi r), |r| <= 1/4: relative error below 2^-27.8; pi is a sum of two floats.
+METALLOID_INLINE float sinpi_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  const float p = polynomial(s, -0x1.4abbbep+2f, 0x1.465facp+1f, -0x1.2db5cep-1f);
+  const float low = fused(p, s, -0x1.777a5cp-24f);
+  return fused(r, 0x1.921fb6p+1f, r * low);
+}
+
+// cos(pi r), |r| <= 1/4: relative error below 2^-31.
+METALLOID_INLINE float cospi_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  return polynomial(s, 1.0f, -0x1.3bd3ccp+2f, 0x1.03c1bp+2f, -0x1.55b2b6p+0f, 0x1.d4f7eep-3f);
+}
+
+// tan(pi r), |r| <= 1/4: relative error below 2^-25.7.
+METALLOID_INLINE float tanpi_quadrant(float r) {
+  METALLOID_STRICT_FP
+  const float s = r * r;
+  const float p = polynomial(s, 0x1.4abb5cp+3f, 0x1.468df8p+5f, 0x1.42a3acp+7f, 0x1.6c17b8p+9f,
+                             0x1.cb4f6ap+9f, 0x1.a9c22cp+14f);
+  const float low = fused(p, s, -0x1.777a5cp-24f);
+  return fused(r, 0x1.921fb6p+1f, r * low);
+}
+
+// sin(n pi + r), |r| <= pi/2 by one odd polynomial, absolute error below 2^-20; r is clamped, so
+// that arguments too large for the reduction still give a value in [-1, 1].
+METALLOID_INLINE float fast_sin_half_turn(float r, uint32 n) {
+  METALLOID_STRICT_FP
+  const float clamped = at_least(at_most(r, 0x1.921fb6p+0f), -0x1.921fb6p+0f);
+  const float s = clamped * clamped;
+  const float p = polynomial(s, -0x1.555022p-3f, 0x1.10607p-7f, -0x1.83c01ap-13f);
+  return flip_sign(fused(p * s, clamped, clamped), n << 31);
+}
+
+// sin(n pi + pi r), |r| <= 1/2, absolute error below 2^-20.
+METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
+  METALLOID_STRICT_FP
+  const float p = polynomial(r * r, 0x1.921f5cp+1f, -0x1.4ab274p+2f, 0x1.455c9ap+1f,
+                             -0x1.1bf52cp-1f);
+  return flip_sign(p * r, n << 31);
+}
+
+}  // namespace metalloid::float_math
+
+namespace metalloid::precise {
+
+METALLOID_INLINE float sin(float x) {
+  using namespace float_math;
+  const QuarterTurns t = reduce_angle(x);
+  return pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters);
+}
+
+METALLOID_INLINE float cos(float x) {
+  using namespace float_math;
+  const QuarterTurns t = reduce_angle(x);
+  return pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters + 1u);
+}
+
+METALLOID_INLINE float sincos(float x, float& cosine) {
+  using namespace float_math;
+  const QuarterTurns t = reduce_angle(x);
+  const float s = sin_quadrant(t.rest);
+  const float c = cos_quadrant(t.rest);
+  cosine = pick_quadrant(s, c, t.quarters + 1u);
+  return pick_quadrant(s, c, t.quarters);
+}
+
+METALLOID_INLINE float tan(float x) {
+  using namespace float_math;
+  const QuarterTurns t = reduce_angle(x);
+  return pick_tangent(tan_quadrant(t.rest), t.quarters);
+}
+
+// sin(pi x); exact zeros take the sign of x, as in C23.
+METALLOID_INLINE float sinpi(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const QuarterTurns t = reduce_half_turns(x);
+  const float value = pick_quadrant(sinpi_quadrant(t.rest), cospi_quadrant(t.rest), t.quarters);
+  const float unsigned_zero = value + 0.0f;
+  return flip_sign(unsigned_zero, sign_bit(x));
+}
+
+// cos(pi x); exact zeros are +0, as in C23.
+METALLOID_INLINE float cospi(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const QuarterTurns t = reduce_half_turns(x);
+  const uint32 n = t.quarters + 1u;
+  const float value = pick_quadrant(sinpi_quadrant(t.rest), cospi_quadrant(t.rest), n);
+  return value + 0.0f;
+}
+
+// tan(pi x); C23 wants tanpi(2k) = +0, tanpi(2k + 1) = -0, tanpi(2k + 1/2) = inf and
+// tanpi(2k + 3/2) = -inf for x > 0, and the opposite for x < 0.
+METALLOID_INLINE float tanpi(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const QuarterTurns t = reduce_half_turns(x);
+  const float value = pick_tangent(tanpi_quadrant(t.rest), t.quarters);
+  const uint32 special_sign = (t.quarters & 2u) << 30;
+  const bool special = is_zero(t.rest);
+  const float signed_value = from_bits(magnitude_bits(value) | special_sign);
+  return flip_sign(special ? signed_value : value, sign_bit(x));
+}
+
+}  // namespace metalloid::precise
+
+namespace metalloid::fast {
+
+METALLOID_INLINE float sin(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float shifted = fused(x, 0x1.45f306p-2f, round_shift);
+  const float n = shifted - round_shift;
+  const float r = fused(n, 0x1.777a5cp-24f, fused(n, -0x1.921fb6p+1f, x));
+  return fast_sin_half_turn(r, bits_of(shifted));
+}
+
+// cos x = sin(x + pi/2): x + pi/2 = n pi + r, so r = x - (n - 1/2) pi.
+METALLOID_INLINE float cos(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float shifted = fused(x, 0x1.45f306p-2f, 0.5f) + round_shift;
+  const float n = shifted - round_shift - 0.5f;
+  const float r = fused(n, 0x1.777a5cp-24f, fused(n, -0x1.921fb6p+1f, x));
+  return fast_sin_half_turn(r, bits_of(shifted));
+}
+
+METALLOID_INLINE float sincos(float x, float& cosine) {
+  cosine = fast::cos(x);
+  return fast::sin(x);
+}
+
+METALLOID_INLINE float tan(float x) {
+  METALLOID_STRICT_FP
+  return float_math::divide_rounded(fast::sin(x), fast::cos(x));
+}
+
+METALLOID_INLINE float sinpi(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float nearest = __builtin_elementwise_roundeven(x);
+  const float in_turn = fused(-2.0f, __builtin_elementwise_floor(0.5f * nearest), nearest);
+  return fast_sinpi_half_turn(x - nearest, in_turn != 0.0f ? 1u : 0u);
+}
+
+METALLOID_INLINE float cospi(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float lower = __builtin_elementwise_floor(x);
+  const float in_turn = fused(-2.0f, __builtin_elementwise_floor(0.5f * lower), lower);
+  const float r = 0.5f - (x - lower);
+  return fast_sinpi_half_turn(r, in_turn != 0.0f ? 1u : 0u);
+}
+
+METALLOID_INLINE float tanpi(float x) {
+  return float_math::divide_rounded(fast::sinpi(x), fast::cospi(x));
+}
+
+}  // namespace metalloid::fast

@@ -1,0 +1,265 @@
+// What stands between a device and a kernel: one function per kernel that fetches the arguments and
+// ids its parameters ask for and calls it, and a table that describes the parameters' types.
+//
+// The signature is read from the user's tokens only as far as attributes go; the types are C++'s
+// own business: `entry` takes them from the kernel's address.
+#pragma once
+
+#include "metal_stdlib.h"
+
+namespace metalloid {
+
+// Where a parameter's value comes from. The names are Metal's attributes.
+enum class input {
+  memory,
+  threadgroup_memory,
+  dispatch_quadgroups_per_threadgroup,
+  dispatch_simdgroups_per_threadgroup,
+  dispatch_threads_per_threadgroup,
+  grid_origin,
+  grid_size,
+  quadgroup_index_in_threadgroup,
+  quadgroups_per_threadgroup,
+  simdgroup_index_in_threadgroup,
+  simdgroups_per_threadgroup,
+  thread_execution_width,
+  thread_index_in_quadgroup,
+  thread_index_in_simdgroup,
+  thread_index_in_threadgroup,
+  thread_position_in_grid,
+  thread_position_in_threadgroup,
+  threadgroup_position_in_grid,
+  threadgroups_per_grid,
+  threads_per_grid,
+  threads_per_simdgroup,
+  threads_per_threadgroup,
+};
+
+constexpr uint simdgroup_width = 32;
+constexpr uint quadgroup_width = 4;
+
+METALLOID_INLINE uint divide_up(uint a, uint b) { return (a + b - 1) / b; }
+METALLOID_INLINE uint volume(metal::uint3 v) { return v.x * v.y * v.z; }
+
+// The ids of one thread. Each target fills it in its own way; what a kernel does not ask for is
+// never computed.
+struct thread_ids {
+  metal::uint3 position_in_threadgroup;
+  metal::uint3 position_in_grid;
+  metal::uint3 group;            // position of the threadgroup in the grid
+  metal::uint3 group_size;       // threads of this threadgroup: fewer at the grid's edge
+  metal::uint3 dispatched_size;  // threads of a threadgroup as asked for
+  metal::uint3 grid;             // in threads
+  metal::uint3 groups;           // in threadgroups
+
+  METALLOID_INLINE uint index() const {
+    return position_in_threadgroup.x +
+           group_size.x *
+               (position_in_threadgroup.y + group_size.y * position_in_threadgroup.z);
+  }
+
+  template <input source>
+  METALLOID_INLINE auto get() const {
+    if constexpr (source == input::thread_position_in_grid) return position_in_grid;
+    else if constexpr (source == input::thread_position_in_threadgroup) return position_in_threadgroup;
+    else if constexpr (source == input::threadgroup_position_in_grid) return group;
+    else if constexpr (source == input::threads_per_threadgroup) return group_size;
+    else if constexpr (source == input::dispatch_threads_per_threadgroup) return dispatched_size;
+    else if constexpr (source == input::threads_per_grid || source == input::grid_size) return grid;
+    else if constexpr (source == input::threadgroups_per_grid) return groups;
+    else if constexpr (source == input::grid_origin) return metal::uint3(0u);
+    else if constexpr (source == input::thread_index_in_threadgroup) return index();
+    else if constexpr (source == input::thread_index_in_simdgroup) return index() % simdgroup_width;
+    else if constexpr (source == input::thread_index_in_quadgroup) return index() % quadgroup_width;
+    else if constexpr (source == input::simdgroup_index_in_threadgroup)
+      return index() / simdgroup_width;
+    else if constexpr (source == input::quadgroup_index_in_threadgroup)
+      return index() / quadgroup_width;
+    else if constexpr (source == input::simdgroups_per_threadgroup)
+      return divide_up(volume(group_size), simdgroup_width);
+    else if constexpr (source == input::quadgroups_per_threadgroup)
+      return divide_up(volume(group_size), quadgroup_width);
+    else if constexpr (source == input::dispatch_simdgroups_per_threadgroup)
+      return divide_up(volume(dispatched_size), simdgroup_width);
+    else if constexpr (source == input::dispatch_quadgroups_per_threadgroup)
+      return divide_up(volume(dispatched_size), quadgroup_width);
+    else
+      return simdgroup_width;  // threads_per_simdgroup, thread_execution_width
+  }
+};
+
+// An id as the parameter's own type: any integer, scalar or vector of 2 or 3.
+template <class Wanted>
+struct id_as {
+  static METALLOID_INLINE Wanted from(uint v) { return Wanted(v); }
+  static METALLOID_INLINE Wanted from(metal::uint3 v) { return Wanted(v.x); }
+};
+template <class T>
+struct id_as<metal::vec<T, 2>> {
+  static METALLOID_INLINE metal::vec<T, 2> from(metal::uint3 v) { return {T(v.x), T(v.y)}; }
+};
+template <class T>
+struct id_as<metal::vec<T, 3>> {
+  static METALLOID_INLINE metal::vec<T, 3> from(metal::uint3 v) { return {T(v.x), T(v.y), T(v.z)}; }
+};
+
+// A parameter that points to memory, from the address a launch gives.
+template <class P>
+struct memory_as {
+  static_assert(__is_same(P, void), "a kernel parameter without an id attribute must be a pointer "
+                                    "or reference to device, constant or threadgroup memory");
+};
+template <class T>
+struct memory_as<T*> {
+  static METALLOID_INLINE T* from(void* address) { return (T*)address; }
+};
+template <class T>
+struct memory_as<T&> {
+  static METALLOID_INLINE T& from(void* address) { return *(T*)address; }
+};
+
+// ---- the table of parameter types -----------------------------------------------------------------
+
+enum class element_kind : unsigned { opaque, boolean, signed_integer, unsigned_integer, floating, brain };
+
+template <class T>
+constexpr element_kind kind_of() {
+  if constexpr (__is_enum(T)) return kind_of<__underlying_type(T)>();
+  else if constexpr (__is_same(T, bool)) return element_kind::boolean;
+  else if constexpr (__is_same(T, bfloat)) return element_kind::brain;
+  else if constexpr (__is_floating_point(T)) return element_kind::floating;
+  else if constexpr (!__is_integral(T)) return element_kind::opaque;
+  else if constexpr (T(-1) < T(0)) return element_kind::signed_integer;
+  else return element_kind::unsigned_integer;
+}
+
+// An element type taken apart: the scalar it is made of and how many there are.
+template <class T>
+struct element {
+  using scalar = T;
+  static constexpr unsigned lanes = 1, columns = 1;
+};
+template <class T, int N>
+struct element<metal::vec<T, N>> {
+  using scalar = T;
+  static constexpr unsigned lanes = N, columns = 1;
+};
+template <class T, int N>
+struct element<metal::packed_vec<T, N>> : element<metal::vec<T, N>> {};
+template <class T, int C, int R>
+struct element<metal::matrix<T, C, R>> {
+  using scalar = T;
+  static constexpr unsigned lanes = R, columns = C;
+};
+template <class T>
+struct element<metal::atomic<T>> : element<T> {};
+template <class T, decltype(sizeof(0)) N>
+struct element<T[N]> : element<metal::remove_cv_t<metal::remove_addrspace_t<T>>> {};
+template <class T>
+struct element<T[]> : element<metal::remove_cv_t<metal::remove_addrspace_t<T>>> {};
+
+template <class T>
+struct space_of {
+  static constexpr unsigned code = 0;
+};
+template <class T>
+struct space_of<__attribute__((opencl_global_device)) T> {
+  static constexpr unsigned code = 1;
+};
+template <class T>
+struct space_of<__attribute__((opencl_global)) T> {
+  static constexpr unsigned code = 2;
+};
+template <class T>
+struct space_of<__attribute__((opencl_local)) T> {
+  static constexpr unsigned code = 3;
+};
+
+// One row of the table; read in Python by metalloid.msl.signature in this order.
+struct parameter_layout {
+  unsigned form;  // 0 value, 1 pointer, 2 reference
+  unsigned space; // 0 thread, 1 device, 2 constant, 3 threadgroup
+  unsigned read_only;
+  unsigned kind, scalar_bytes, lanes, columns;
+  unsigned bytes, alignment;  // of what it points to
+};
+
+template <class Pointee>
+constexpr parameter_layout layout_of_memory(unsigned form) {
+  using plain = metal::remove_cv_t<metal::remove_addrspace_t<metal::remove_cv_t<Pointee>>>;
+  constexpr bool read_only = __is_const(Pointee) || space_of<metal::remove_cv_t<Pointee>>::code == 2;
+  if constexpr (__is_void(plain)) {
+    return {form, space_of<metal::remove_cv_t<Pointee>>::code, read_only, 0, 1, 1, 1, 1, 1};
+  } else {
+    using parts = element<plain>;
+    using scalar = metal::remove_cv_t<metal::remove_addrspace_t<typename parts::scalar>>;
+    return {form,
+            space_of<metal::remove_cv_t<Pointee>>::code,
+            read_only,
+            unsigned(kind_of<scalar>()),
+            unsigned(sizeof(scalar)),
+            parts::lanes,
+            parts::columns,
+            unsigned(sizeof(plain)),
+            unsigned(alignof(plain))};
+  }
+}
+
+template <class P>
+struct layout_of {
+  static constexpr parameter_layout value = {0, 0, 1, unsigned(kind_of<P>()), sizeof(P), 1, 1, sizeof(P),
+                                             alignof(P)};
+};
+template <class T>
+struct layout_of<T*> {
+  static constexpr parameter_layout value = layout_of_memory<T>(1);
+};
+template <class T>
+struct layout_of<T&> {
+  static constexpr parameter_layout value = layout_of_memory<T>(2);
+};
+
+// ---- the call -------------------------------------------------------------------------------------
+
+template <auto kernel, input... inputs>
+struct entry {
+  static_assert(sizeof...(inputs) < 0, "a kernel function must return void");
+};
+
+template <class... Parameters, void (*kernel)(Parameters...), input... inputs>
+struct entry<kernel, inputs...> {
+  static_assert(sizeof...(Parameters) == sizeof...(inputs));
+  static constexpr int parameter_count = sizeof...(Parameters);
+  static constexpr parameter_layout layouts[parameter_count + 1] = {
+      layout_of<Parameters>::value..., {}};
+
+  template <class P, input source>
+  static METALLOID_INLINE P fetch(const thread_ids& ids, void* word, char* threadgroup_memory) {
+    if constexpr (source == input::memory) return memory_as<P>::from(word);
+    else if constexpr (source == input::threadgroup_memory)
+      return memory_as<P>::from(threadgroup_memory + (unsigned long)word);
+    else return id_as<P>::from(ids.template get<source>());
+  }
+
+  template <int... positions>
+  struct sequence {};
+  template <int count, int... positions>
+  struct count_to : count_to<count - 1, count - 1, positions...> {};
+  template <int... positions>
+  struct count_to<0, positions...> {
+    using type = sequence<positions...>;
+  };
+
+  template <int... positions>
+  static METALLOID_INLINE void call(const thread_ids& ids, void* const* words,
+                                    char* threadgroup_memory, sequence<positions...>) {
+    kernel(fetch<Parameters, inputs>(ids, words[positions], threadgroup_memory)...);
+  }
+
+  static METALLOID_INLINE void call(const thread_ids& ids, void* const* words,
+                                    char* threadgroup_memory) {
+    call(ids, words, threadgroup_memory, typename count_to<parameter_count>::type());
+  }
+};
+
+}  // namespace metalloid

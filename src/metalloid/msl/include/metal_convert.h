@@ -1,0 +1,84 @@
+// as_type and conversions (MSL specification, chapter 2.17 and 2.18).
+#pragma once
+
+#include "metal_packed.h"
+
+namespace metalloid {
+
+// From a value to its bits and back, through types that __builtin_bit_cast accepts.
+template <class T>
+METALLOID_INLINE constexpr T storage_of(T value) {
+  return value;
+}
+template <class T, int N>
+METALLOID_INLINE constexpr typename metal::vec<T, N>::storage storage_of(metal::vec<T, N> value) {
+  return value.data;
+}
+template <class T, int N>
+METALLOID_INLINE constexpr typename metal::vec<T, N>::storage storage_of(
+    metal::packed_vec<T, N> value) {
+  return metal::vec<T, N>(value).data;
+}
+
+template <class T>
+struct reinterpreted {
+  template <class Storage>
+  METALLOID_INLINE static constexpr T of(Storage bits) {
+    return __builtin_bit_cast(T, bits);
+  }
+};
+template <class T, int N>
+struct reinterpreted<metal::vec<T, N>> {
+  using vector = metal::vec<T, N>;
+  template <class Storage>
+  METALLOID_INLINE static constexpr vector of(Storage bits) {
+    return vector(from_storage(), __builtin_bit_cast(typename vector::storage, bits));
+  }
+};
+template <class T, int N>
+struct reinterpreted<metal::packed_vec<T, N>> {
+  template <class Storage>
+  METALLOID_INLINE static constexpr metal::packed_vec<T, N> of(Storage bits) {
+    return reinterpreted<metal::vec<T, N>>::of(bits);
+  }
+};
+
+// static_cast, and between half and bfloat by way of float: clang has no conversion between the two.
+// The lowering writes it for the casts of a text that uses both types.
+template <class To, class From>
+METALLOID_INLINE constexpr To cast(From&& from) {
+  using target = metal::remove_cv_t<To>;
+  using source = bare<From>;
+  constexpr bool both_16_bit_floats =
+      (metal::is_same_v<target, half> && metal::is_same_v<source, bfloat>) ||
+      (metal::is_same_v<target, bfloat> && metal::is_same_v<source, half>);
+  if constexpr (both_16_bit_floats) {
+    return static_cast<To>(static_cast<float>(from));
+  } else {
+    return static_cast<To>(static_cast<From&&>(from));
+  }
+}
+
+// A copy in the unnamed space: both arms of `c ? p[i] : T()` must have the same type.
+template <class T>
+METALLOID_INLINE constexpr T value_of(T value) {
+  return value;
+}
+
+}  // namespace metalloid
+
+namespace metal {
+
+template <class To, class From>
+METALLOID_INLINE constexpr To as_type(From value) {
+  static_assert(sizeof(To) == sizeof(From), "as_type needs two types of the same size");
+  return metalloid::reinterpreted<To>::of(metalloid::storage_of(value));
+}
+
+}  // namespace metal
+
+using metal::as_type;
+
+// The names that the lowering writes into the user's text.
+#define METALLOID_CAST ::metalloid::cast
+#define METALLOID_VALUE ::metalloid::value_of

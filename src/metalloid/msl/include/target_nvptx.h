@@ -1,0 +1,344 @@
+// The operations of target_externals.h on NVIDIA GPUs, where a simdgroup is a warp.
+//
+// MSL's functions work on the active threads, so every instruction names the active threads as its
+// members: naming all 32 would wait for ever for those that took the other branch.
+#pragma once
+
+#include "metal_type_traits.h"
+
+#define METALLOID_DEVICE_FUNCTION \
+  extern "C" inline __attribute__((always_inline, convergent, nothrow))
+
+// ---- barriers and ids ---------------------------------------------------------------------------
+// Both barriers order the memory accesses of their threads in every space.
+METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_sync(0); }
+METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) { __nvvm_bar_warp_sync(0xffffffff); }
+METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
+
+namespace metalloid {
+namespace nvptx {
+
+METALLOID_INLINE uint lane() { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_INLINE uint active_lanes() { return __nvvm_activemask(); }
+METALLOID_INLINE uint first_lane_of_quad() { return lane() & ~3u; }
+
+// The value of another lane, in 32-bit pieces.
+template <class T>
+METALLOID_INLINE T read_lane(uint members, T value, uint source) {
+  if constexpr (sizeof(T) == 8) {
+    ulong bits = __builtin_bit_cast(ulong, value);
+    ulong low = read_lane(members, uint(bits), source);
+    ulong high = read_lane(members, uint(bits >> 32), source);
+    return __builtin_bit_cast(T, high << 32 | low);
+  } else {
+    int bits = __builtin_bit_cast(int, value);
+    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, source, 31));
+  }
+}
+
+// ---- reductions ---------------------------------------------------------------------------------
+template <class T>
+constexpr T smallest() {
+  if constexpr (is_float<T>) {
+    return -__builtin_huge_valf();
+  } else {
+    return is_unsigned_integer<T>() ? T(0) : T(T(1) << (8 * sizeof(T) - 1));
+  }
+}
+template <class T>
+constexpr T largest() {
+  if constexpr (is_float<T>) {
+    return __builtin_huge_valf();
+  } else {
+    return T(~smallest<T>());
+  }
+}
+
+struct sum {
+  template <class T>
+  static constexpr T neutral = T(0);
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    return a + b;
+  }
+};
+struct product {
+  template <class T>
+  static constexpr T neutral = T(1);
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    return a * b;
+  }
+};
+struct min {
+  template <class T>
+  static constexpr T neutral = largest<T>();
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    if constexpr (is_float<T>) {
+      return __builtin_fminf(a, b);
+    } else {
+      return b < a ? b : a;
+    }
+  }
+};
+struct max {
+  template <class T>
+  static constexpr T neutral = smallest<T>();
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    if constexpr (is_float<T>) {
+      return __builtin_fmaxf(a, b);
+    } else {
+      return a < b ? b : a;
+    }
+  }
+};
+struct bitwise_and {
+  template <class T>
+  static constexpr T neutral = T(-1);
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    return a & b;
+  }
+};
+struct bitwise_or {
+  template <class T>
+  static constexpr T neutral = T(0);
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    return a | b;
+  }
+};
+struct bitwise_xor {
+  template <class T>
+  static constexpr T neutral = T(0);
+  template <class T>
+  METALLOID_INLINE static T of(T a, T b) {
+    return a ^ b;
+  }
+};
+
+// Over the active ones of the lanes [first, last), one after the other.
+template <class Operation, class T>
+METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, uint until) {
+  T result = Operation::template neutral<T>;
+  for (uint source = first; source < last; ++source) {
+    T other = read_lane(members, value, source);
+    bool counts = (members >> source & 1) != 0 && source < until;
+    result = counts ? Operation::of(result, other) : result;
+  }
+  return result;
+}
+
+struct simd {
+  template <class Operation, class T>
+  METALLOID_INLINE static T reduce(T value) {
+    uint members = active_lanes();
+    if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, 32);
+#pragma unroll
+    for (uint distance = 16; distance > 0; distance /= 2) {
+      value = Operation::of(value, read_lane(members, value, lane() ^ distance));
+    }
+    return value;
+  }
+
+  template <class Operation, class T>
+  METALLOID_INLINE static T prefix_inclusive(T value) {
+    uint members = active_lanes();
+    if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane() + 1);
+#pragma unroll
+    for (uint distance = 1; distance < 32; distance *= 2) {
+      T other = read_lane(members, value, lane() - distance);
+      value = lane() < distance ? value : Operation::of(other, value);
+    }
+    return value;
+  }
+
+  template <class Operation, class T>
+  METALLOID_INLINE static T prefix_exclusive(T value) {
+    uint members = active_lanes();
+    if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane());
+    T before = read_lane(members, prefix_inclusive<Operation>(value), lane() - 1);
+    return lane() == 0 ? Operation::template neutral<T> : before;
+  }
+
+  static constexpr uint size = 32;
+  METALLOID_INLINE static uint first() { return 0; }
+};
+
+struct quad {
+  template <class Operation, class T>
+  METALLOID_INLINE static T reduce_until(T value, uint until) {
+    uint first_lane = first();
+    return reduce_range<Operation>(active_lanes(), value, first_lane, first_lane + 4, until);
+  }
+  template <class Operation, class T>
+  METALLOID_INLINE static T reduce(T value) {
+    return reduce_until<Operation>(value, 32);
+  }
+  template <class Operation, class T>
+  METALLOID_INLINE static T prefix_inclusive(T value) {
+    return reduce_until<Operation>(value, lane() + 1);
+  }
+  template <class Operation, class T>
+  METALLOID_INLINE static T prefix_exclusive(T value) {
+    return reduce_until<Operation>(value, lane());
+  }
+
+  static constexpr uint size = 4;
+  METALLOID_INLINE static uint first() { return first_lane_of_quad(); }
+};
+
+// ---- moves within a group, by the position in it ------------------------------------------------
+template <class Group, class T>
+METALLOID_INLINE T move_from(T value, uint position) {
+  return read_lane(active_lanes(), value, Group::first() + position % Group::size);
+}
+
+template <class Group>
+METALLOID_INLINE uint position() {
+  return lane() % Group::size;
+}
+
+template <class Group, class T>
+METALLOID_INLINE T broadcast(T value, uint source) {
+  return move_from<Group>(value, source);
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle(T value, uint source) {
+  return move_from<Group>(value, source);
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle_xor(T value, uint mask) {
+  return move_from<Group>(value, position<Group>() ^ mask);
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle_rotate_up(T value, uint delta) {
+  return move_from<Group>(value, position<Group>() - delta);
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle_rotate_down(T value, uint delta) {
+  return move_from<Group>(value, position<Group>() + delta);
+}
+// Lanes without a source keep their own value.
+template <class Group, class T>
+METALLOID_INLINE T shuffle_up(T value, uint delta) {
+  T moved = shuffle_rotate_up<Group>(value, delta);
+  return position<Group>() < delta ? value : moved;
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle_down(T value, uint delta) {
+  T moved = shuffle_rotate_down<Group>(value, delta);
+  return position<Group>() + delta >= Group::size ? value : moved;
+}
+
+// The group falls into parts of `modulo` lanes. Up: the lower `delta` lanes of a part take the upper
+// ones of `filling`; down: the other way round.
+template <class Group, class T>
+METALLOID_INLINE T shuffle_and_fill_up(T value, T filling, uint delta, uint modulo) {
+  uint in_part = position<Group>() & (modulo - 1);
+  uint source = (position<Group>() - in_part) + ((in_part - delta) & (modulo - 1));
+  T moved = move_from<Group>(value, source), filled = move_from<Group>(filling, source);
+  return in_part < delta ? filled : moved;
+}
+template <class Group, class T>
+METALLOID_INLINE T shuffle_and_fill_down(T value, T filling, uint delta, uint modulo) {
+  uint in_part = position<Group>() & (modulo - 1);
+  uint source = (position<Group>() - in_part) + ((in_part + delta) & (modulo - 1));
+  T moved = move_from<Group>(value, source), filled = move_from<Group>(filling, source);
+  return in_part + delta >= modulo ? filled : moved;
+}
+
+}  // namespace nvptx
+}  // namespace metalloid
+
+// ---- definitions --------------------------------------------------------------------------------
+#define METALLOID_DEFINE1(suffix, T, group, name, function) \
+  METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data) { \
+    using namespace metalloid::nvptx; \
+    return group::function(data); \
+  }
+#define METALLOID_DEFINE_NUMBERS(group, name, function) \
+  METALLOID_DEFINE1(i32, int, group, name, function) \
+  METALLOID_DEFINE1(u32, uint, group, name, function) \
+  METALLOID_DEFINE1(i64, long, group, name, function) \
+  METALLOID_DEFINE1(u64, ulong, group, name, function) \
+  METALLOID_DEFINE1(f32, float, group, name, function)
+#define METALLOID_DEFINE_WORDS(group, name, function) \
+  METALLOID_DEFINE1(b32, uint, group, name, function) \
+  METALLOID_DEFINE1(b64, ulong, group, name, function)
+
+#define METALLOID_DEFINE_MOVE1(suffix, T, group, name) \
+  METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data, ushort lane_or_delta) { \
+    using namespace metalloid::nvptx; \
+    return metalloid::nvptx::name<group>(data, lane_or_delta); \
+  }
+#define METALLOID_DEFINE_MOVE(group, name) \
+  METALLOID_DEFINE_MOVE1(b32, uint, group, name) METALLOID_DEFINE_MOVE1(b64, ulong, group, name)
+
+#define METALLOID_DEFINE_FILL1(suffix, T, group, name) \
+  METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data, T filling, ushort delta, \
+                                                                ushort modulo) { \
+    using namespace metalloid::nvptx; \
+    return metalloid::nvptx::name<group>(data, filling, delta, modulo); \
+  }
+#define METALLOID_DEFINE_FILL(group, name) \
+  METALLOID_DEFINE_FILL1(b32, uint, group, name) METALLOID_DEFINE_FILL1(b64, ulong, group, name)
+
+#define METALLOID_DEFINE_GROUP(group) \
+  METALLOID_DEFINE_NUMBERS(group, sum, reduce<sum>) \
+  METALLOID_DEFINE_NUMBERS(group, product, reduce<product>) \
+  METALLOID_DEFINE_NUMBERS(group, min, reduce<min>) \
+  METALLOID_DEFINE_NUMBERS(group, max, reduce<max>) \
+  METALLOID_DEFINE_NUMBERS(group, prefix_inclusive_sum, prefix_inclusive<sum>) \
+  METALLOID_DEFINE_NUMBERS(group, prefix_exclusive_sum, prefix_exclusive<sum>) \
+  METALLOID_DEFINE_NUMBERS(group, prefix_inclusive_product, prefix_inclusive<product>) \
+  METALLOID_DEFINE_NUMBERS(group, prefix_exclusive_product, prefix_exclusive<product>) \
+  METALLOID_DEFINE_WORDS(group, and, reduce<bitwise_and>) \
+  METALLOID_DEFINE_WORDS(group, or, reduce<bitwise_or>) \
+  METALLOID_DEFINE_WORDS(group, xor, reduce<bitwise_xor>) \
+  METALLOID_DEFINE_MOVE(group, broadcast) \
+  METALLOID_DEFINE_MOVE(group, shuffle) \
+  METALLOID_DEFINE_MOVE(group, shuffle_xor) \
+  METALLOID_DEFINE_MOVE(group, shuffle_up) \
+  METALLOID_DEFINE_MOVE(group, shuffle_down) \
+  METALLOID_DEFINE_MOVE(group, shuffle_rotate_up) \
+  METALLOID_DEFINE_MOVE(group, shuffle_rotate_down) \
+  METALLOID_DEFINE_FILL(group, shuffle_and_fill_up) \
+  METALLOID_DEFINE_FILL(group, shuffle_and_fill_down)
+
+METALLOID_DEFINE_GROUP(simd)
+METALLOID_DEFINE_GROUP(quad)
+
+#undef METALLOID_DEFINE1
+#undef METALLOID_DEFINE_NUMBERS
+#undef METALLOID_DEFINE_WORDS
+#undef METALLOID_DEFINE_MOVE1
+#undef METALLOID_DEFINE_MOVE
+#undef METALLOID_DEFINE_FILL1
+#undef METALLOID_DEFINE_FILL
+#undef METALLOID_DEFINE_GROUP
+
+// ---- votes --------------------------------------------------------------------------------------
+METALLOID_DEVICE_FUNCTION ulong __msl_simd_ballot(bool vote) {
+  return uint(__nvvm_vote_ballot_sync(metalloid::nvptx::active_lanes(), vote));
+}
+METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
+  return __msl_simd_ballot(vote) >> metalloid::nvptx::first_lane_of_quad() & 0xf;
+}
+
+#define METALLOID_DEFINE_BROADCAST_FIRST(suffix, T) \
+  METALLOID_DEVICE_FUNCTION T __msl_simd_broadcast_first_##suffix(T data) { \
+    uint members = metalloid::nvptx::active_lanes(); \
+    return metalloid::nvptx::read_lane(members, data, __builtin_ctz(members)); \
+  } \
+  METALLOID_DEVICE_FUNCTION T __msl_quad_broadcast_first_##suffix(T data) { \
+    uint members = metalloid::nvptx::active_lanes(); \
+    uint first = metalloid::nvptx::first_lane_of_quad(); \
+    return metalloid::nvptx::read_lane(members, data, first + __builtin_ctz(members >> first)); \
+  }
+METALLOID_DEFINE_BROADCAST_FIRST(b32, uint)
+METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
+#undef METALLOID_DEFINE_BROADCAST_FIRST
+#undef METALLOID_DEVICE_FUNCTION

@@ -1,0 +1,118 @@
+"""Literals that mean something else in MSL than in C++."""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.msl.tokens import TokenStream, is_identifier
+
+_DECIMAL = r"(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][+-]?\d+)?"
+_HALF = re.compile(rf"({_DECIMAL})[hH]$")
+_BFLOAT = re.compile(rf"({_DECIMAL})(?:bf|BF)$")
+_UNSUFFIXED = re.compile(
+    r"(?:\d[\d']*\.[\d']*|\.\d[\d']*|\d[\d']*(?=[eE]))(?:[eE][+-]?\d+)?$"
+    r"|0[xX][0-9a-fA-F']*\.?[0-9a-fA-F']*[pP][+-]?\d+$"
+)
+_VALUE_FOLLOWS = ("(", ",", "=", "?", ":", "return", "{")
+_WANTS_PLAIN_STRING = {
+    "static_assert", "asm", "__asm", "__asm__", "__attribute__", "annotate", "deprecated",
+    "nodiscard",
+}  # fmt: skip
+
+
+def lower_literals(stream: TokenStream) -> None:
+    """Numbers and strings of MSL to those of C++.
+
+    An unsuffixed ``2.0`` is a float in MSL. (clang's own switch for that,
+    ``-cl-single-precision-constant``, is lost in templates: it silently computes in double.)
+    """
+    for position, token in enumerate(stream.tokens):
+        first = token[:1]
+        if first.isdigit() or (first == "." and token[1:2].isdigit()):
+            lowered = _lower_number(token)
+            if lowered is not None:
+                stream.replace(position, lowered)
+        elif (first == '"' or token in ("__func__", "__FUNCTION__")) and _is_string_value(
+            stream, position
+        ):
+            stream.replace(position, f"((constant char*){token})")
+
+
+def _lower_number(token: str) -> str | None:
+    if _UNSUFFIXED.match(token):
+        return token + "f"
+    if match := _HALF.match(token):
+        return f"((half){_with_point(match[1])}f16)"
+    if match := _BFLOAT.match(token):
+        return f"((bfloat){_with_point(match[1])}f)"
+    return None
+
+
+def _with_point(digits: str) -> str:
+    return digits if re.search(r"[.eE]", digits) else digits + ".0"
+
+
+def _is_string_value(stream: TokenStream, position: int) -> bool:
+    """A string literal used as a value lives in ``constant`` memory."""
+    if stream.before(position) not in _VALUE_FOLLOWS:
+        return False
+    return _callee(stream, position) not in _WANTS_PLAIN_STRING
+
+
+def _callee(stream: TokenStream, position: int) -> str:
+    """Name of the function in whose argument list `position` stands."""
+    position = stream.previous(position)
+    while position >= 0 and stream.text(position) not in (";", "{", "}"):
+        if stream.text(position) == ")":
+            position = stream.partner.get(position, position)
+        elif stream.text(position) == "(":
+            return stream.before(position)
+        position = stream.previous(position)
+    return ""
+
+
+def lower_half_casts(stream: TokenStream) -> None:
+    """``half(e)`` and ``static_cast<bfloat>(e)`` where both types occur.
+
+    clang converts neither of its two 16-bit floats to the other; the prelude's
+    ``METALLOID_CAST<T>`` goes through float.
+    """
+    words = set(stream.tokens)
+    if not (words & {"bfloat", "bfloat16_t", "__bf16"} and words & {"half", "float16_t"}):
+        return
+    names = {"half", "bfloat"} | _aliases_of_16_bit_floats(stream)
+    for position, token in enumerate(stream.tokens):
+        if token == "static_cast":
+            stream.replace(position, "METALLOID_CAST")
+        elif token in names and _is_functional_cast(stream, position):
+            stream.replace(position, f"METALLOID_CAST<{token}>")
+
+
+def _aliases_of_16_bit_floats(stream: TokenStream) -> set[str]:
+    found = set()
+    for position, token in enumerate(stream.tokens):
+        if token == "typedef" and stream.after(position) in ("half", "bfloat"):
+            name = stream.next(stream.next(position))
+            if stream.after(name) == ";":
+                found.add(stream.text(name))
+        elif token == "using":
+            name = stream.next(position)
+            equals = stream.next(name)
+            if stream.text(equals) == "=" and stream.after(equals) in ("half", "bfloat"):
+                found.add(stream.text(name))
+    return found
+
+
+def _is_functional_cast(stream: TokenStream, position: int) -> bool:
+    opening = stream.next(position)
+    if stream.text(opening) != "(" or stream.after(opening) == ")":
+        return False
+    before = stream.before(position)
+    if before in ("operator", "::", "using", "typename"):
+        return False
+    if is_identifier(before) and before not in ("return", "else", "do", "case"):
+        return False  # a declaration such as `inline half(*f)(...)`
+    closing = stream.partner.get(opening, opening)
+    if len(stream.split_commas(opening + 1, closing)) != 1:
+        return False
+    return stream.after(closing) != "("

@@ -1,0 +1,99 @@
+"""Lower preprocessed MSL to C++ that clang accepts, and say which kernels it holds.
+
+The spaces (`device`, `constant`, ...) stay as words, which the prelude defines, so that clang's
+messages quote the user's own text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from metalloid.msl.address_spaces import (
+    lower_array_parameters,
+    lower_member_functions,
+    lower_threadgroup_variables,
+)
+from metalloid.msl.attributes import lower_attributes
+from metalloid.msl.entry_points import EntryPoint, find_entry_points
+from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
+from metalloid.msl.literals import lower_half_casts, lower_literals
+from metalloid.msl.tokens import TokenStream
+
+_DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
+_UNROLL = re.compile(r"\s*#\s*pragma\s+(?:clang\s+loop\s+)?unroll\b(.*)", re.S)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The result of `lower`.
+
+    Attributes
+    ----------
+    text : str
+        C++ of the same lines as the preprocessed text.
+    kernels : tuple of EntryPoint
+    other_stages : dict
+        Name to stage (``"vertex"`` ...) of the entry points that cannot run here.
+    constants : tuple of FunctionConstant
+    instantiations : tuple of str
+        The explicit instantiations that were taken out of the text.
+    """
+
+    text: str
+    kernels: tuple[EntryPoint, ...]
+    other_stages: dict[str, str]
+    constants: tuple[FunctionConstant, ...]
+
+
+def lower(preprocessed: str) -> Lowered:
+    """Lower the output of ``clang -E -dD`` (line markers kept).
+
+    Parameters
+    ----------
+    preprocessed : str
+        MSL without macros and comments. It need not be correct: what makes no sense is left for
+        clang to report.
+    """
+    return lower_stream(TokenStream(preprocessed))
+
+
+def lower_stream(stream: TokenStream) -> Lowered:
+    """`lower`, keeping the stream for those who need to map places back."""
+    _lower_directives(stream)
+    attributes = lower_attributes(stream)
+    constants = lower_function_constants(stream, attributes)
+    found = find_entry_points(stream, attributes)
+    lower_threadgroup_variables(stream)
+    lower_array_parameters(stream)
+    lower_member_functions(stream)
+    lower_half_casts(stream)
+    lower_literals(stream)
+    _drop_coherence(stream)
+    # What was blanked must stay blank, whatever a later pass put there.
+    for span in found.instantiations:
+        stream.blank(*span)
+    return Lowered(stream.render(), tuple(found.kernels), found.other_stages, tuple(constants))
+
+
+def _lower_directives(stream: TokenStream) -> None:
+    """Drop ``#define`` lines (-dD), and unroll counts that are macros: -E does not expand those."""
+    macros: set[str] = set()
+    for position, token in enumerate(stream.tokens):
+        if not token.lstrip(" \t").startswith("#"):
+            continue
+        if definition := _DEFINITION.match(token):
+            macros.add(definition[1])
+            stream.replace(position, "")
+        elif (unroll := _UNROLL.match(token)) and macros.intersection(
+            re.findall(r"[A-Za-z_]\w*", unroll[1])
+        ):
+            stream.replace(position, "#pragma unroll")
+
+
+def _drop_coherence(stream: TokenStream) -> None:
+    """``coherent(system)`` qualifies memory that is coherent here anyway."""
+    for position, token in enumerate(stream.tokens):
+        if token == "coherent" and stream.after(position) == "(":
+            opening = stream.next(position)
+            stream.blank(position, stream.partner.get(opening, opening) + 1)

@@ -1,0 +1,1 @@
+"""The device contract, and what all devices share."""

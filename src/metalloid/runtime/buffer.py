@@ -1,0 +1,103 @@
+"""Memory of a device that Python can read and write."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from metalloid.errors import ArgumentError
+from metalloid.runtime.device import Device
+from metalloid.runtime.event import Event
+from metalloid.runtime.registry import get_device
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Buffer:
+    """Memory that kernels can use by name, kept on a device between launches.
+
+    Parameters
+    ----------
+    source : int or array-like
+        A number of bytes (zero-filled), or an array to copy.
+    device : str or Device, optional
+        Where; the default device without.
+
+    Attributes
+    ----------
+    nbytes : int
+    dtype, shape
+        Of the array it was made from; bytes otherwise.
+    device : Device
+
+    Raises
+    ------
+    OutOfMemory
+        If the device has no room.
+    ArgumentError
+        For a negative size, or an object that is no array.
+
+    Notes
+    -----
+    ``numpy.asarray(buffer)`` is a view of the same memory on the CPU. It waits for the launches
+    that use the buffer, so what it shows is complete; later launches go on behind its back.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> mtl.Buffer(16).nbytes
+    16
+    >>> np.asarray(mtl.Buffer(np.array([1, 2, 3], dtype=np.int16)))
+    array([1, 2, 3], dtype=int16)
+    """
+
+    def __init__(self, source: int | Any, device: str | Device | None = None) -> None:
+        import numpy as np
+
+        self.device = get_device(device)
+        contents: np.ndarray | None = None
+        if isinstance(source, int | np.integer) and not isinstance(source, bool):
+            if source < 0:
+                raise ArgumentError(f"[Buffer] a size cannot be negative ({source}).")
+            self.nbytes, self.dtype, self.shape = int(source), np.dtype(np.uint8), (int(source),)
+        else:
+            contents = np.ascontiguousarray(source).reshape(np.shape(source))
+            if contents.dtype.hasobject:
+                raise ArgumentError(
+                    f"[Buffer] wants a number of bytes or an array of numbers, "
+                    f"got {type(source).__name__}."
+                )
+            self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
+        self.address = self.device.allocate(self.nbytes)
+        self._pending: Event | None = None
+        self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
+        if contents is not None and contents.nbytes:
+            self.device.copy_in(self.address, contents.reshape(-1).view(np.uint8).data)
+
+    def used_by(self, event: Event) -> None:
+        """Record the latest launch that uses this buffer."""
+        self._pending = event
+
+    def wait(self) -> None:
+        """Wait for the launches that use this buffer; raises what went wrong in them."""
+        event, self._pending = self._pending, None
+        if event is not None:
+            event.wait()
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        self.wait()
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self.address, False),
+        }
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 1
+
+    def __repr__(self) -> str:
+        return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"

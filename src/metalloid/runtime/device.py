@@ -1,0 +1,181 @@
+"""The contract between devices and everything above them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from metalloid.compiler.frontend import TranslationUnit
+from metalloid.compiler.target import Target
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import Signature
+from metalloid.runtime.event import Event
+
+if TYPE_CHECKING:
+    from metalloid.runtime.buffer import Buffer
+
+#: Threads of a simdgroup, on every device.
+SIMDGROUP_WIDTH = 32
+#: Threads a threadgroup may have, unless a kernel says less.
+MAX_THREADS_PER_THREADGROUP = 1024
+
+Size = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What a device is.
+
+    Attributes
+    ----------
+    name : str
+        ``"cpu"``.
+    description : str
+        Model and size: ``"AMD EPYC 9354, 2 threads, AVX-512"``.
+    memory_bytes : int
+        Memory it has.
+    threads : int
+        Threads of the operating system, or multiprocessors, that work side by side.
+    details : dict
+        Further facts by name, for reports.
+    """
+
+    name: str
+    description: str
+    memory_bytes: int
+    threads: int
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class Program(ABC):
+    """A kernel compiled for a device.
+
+    Attributes
+    ----------
+    signature : Signature
+    engine : str
+        Which of the device's ways to run kernels it uses, and why.
+    max_group_size : int
+        Threads a threadgroup may have.
+    """
+
+    signature: Signature
+    engine: str
+    max_group_size: int
+
+    @property
+    @abstractmethod
+    def asm(self) -> Mapping[str, str]:
+        """Text of every stage of compilation by name: ``"cpp"``, ``"ll"``, ``"x86"`` ..."""
+
+    @abstractmethod
+    def default_group_size(self, grid: Size) -> Size:
+        """A good threadgroup size for a launch that names none."""
+
+
+class Arguments:
+    """What a launch binds to the parameters of a program.
+
+    Attributes
+    ----------
+    words : list of int
+        One per parameter of the kernel: an address, the offset of threadgroup memory, or 0 for ids.
+    threadgroup_bytes : int
+        Threadgroup memory the launch brings with it.
+    keep : list
+        Objects that must live until the launch has ended.
+    buffers : list of Buffer
+        Those the launch reads or writes; their contents are due when it has ended.
+    host_memory : bool
+        Whether it uses memory that Python can see without asking, so that it should have ended when
+        the call returns.
+    """
+
+    __slots__ = ("buffers", "host_memory", "keep", "threadgroup_bytes", "words")
+
+    def __init__(self, parameters: int) -> None:
+        self.words = [0] * parameters
+        self.threadgroup_bytes = 0
+        self.keep: list[Any] = []
+        self.buffers: list[Buffer] = []
+        self.host_memory = False
+
+
+class Device(ABC):
+    """A machine that runs kernels.
+
+    Launches of one device run in the order they were made. All methods may be called from any
+    thread.
+    """
+
+    #: ``"cpu"``, ``"cuda:0"``, ``"metal"``: what `metalloid.Device` takes.
+    name: str
+    #: What clang compiles for.
+    target: Target
+
+    @abstractmethod
+    def info(self) -> DeviceInfo:
+        """What this device is."""
+
+    @abstractmethod
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> Program:
+        """Make a kernel of `unit` ready to run.
+
+        Parameters
+        ----------
+        constants : mapping
+            Function constants by index, as C++ text.
+
+        Raises
+        ------
+        CompileError
+        """
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> int:
+        """Address of `nbytes` zeroed bytes, aligned for every type of MSL.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+
+    @abstractmethod
+    def free(self, address: int, nbytes: int) -> None:
+        """Give back what `allocate` gave."""
+
+    @abstractmethod
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """Copy host bytes to device memory, after the launches so far."""
+
+    @abstractmethod
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """Copy device memory to host bytes, after the launches so far."""
+
+    @abstractmethod
+    def launch(
+        self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """Run a program that `compile` made, and wait for its end if `wait`.
+
+        Parameters
+        ----------
+        grid, group : tuple of int
+            Threads of the grid and of a threadgroup, (x, y, z).
+
+        Raises
+        ------
+        KernelFault
+            If it failed and was waited for; otherwise the event's `wait` raises it.
+        """
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait for every launch made so far."""
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.info().description}>"

@@ -1,0 +1,119 @@
+"""The disk cache: atomic, checksummed, capped, shared by processes, never in the way."""
+
+import json
+import multiprocessing
+import os
+import stat
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metalloid.compiler.cache import Cache, digest
+
+FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
+
+
+@given(st.lists(st.text(max_size=4), max_size=4), st.lists(st.text(max_size=4), max_size=4))
+def test_digests_of_different_parts_differ(left, right):
+    assert (digest(*left) == digest(*right)) == (left == right)
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    cache = Cache(tmp_path, 2**20)
+    assert cache.load("abc") is None
+    saved = cache.save("abc", FILES)
+    loaded = Cache(tmp_path, 2**20).load("abc")
+    assert loaded == saved
+    assert loaded["kernel.so"].read_bytes() == FILES["kernel.so"]
+    assert loaded["kernel.ll"].read_text() == FILES["kernel.ll"]
+
+
+@pytest.mark.parametrize(
+    "damage", ["truncate", "flip", "remove file", "bad manifest", "no manifest"]
+)
+def test_a_damaged_entry_is_not_loaded_but_made_again(tmp_path, damage):
+    cache = Cache(tmp_path, 2**20)
+    files = cache.save("abc", FILES)
+    manifest = files["kernel.so"].parent / "manifest.json"
+    if damage == "truncate":
+        files["kernel.so"].write_bytes(FILES["kernel.so"][:-1])
+    elif damage == "flip":
+        files["kernel.so"].write_bytes(b"X" + FILES["kernel.so"][1:])
+    elif damage == "remove file":
+        files["kernel.so"].unlink()
+    elif damage == "bad manifest":
+        manifest.write_text(json.dumps([1, 2]))
+    else:
+        manifest.unlink()
+    assert cache.load("abc") is None
+    cache.save("abc", FILES)
+    assert cache.load("abc")["kernel.so"].read_bytes() == FILES["kernel.so"]
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path):
+    cache = Cache(tmp_path, 2**20)
+    with pytest.raises(TypeError):
+        cache.save("abc", {"good": b"1", "bad": 3})
+    assert cache.load("abc") is None
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_the_least_recently_used_entries_go_first(tmp_path):
+    cache = Cache(tmp_path, 2**20)
+    for number in range(4):
+        folder = cache.save(f"{number}{number}", {"data": bytes(1000)})["data"].parent
+        os.utime(folder / "manifest.json", (number, number))
+    cache.load("00")  # a use
+    assert cache.trim(limit=2500) == 2
+    assert [cache.load(key) is not None for key in ("00", "11", "22", "33")] == [
+        True, False, False, True,
+    ]  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_written_is_replaced_for_this_process(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    cache = Cache(blocked, 2**20)
+    files = cache.save("abc", FILES)
+    assert files["kernel.so"].read_bytes() == FILES["kernel.so"]
+    assert cache.load("abc") == files
+    assert blocked.read_text() == "not a folder"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only folders")
+def test_a_read_only_folder(tmp_path):
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    cache = Cache(tmp_path, 2**20)
+    assert cache.load("abc") is None
+    assert cache.load("abc") == cache.save("abc", FILES)
+
+
+def test_a_limit_of_zero_keeps_nothing_on_disk(tmp_path):
+    cache = Cache(tmp_path / "cache", 0)
+    files = cache.save("abc", FILES)
+    assert cache.load("abc") == files
+    assert not (tmp_path / "cache").exists()
+
+
+def _race(folder, barrier, results):
+    cache = Cache(folder, 2**20)
+    barrier.wait()
+    for number in range(50):
+        key = f"{number:02d}"
+        files = cache.load(key) or cache.save(key, {"data": f"{number}" * 1000})
+        results.put(files["data"].read_text() == f"{number}" * 1000)
+
+
+def test_many_processes_at_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(4), context.Queue()
+    workers = [context.Process(target=_race, args=(tmp_path, barrier, results)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    answers = [results.get(timeout=60) for _ in range(200)]
+    for worker in workers:
+        worker.join()
+    assert all(answers)
+    assert len(Cache(tmp_path, 2**20).entries()) == 50
+    assert not list(tmp_path.rglob("tmp-*"))

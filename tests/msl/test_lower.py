@@ -1,0 +1,162 @@
+"""Lowering, from text to text: each rule with the smallest text that shows it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metalloid.msl.entry_points import Parameter
+from metalloid.msl.lower import lower
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "lowered"),
+    [
+        # numbers
+        ("x = 2.0 * y;", "x = 2.0f * y;"),
+        ("x = .5 + 1e3 + 0x1.8p3 + 1.f + 3 + 0x10;", "x = .5f + 1e3f + 0x1.8p3f + 1.f + 3 + 0x10;"),
+        ("x = 1.0h;", "x = ((half)1.0f16);"),
+        ("x = 2h;", "x = ((half)2.0f16);"),
+        ("x = 1.5bf;", "x = ((bfloat)1.5f);"),
+        ("int y = 1'000;", "int y = 1'000;"),
+        # strings
+        ('report("bad");', 'report(((constant char*)"bad"));'),
+        ('static_assert(true, "fine");', 'static_assert(true, "fine");'),
+        # threadgroup variables, but not pointers, references and functions
+        ("{ threadgroup float a[4]; }", "{ static threadgroup float a[4]; }"),
+        ("{ threadgroup vec<float, 4> a; }", "{ static threadgroup vec<float, 4> a; }"),
+        ("{ threadgroup float* p = q; }", "{ threadgroup float* p = q; }"),
+        ("{ threadgroup float& r = q; }", "{ threadgroup float& r = q; }"),
+        ("{ alignas(16) threadgroup float a[4]; }", "{ static alignas(16) threadgroup float a[4]; }"),
+        ("{ f(); threadgroup int n = 1, m; }", "{ f(); static threadgroup int n = 1, m; }"),
+        # parameters of array type
+        ("void f(constant float x[2], device int y[3][4]);",
+         "void f(constant float *x, device int (*y)[4]);"),
+        ("void f(constant float (&x)[2]);", "void f(constant float (&x)[2]);"),
+        # attributes
+        ("[[maybe_unused]] int x;", "[[maybe_unused]] int x;"),
+        ("[[clang::optnone]] int x;", "int x;"),
+        ("int f(int x [[buffer(0)]]);", "int f(int x );"),
+        # 16-bit floats convert to each other only with help, where both occur
+        ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
+        ("x = half(b);", "x = half(b);"),
+        ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
+        # qualifiers without meaning here
+        ("coherent(device) device int* x;", "device int* x;"),
+        # pragmas whose count is a macro
+        ("#define N 4\n#pragma unroll(N)\nfor (;;) {}", "#pragma unroll for (;;) {}"),
+        ("#pragma unroll(4)\nfor (;;) {}", "#pragma unroll(4) for (;;) {}"),
+    ],
+)  # fmt: skip
+def test_text(source, lowered):
+    assert squeezed(lower(source).text) == squeezed(lowered)
+
+
+def test_member_functions_that_differ_by_space_become_one():
+    text = lower(
+        """struct A {
+        A() thread = default; A() threadgroup = default;
+        operator float() const thread { return x; }
+        operator float() const device { return x; }
+        device float& operator[](int i) device { return p[i]; }
+        threadgroup float& operator[](int i) threadgroup { return p[i]; }
+        float get(int i) const { return x; }
+        float get(int i) const threadgroup { return x; }
+        float get(float i) const threadgroup { return x; }
+        };"""
+    ).text
+    assert text.count("operator float") == 1
+    assert text.count("operator[]") == 1
+    assert text.count("A()") == 1
+    assert text.count("get(int i)") == 1
+    assert text.count("get(float i)") == 1
+    assert text.count("\n") == 9
+
+
+def kernels(source):
+    return {kernel.name: kernel for kernel in lower(source).kernels}
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ["kernel void f(", "[[kernel]] void f(", "[[kernel, max_total_threads_per_threadgroup(64)]] void f(",
+     "[[host_name(\"f\")]] kernel void g(", "static kernel void f("],
+)  # fmt: skip
+def test_kernels_are_found_in_all_their_forms(declaration):
+    (kernel,) = lower(f"{declaration}device float* x [[buffer(0)]]) {{}}").kernels
+    assert kernel.name == "f"
+    assert kernel.expression in ("f", "g")
+    assert kernel.max_threads == (64 if "64" in declaration else None)
+
+
+def test_namespaces_and_instantiations():
+    found = kernels(
+        """namespace a { namespace b {
+        template <typename T, int N = 2> [[kernel]] void scale(device T* x [[buffer(0)]],
+            uint i [[thread_position_in_grid]]) {}
+        template [[host_name("scale_f")]] [[kernel]] decltype(scale<float>) scale<float>;
+        } }
+        template [[host_name("scale_h")]] kernel void a::b::scale<half, 4>(device half*, uint);
+        """
+    )
+    assert found["scale_f"].expression == "a::b::scale<float>"
+    assert found["scale_h"].expression == "a::b::scale<half, 4>"
+    assert [p.name for p in found["scale_h"].parameters] == ["x", "i"]
+    assert found["scale_f"].line == 4
+
+
+def test_other_stages_are_no_kernels():
+    result = lower("vertex float4 v(uint i [[vertex_id]]) { return 0; } fragment half4 f() {}")
+    assert result.kernels == ()
+    assert result.other_stages == {"v": "vertex", "f": "fragment"}
+
+
+def test_words_that_only_look_like_stages():
+    result = lower("struct kernel { int x; }; int f(int kernel) { return kernel + object.mesh; }")
+    assert result.kernels == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("device float* in [[buffer(0)]]", Parameter("in", "device float* in", (("buffer", "0"),))),
+        ("constant float (&t)[4]", Parameter("t", "constant float (&t)[4]", ())),
+        ("uint [[thread_position_in_grid]]", Parameter("", "uint", (("thread_position_in_grid", ""),))),
+        ("const device ns::S<int, 2>& s", Parameter("s", "const device ns::S<int, 2>& s", ())),
+        ("texture2d<float, access::read> t [[texture(1)]]",
+         Parameter("t", "texture2d<float, access::read> t", (("texture", "1"),))),
+        ("constant float* w [[buffer(1), function_constant(c)]]",
+         Parameter("w", "constant float* w", (("buffer", "1"), ("function_constant", "c")))),
+    ],
+)  # fmt: skip
+def test_parameters(text, expected):
+    assert lower(f"kernel void f({text}) {{}}").kernels[0].parameters == (expected,)
+
+
+def test_function_constants_are_left_to_macros():
+    result = lower(
+        "constant int n [[function_constant(3)]];\n"
+        "constant bool has_n = is_function_constant_defined(n);"
+    )
+    (constant,) = result.constants
+    assert (constant.name, constant.index, constant.type) == ("n", 3, "int")
+    assert "METALLOID_FUNCTION_CONSTANT_3;" in result.text
+    assert "= METALLOID_FUNCTION_CONSTANT_3_IS_DEFINED;" in result.text
+    assert constant.definitions("7")[0].endswith(" = 7")
+
+
+FRAGMENTS = st.sampled_from(
+    ["kernel", "void", "f", "(", ")", "{", "}", "[[", "]]", "buffer(0)", "device", "float", "*",
+     "threadgroup", "template", "<", ">", "T", ";", ",", "constant", "x", "[2]", "1.0", '"s"', ":",
+     "host_name", "decltype", "operator", "const", "thread", "::", "namespace", "\n", "half", "bfloat",
+     "function_constant(1)", "is_function_constant_defined", "#pragma unroll(N)", "?", "static_cast"]
+)  # fmt: skip
+
+
+@given(st.lists(FRAGMENTS, max_size=40))
+def test_nonsense_is_left_for_clang_to_report(fragments):
+    source = " ".join(fragments)
+    assert lower(source).text.count("\n") == source.count("\n")

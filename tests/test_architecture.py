@@ -1,0 +1,85 @@
+"""The structure of the package: who may import whom, and what an import may cost."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
+
+#: Each layer may import only those before it.
+LAYERS = (
+    "errors", "config", "dtypes", "msl", "compiler", "runtime", "devices", "kernels", "array",
+    "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
+    "cli",
+)  # fmt: skip
+#: The packages below `kernels` do not know which devices there are: `runtime.registry` opens them
+#: by name.
+DEVICES = sorted(p.name for p in (PACKAGE / "devices").iterdir() if (p / "__init__.py").exists())
+
+
+def imports_of(path):
+    """``(module, runs)`` of each import of the package; not `runs` for types only."""
+    tree = ast.parse(path.read_text())
+    for_types = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for_types.update(ast.walk(node))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metalloid"):
+            yield node.module, node not in for_types
+        elif isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name.startswith("metalloid"):
+                    yield name.name, node not in for_types
+
+
+def modules():
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_imports_point_one_way(path):
+    layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    for module, runs in imports_of(path):
+        if module == "metalloid" or not runs:
+            continue
+        imported = module.split(".")[1]
+        assert LAYERS.index(imported) <= LAYERS.index(layer), f"{layer} imports {imported}"
+        if layer == "devices" and imported == "devices":
+            own = path.relative_to(PACKAGE).parts[1]
+            assert module.split(".")[2] == own, f"device {own} imports {module}"
+        if layer not in ("devices",):
+            assert imported != "devices", "devices are opened by runtime.registry, by name"
+
+
+def test_every_folder_of_the_package_is_a_layer():
+    names = {p.name.removesuffix(".py") for p in PACKAGE.iterdir() if not p.name.startswith("_")}
+    assert names - {"py.typed"} <= set(LAYERS)
+
+
+def test_import_is_light():
+    code = (
+        "import sys, metalloid; "
+        "heavy = {'numpy', 'rich', 'PIL', 'ml_dtypes', 'ctypes', 'subprocess'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    path = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); "
+    subprocess.run([sys.executable, "-S", "-c", path + code], check=True)
+
+
+def test_public_names_exist():
+    import metalloid
+
+    for name in metalloid.__all__:
+        assert getattr(metalloid, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = metalloid.nonsense
+
+
+def test_files_stay_small():
+    for path in [*modules(), *PACKAGE.rglob("*.h"), *PACKAGE.rglob("*.c")]:
+        lines = path.read_text().count("\n")
+        assert lines <= 450, f"{path.relative_to(PACKAGE)} has {lines} lines"
