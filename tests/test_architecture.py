@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "config", "dtypes", "msl", "compiler", "runtime", "devices", "kernels", "array",
+    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "devices", "kernels", "array",
     "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
     "cli",
 )  # fmt: skip

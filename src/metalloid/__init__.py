@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalloid.config import settings as config
+    from metalloid.settings import settings as config
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -62,7 +62,7 @@ _HOMES = {
     "Event": "runtime.event",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
-    "config": "config:settings",
+    "config": "settings:settings",
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",

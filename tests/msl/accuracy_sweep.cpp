@@ -1,27 +1,25 @@
-// Native half of test_math_accuracy.py: evaluates float_math functions over many arguments and
-// reports the largest error against a double-precision oracle. Free of headers and of libm, so that
-// its object code also shows whether any float_math function calls out; oracles come as pointers.
-#include "float_math.h"
+// The judge of test_math_accuracy.py: runs a function from accuracy_functions.cpp over many floats
+// and returns its largest error against a double-precision oracle. No headers and no libm here (the
+// compiler needs no C library to build it); oracles come as pointers from libm or from below.
 
 namespace {
 
-using metalloid::float_math::bits_of;
-using metalloid::float_math::from_bits;
-
+using Function1 = void (*)(const float*, float*, long);
+using Function2 = void (*)(const float*, const float*, float*, long);
 using Oracle1 = double (*)(double);
 using Oracle2 = double (*)(double, double);
-using Evaluate1 = void (*)(const float*, float*, long);
-using Evaluate2 = void (*)(const float*, const float*, float*, long);
 using Unit = double (*)(double, double);
 
 constexpr double pi = 3.14159265358979323846;
-constexpr double impossible = __builtin_inf();
+constexpr double infinity = __builtin_inf();
 
-unsigned long long bits_of_double(double x) { return __builtin_bit_cast(unsigned long long, x); }
-double double_from_bits(unsigned long long bits) { return __builtin_bit_cast(double, bits); }
-bool is_nan_double(double x) { return (bits_of_double(x) << 1) > (0x7ffull << 53); }
-bool is_negative_double(double x) { return bits_of_double(x) >> 63; }
-double magnitude(double x) { return double_from_bits(bits_of_double(x) & ~(1ull << 63)); }
+unsigned bits_of(float x) { return __builtin_bit_cast(unsigned, x); }
+unsigned long long bits_of(double x) { return __builtin_bit_cast(unsigned long long, x); }
+double from_bits(unsigned long long bits) { return __builtin_bit_cast(double, bits); }
+bool is_negative(double x) { return bits_of(x) >> 63 != 0; }
+double magnitude(double x) { return __builtin_elementwise_abs(x); }
+int exponent_of(double x) { return static_cast<int>((bits_of(x) >> 52) & 0x7ff) - 1023; }
+double power_of_two(int k) { return from_bits(static_cast<unsigned long long>(1023 + k) << 52); }
 
 // 2^128 stands for infinity, so that overflow is judged like any other rounding.
 double bounded(double x) {
@@ -29,141 +27,106 @@ double bounded(double x) {
   return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-// The error of `result` in units; infinite for a wrong NaN or a wrong sign of zero.
+// Infinite for a NaN in the wrong place or a wrong sign of zero; 0 where the exact value rounds to
+// infinity and the result is infinite.
 double error_in_units(float result, double exact, double unit) {
-  const bool result_nan = metalloid::float_math::is_nan(result);
-  if (result_nan || is_nan_double(exact)) {
-    return result_nan && is_nan_double(exact) ? 0.0 : impossible;
+  if (result != result || exact != exact) {
+    return result != result && exact != exact ? 0.0 : infinity;
   }
-  if (result == 0.0f && metalloid::float_math::is_negative(result) != is_negative_double(exact)) {
-    return impossible;
+  if (result == 0.0f && is_negative(result) != is_negative(exact)) {
+    return infinity;
   }
-  if (static_cast<float>(exact) == result) {
-    // Correctly rounded: at most half a unit, and exactly right where the exact value overflows.
-    const double difference = magnitude(static_cast<double>(result) - exact);
-    return magnitude(exact) > 0x1.fffffefp127 ? 0.0 : difference / unit;
+  constexpr double rounds_to_infinity = 0x1.ffffffp127;
+  if (magnitude(exact) >= rounds_to_infinity && static_cast<float>(exact) == result) {
+    return 0.0;
   }
   return magnitude(bounded(result) - bounded(exact)) / unit;
 }
 
-template <float (*function)(float)>
-void evaluate(const float* x, float* result, long count) {
-  for (long i = 0; i < count; ++i) result[i] = function(x[i]);
+struct HalfTurns {
+  double angle;
+  bool odd;
+};
+// |x| = n/2 + r for an integer n, |r| <= 1/4: the angle pi r and the parity of n.
+HalfTurns half_turns(double x) {
+  const double doubled = 2.0 * magnitude(x);
+  const double nearest = __builtin_elementwise_roundeven(doubled);
+  const double half = 0.5 * nearest;
+  return {pi * 0.5 * (doubled - nearest), __builtin_elementwise_floor(half) != half};
 }
-template <float (*function)(float, float)>
-void evaluate(const float* x, const float* y, float* result, long count) {
-  for (long i = 0; i < count; ++i) result[i] = function(x[i], y[i]);
-}
-
-// Functions with a second result or an integer, as functions of floats.
-#define SECOND_FORMS(mode)                                                                      \
-  namespace mode {                                                                              \
-  METALLOID_INLINE float sincos_sine(float x) {                                                 \
-    float cosine;                                                                               \
-    return metalloid::mode::sincos(x, cosine);                                                  \
-  }                                                                                             \
-  METALLOID_INLINE float sincos_cosine(float x) {                                               \
-    float cosine;                                                                               \
-    metalloid::mode::sincos(x, cosine);                                                         \
-    return cosine;                                                                              \
-  }                                                                                             \
-  METALLOID_INLINE float modf_fraction(float x) {                                               \
-    float whole;                                                                                \
-    return metalloid::mode::modf(x, whole);                                                     \
-  }                                                                                             \
-  METALLOID_INLINE float modf_whole(float x) {                                                  \
-    float whole;                                                                                \
-    metalloid::mode::modf(x, whole);                                                            \
-    return whole;                                                                               \
-  }                                                                                             \
-  METALLOID_INLINE float frexp_mantissa(float x) {                                              \
-    int exponent;                                                                               \
-    return metalloid::mode::frexp(x, exponent);                                                 \
-  }                                                                                             \
-  METALLOID_INLINE float frexp_exponent(float x) {                                              \
-    int exponent;                                                                               \
-    metalloid::mode::frexp(x, exponent);                                                        \
-    return static_cast<float>(exponent);                                                        \
-  }                                                                                             \
-  METALLOID_INLINE float ilogb(float x) {                                                       \
-    return static_cast<float>(metalloid::mode::ilogb(x));                                       \
-  }                                                                                             \
-  METALLOID_INLINE float ldexp(float x, float y) {                                              \
-    return metalloid::mode::ldexp(x, static_cast<int>(bits_of(y)) >> 20);                       \
-  }                                                                                             \
-  }
-SECOND_FORMS(precise)
-SECOND_FORMS(fast)
 
 }  // namespace
 
-#define UNARY(mode, name, function)                                             \
-  extern "C" void mode##_##name(const float* x, float* result, long count) {    \
-    evaluate<function>(x, result, count);                                       \
-  }
-#define BINARY(mode, name, function)                                                             \
-  extern "C" void mode##_##name(const float* x, const float* y, float* result, long count) {     \
-    evaluate<function>(x, y, result, count);                                                     \
-  }
-#define FUNCTION1(name)                           \
-  UNARY(precise, name, metalloid::precise::name)  \
-  UNARY(fast, name, metalloid::fast::name)
-#define FUNCTION2(name)                            \
-  BINARY(precise, name, metalloid::precise::name)  \
-  BINARY(fast, name, metalloid::fast::name)
-#define FORM1(name)                   \
-  UNARY(precise, name, precise::name) \
-  UNARY(fast, name, fast::name)
-
-FUNCTION1(exp) FUNCTION1(exp2) FUNCTION1(exp10)
-FUNCTION1(log) FUNCTION1(log2) FUNCTION1(log10)
-FUNCTION1(sin) FUNCTION1(cos) FUNCTION1(tan) FORM1(sincos_sine) FORM1(sincos_cosine)
-FUNCTION1(sinpi) FUNCTION1(cospi) FUNCTION1(tanpi)
-FUNCTION1(asin) FUNCTION1(acos) FUNCTION1(atan)
-FUNCTION1(sinh) FUNCTION1(cosh) FUNCTION1(tanh)
-FUNCTION1(asinh) FUNCTION1(acosh) FUNCTION1(atanh)
-FUNCTION1(sqrt) FUNCTION1(rsqrt)
-FUNCTION1(ceil) FUNCTION1(floor) FUNCTION1(trunc) FUNCTION1(rint) FUNCTION1(round)
-FUNCTION1(fract) FUNCTION1(fabs) FORM1(modf_fraction) FORM1(modf_whole)
-FORM1(frexp_mantissa) FORM1(frexp_exponent) FORM1(ilogb)
-FUNCTION2(pow) FUNCTION2(powr) FUNCTION2(atan2) FUNCTION2(divide) FUNCTION2(fmod)
-FUNCTION2(fdim) FUNCTION2(fmin) FUNCTION2(fmax) FUNCTION2(copysign) FUNCTION2(nextafter)
-BINARY(precise, ldexp, precise::ldexp) BINARY(fast, ldexp, fast::ldexp)
-
 extern "C" {
 
-// One unit in the last place of the float nearest to `exact`.
+// Units of error: one unit in the last place of the float nearest to `exact`,
 double unit_ulp(double, double exact) {
-  const unsigned long long exponent = (bits_of_double(exact) >> 52) & 0x7ff;
-  const unsigned long long smallest = 1023 - 126;
-  const unsigned long long largest = 1023 + 127;
-  const unsigned long long clamped =
-      exponent < smallest ? smallest : exponent > largest ? largest : exponent;
-  return double_from_bits((clamped - 23) << 52);
+  const int exponent = exponent_of(exact);
+  return power_of_two((exponent < -126 ? -126 : exponent > 127 ? 127 : exponent) - 23);
 }
+// an absolute one,
 double unit_one(double, double) { return 1.0; }
-// The fast-math table allows exp 3 + floor(|2x|) ulp, log 3 ulp or 2^-21 for x in [1/2, 2].
+// and what the fast-math table allows exp (3 + floor |2x| ulp) and log (2^-21 in [1/2, 2]).
 double unit_fast_exp(double x, double exact) {
-  return unit_ulp(x, exact) * (3.0 + static_cast<double>(static_cast<long>(magnitude(2.0 * x))));
+  return unit_ulp(x, exact) * (3.0 + __builtin_elementwise_floor(magnitude(2.0 * x)));
 }
 double unit_fast_log(double x, double exact) {
   return x >= 0.5 && x <= 2.0 ? 0x1p-21 : 3.0 * unit_ulp(x, exact);
 }
 
-double oracle_fract(double x) {
-  const double below_one = 0x1.fffffep-1;
-  const double difference = x - __builtin_elementwise_floor(x);
-  return magnitude(x) == impossible ? 0.0 : difference > below_one ? below_one : difference;
-}
-double oracle_modf_fraction(double x) {
-  const double fraction = x - __builtin_elementwise_trunc(x);
-  return __builtin_elementwise_copysign(magnitude(x) == impossible ? 0.0 : fraction, x);
+// Oracles that libm does not have everywhere.
+double oracle_sinpi(double x, Oracle1 sine, Oracle1 cosine) {
+  const HalfTurns turns = half_turns(x);
+  const double value = turns.odd ? cosine(turns.angle) : sine(turns.angle);
+  const double whole = __builtin_elementwise_roundeven(2.0 * magnitude(x));
+  const double quarter = whole - 4.0 * __builtin_elementwise_floor(0.25 * whole);
+  const double positive = quarter >= 2.0 ? -value : value;
+  return __builtin_elementwise_copysign(1.0, x) * (positive == 0.0 ? 0.0 : positive);
 }
 double oracle_rsqrt(double x) { return 1.0 / __builtin_elementwise_sqrt(x); }
 double oracle_divide(double x, double y) { return x / y; }
+double oracle_fract(double x) {
+  constexpr double below_one = 0x1.fffffep-1;
+  const double difference = x - __builtin_elementwise_floor(x);
+  return magnitude(x) == infinity ? 0.0 : difference > below_one ? below_one : difference;
+}
+double oracle_modf_fraction(double x) {
+  const double fraction = x - __builtin_elementwise_trunc(x);
+  return __builtin_elementwise_copysign(magnitude(x) == infinity ? 0.0 : fraction, x);
+}
+double oracle_frexp_mantissa(double x) {
+  const bool special = x == 0.0 || !(magnitude(x) < infinity);
+  return special ? x : x * power_of_two(-1 - exponent_of(x));
+}
+double oracle_frexp_exponent(double x) {
+  const bool special = x == 0.0 || !(magnitude(x) < infinity);
+  return special ? 0.0 : exponent_of(x) + 1;
+}
+double oracle_ilogb_value(double x) {
+  const bool special = x == 0.0 || x != x;
+  return special ? -0x1p31 : magnitude(x) == infinity ? 0x1p31 : exponent_of(x);
+}
+double oracle_ldexp_by_bits(double x, double y) {
+  const int k = static_cast<int>(bits_of(static_cast<float>(y))) >> 20;
+  return x * power_of_two(k < -600 ? -600 : k > 600 ? 600 : k);
+}
+double oracle_nextafter(double x, double y) {
+  if (x != x || y != y || x == y) return x == y ? y : x + y;
+  if (x == 0.0) return __builtin_elementwise_copysign(0x1p-149, y);
+  const unsigned bits = bits_of(static_cast<float>(x));
+  const unsigned neighbour = (x < y) == (x > 0.0) ? bits + 1 : bits - 1;
+  return __builtin_bit_cast(float, neighbour);
+}
+// powr differs from pow where y log x is undefined.
+double oracle_powr(double x, double y, Oracle2 pow) {
+  const bool undefined = x < 0.0 || x != x || y != y ||
+                         ((x == 0.0 || x == infinity) && y == 0.0) ||
+                         (x == 1.0 && magnitude(y) == infinity);
+  return undefined ? __builtin_nan("") : pow(magnitude(x), y);
+}
 
 // The largest error over the floats with bits first, first + stride, ... below last.
-double worst_unary(Evaluate1 function, Oracle1 oracle, Unit unit, unsigned long long first,
+double worst_unary(Function1 function, Oracle1 oracle, Unit unit, unsigned long long first,
                    unsigned long long last, unsigned long long stride, float* where) {
   constexpr long block = 1024;
   float x[block], result[block];
@@ -171,7 +134,7 @@ double worst_unary(Evaluate1 function, Oracle1 oracle, Unit unit, unsigned long 
   for (unsigned long long bits = first; bits < last;) {
     long count = 0;
     for (; count < block && bits < last; ++count, bits += stride) {
-      x[count] = from_bits(static_cast<unsigned>(bits));
+      x[count] = __builtin_bit_cast(float, static_cast<unsigned>(bits));
     }
     function(x, result, count);
     for (long i = 0; i < count; ++i) {
@@ -186,7 +149,8 @@ double worst_unary(Evaluate1 function, Oracle1 oracle, Unit unit, unsigned long 
   return worst;
 }
 
-double worst_binary(Evaluate2 function, Oracle2 oracle, Unit unit, const float* x, const float* y,
+// The largest error over `count` pairs; `result` is the function's workspace.
+double worst_binary(Function2 function, Oracle2 oracle, Unit unit, const float* x, const float* y,
                     float* result, long count, long* where) {
   double worst = 0.0;
   function(x, y, result, count);

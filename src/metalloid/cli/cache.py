@@ -19,7 +19,7 @@ def add_verb(verbs: Any) -> None:
 
 def _act(options: argparse.Namespace) -> int:
     from metalloid.compiler.cache import shared_cache
-    from metalloid.config import parse_size
+    from metalloid.settings import parse_size
     from metalloid.errors import ArgumentError
 
     cache = shared_cache()

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from metalloid import __version__
-from metalloid.config import settings
+from metalloid.settings import settings
 from metalloid.errors import MetalloidError
 
 _PACKAGES = ("numpy", "ml_dtypes", "ziglang", "platformdirs", "rich", "pillow")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from metalloid.config import settings
+from metalloid.settings import settings
 
 _MANIFEST = "manifest.json"
 _LAYOUT = "v1"  # of this folder; a change makes old entries invisible

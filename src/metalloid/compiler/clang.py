@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from metalloid.config import settings
+from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
 
 

@@ -11,15 +11,14 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from metalloid import __version__
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.prelude import (
     LANGUAGE_FLAGS,
-    headers_digest,
     include_folder,
     precompiled_header,
     stub_folder,
+    toolchain_digest,
 )
 from metalloid.compiler.repair import repair_conditionals
 from metalloid.compiler.target import MathMode, Target, math_flags
@@ -33,7 +32,7 @@ from metalloid.msl.diagnostics import (
 )
 from metalloid.msl.entry_points import EntryPoint, Parameter, parse_line_marker
 from metalloid.msl.function_constants import FunctionConstant
-from metalloid.msl.lower import lower_stream
+from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
 
 #: Name of a text that came from no file, as Metal calls it.
@@ -59,6 +58,7 @@ _WARNING_FLAGS = (
     "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable", "-Wno-unknown-pragmas",
     "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
     "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
+    "-Wno-duplicate-decl-specifier",
     "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
 )  # fmt: skip
 
@@ -132,10 +132,7 @@ def translate(
     CompileError
         With every error of the text, at the user's own lines.
     """
-    key = digest(
-        "unit", __version__, headers_digest(), clang.fingerprint(), target.name, source, file,
-        repr(options),
-    )  # fmt: skip
+    key = digest("unit", toolchain_digest(), target.name, source, file, repr(options))
     files = cache.load(key)
     if files is not None:
         unit = _restore(files, options, {file: source})
@@ -147,10 +144,10 @@ def translate(
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
     read = functools.partial(_read_source, {file: source})
-    text, more_warnings = _check(stream, lowered.kernels, options, target, cache, read)
+    text, more_warnings = _check(stream, lowered, options, target, cache, read)
     dependencies = _dependencies(stream, file, cache)
     manifest = {
-        "key": digest(text, repr(options), headers_digest(), clang.fingerprint(), __version__),
+        "key": digest(text, repr(options), toolchain_digest()),
         "dependencies": dependencies,
         "kernels": [asdict(kernel) for kernel in lowered.kernels],
         "other_stages": lowered.other_stages,
@@ -194,14 +191,14 @@ def _quoted(file: str) -> str:
 
 def _check(
     stream: TokenStream,
-    kernels: tuple[EntryPoint, ...],
+    lowered: Lowered,
     options: Options,
     target: Target,
     cache: Cache,
     read: functools.partial[str | None],
 ) -> tuple[str, list[Diagnostic]]:
     """Have clang check the whole lowered text; the text after repairs, and the warnings."""
-    instances = [kernel for kernel in kernels if "<" in kernel.expression]
+    instances = [kernel for kernel in lowered.kernels if "<" in kernel.expression]
     if len(instances) > _INSTANTIATIONS_CHECKED:
         instances = []
     uses = "".join(
@@ -209,11 +206,12 @@ def _check(
         f"template decltype({kernel.expression}) {kernel.expression};"
         for kernel in instances
     )
+    unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
     while True:
         text = stream.render()
         outcome = clang.run(
             [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
-            wrapped(text + uses),
+            wrapped(f"{unset}\n{text}{uses}"),
         )
         places = PlaceMap(stream, read)
         raw = parse_messages(outcome.messages)
@@ -249,9 +247,14 @@ def wrapped(text: str) -> str:
 
 def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
     """The error for what clang refused; internal failures of clang are quoted as they are."""
-    if not any(message.is_error for message in messages):
+    errors, in_error = [], False
+    for message in messages:
+        in_error = message.is_error or (in_error and message.severity == "note")
+        if in_error:
+            errors.append(message)
+    if not errors:
         return CompileError(f"[compiler] clang failed without naming a place:\n{raw}", messages)
-    return CompileError(report(messages), messages)
+    return CompileError(report(errors), messages)
 
 
 def _read_source(known: dict[str, str], file: str) -> str | None:

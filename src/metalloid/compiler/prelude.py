@@ -34,13 +34,14 @@ def include_folder() -> Path:
 
 
 @functools.cache
-def headers_digest() -> str:
-    """Changes when any of our headers does; part of every cache key."""
-    parts: list[str | bytes] = []
-    root = include_folder()
-    for path in sorted(root.rglob("*")):
-        if path.is_file():
-            parts += [path.relative_to(root).as_posix(), path.read_bytes()]
+def toolchain_digest() -> str:
+    """Changes when clang, our headers or the code that drives them do; part of every cache key."""
+    parts: list[str | bytes] = [clang.fingerprint()]
+    package = Path(__file__).parent.parent
+    for folder in ("msl", "compiler", "devices"):
+        for path in sorted((package / folder).rglob("*")):
+            if path.suffix in (".py", ".h", ".txt"):
+                parts += [path.relative_to(package).as_posix(), path.read_bytes()]
     return digest(*parts)
 
 
@@ -59,11 +60,7 @@ def stub_folder(cache: Cache) -> Path:
 def precompiled_header(cache: Cache, target: Target, math_mode: MathMode) -> Path:
     """The compiled standard library for `target`; made on first use (about half a second)."""
     flags = [*LANGUAGE_FLAGS, *target.flags, *math_flags(math_mode)]
-    entry_headers = sorted(target.entry_header.parent.glob("*.h"))
-    key = digest(
-        "prelude", headers_digest(), clang.fingerprint(), target.identity, *flags,
-        *(path.read_bytes() for path in entry_headers),
-    )  # fmt: skip
+    key = digest("prelude", toolchain_digest(), target.identity, *flags)
     files = cache.load(key)
     if files is None:
         # Flattened into one text: a precompiled header remembers the times of the files it read

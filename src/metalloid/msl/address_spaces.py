@@ -128,7 +128,7 @@ def lower_member_functions(stream: TokenStream) -> None:
         start = _member_start(stream, stream.partner[closing])
         key = (scope, _member_key(stream, start, closing), constant)
         if key in seen:
-            stream.blank(start, _member_end(stream, after) + 1)
+            stream.remove(start, _member_end(stream, after) + 1)
         seen.add(key)
 
 

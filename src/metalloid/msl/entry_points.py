@@ -72,7 +72,6 @@ class EntryPoints:
 
     kernels: list[EntryPoint] = field(default_factory=list)
     other_stages: dict[str, str] = field(default_factory=dict)
-    instantiations: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -135,10 +134,8 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
                 definition.max_threads,
             )
         )  # fmt: skip
-    for instance in _instantiations(stream, index, templates, scopes, lines):
-        span, entry = instance
-        stream.blank(*span)
-        found.instantiations.append(span)
+    for span, entry in _instantiations(stream, index, templates, scopes, lines):
+        stream.remove(*span)
         if entry is not None:
             found.kernels.append(entry)
     return found

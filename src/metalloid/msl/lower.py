@@ -36,8 +36,6 @@ class Lowered:
     other_stages : dict
         Name to stage (``"vertex"`` ...) of the entry points that cannot run here.
     constants : tuple of FunctionConstant
-    instantiations : tuple of str
-        The explicit instantiations that were taken out of the text.
     """
 
     text: str
@@ -70,9 +68,6 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_half_casts(stream)
     lower_literals(stream)
     _drop_coherence(stream)
-    # What was blanked must stay blank, whatever a later pass put there.
-    for span in found.instantiations:
-        stream.blank(*span)
     return Lowered(stream.render(), tuple(found.kernels), found.other_stages, tuple(constants))
 
 

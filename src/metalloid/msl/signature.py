@@ -173,7 +173,7 @@ def _source(entry: EntryPoint, parameter: Parameter) -> str:
         if name in _UNSUPPORTED:
             message = f"parameter {parameter.name!r}: [[{name}]] is not supported"
             diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
-            raise CompileError(f"{diagnostic}", [diagnostic])
+            raise CompileError(str(diagnostic), [diagnostic])
     if parameter.attribute("threadgroup") is not None:
         return "threadgroup_memory"
     return "memory"
@@ -209,6 +209,8 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
                 parameter.name, parameter.declaration, position, index, Layout.decode(row)
             )
         )
+    for parameters in (buffers, threadgroup):
+        _check_indices(entry, parameters)
     return Signature(
         entry.name,
         sources,
@@ -216,6 +218,16 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
         tuple(sorted(threadgroup, key=lambda p: p.index)),
         entry.max_threads,
     )
+
+
+def _check_indices(entry: EntryPoint, parameters: list[BoundParameter]) -> None:
+    seen: dict[int, BoundParameter] = {}
+    for parameter in parameters:
+        other = seen.setdefault(parameter.index, parameter)
+        if other is not parameter:
+            message = f"parameters {other.name!r} and {parameter.label} share an index"
+            diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
+            raise CompileError(str(diagnostic), [diagnostic])
 
 
 def _explicit_index(parameter: Parameter, attribute: str) -> int | None:

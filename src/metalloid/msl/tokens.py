@@ -37,6 +37,7 @@ class TokenStream:
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = _TOKEN.findall(text)
         self._edits: dict[int, str] = {}
+        self._removed: set[int] = set()
         self._link_neighbours()
         self._link_brackets()
 
@@ -179,15 +180,21 @@ class TokenStream:
     # -- editing
 
     def replace(self, position: int, text: str) -> None:
-        """Put `text` in place of the token at `position`."""
-        self._edits[position] = text
+        """Put `text` in place of the token at `position`, unless it was removed."""
+        if position not in self._removed:
+            self._edits[position] = text
 
     def current(self, position: int) -> str:
         """The token at `position` as edited so far."""
         return self._edits.get(position, self.text(position))
 
+    def remove(self, start: int, stop: int) -> None:
+        """`blank`, and no later `replace` brings anything back."""
+        self.blank(start, stop)
+        self._removed.update(range(start, stop))
+
     def blank(self, start: int, stop: int) -> None:
-        """Remove the tokens of ``[start, stop)`` but keep their line breaks and directives."""
+        """Leave nothing of ``[start, stop)`` but its line breaks and directives."""
         for position in range(start, stop):
             token = self.tokens[position]
             if not token.lstrip(" \t").startswith("#"):

@@ -63,7 +63,7 @@ class Buffer:
             self.nbytes, self.dtype, self.shape = int(source), np.dtype(np.uint8), (int(source),)
         else:
             contents = np.ascontiguousarray(source).reshape(np.shape(source))
-            if contents.dtype.hasobject:
+            if contents.dtype.kind not in "biufcV" or contents.dtype.hasobject:
                 raise ArgumentError(
                     f"[Buffer] wants a number of bytes or an array of numbers, "
                     f"got {type(source).__name__}."

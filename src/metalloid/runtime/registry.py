@@ -6,7 +6,7 @@ import difflib
 import importlib
 import threading
 
-from metalloid.config import settings
+from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.device import Device
 

@@ -21,8 +21,8 @@ from metalloid.errors import KernelFault
 _THREADGROUP_VALID, _THREAD_VALID = 1, 2
 
 _SIGNALS = {
-    signals.SIGSEGV: "access to memory that is not the kernel's (address {address:#x})",
-    signals.SIGBUS: "access to memory that does not exist (address {address:#x})",
+    signals.SIGSEGV: "access to memory that is not the kernel's{at}",
+    signals.SIGBUS: "access to memory that does not exist{at}",
     signals.SIGFPE: "integer division by zero, or of the smallest integer by -1",
     signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
     signals.SIGTRAP: "a trap",
@@ -54,7 +54,9 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
     status = outcome.status
     if status == SIGNAL:
         name = _SIGNALS.get(outcome.signal, f"signal {outcome.signal}")
-        return name.format(address=outcome.address), ""
+        # Addresses that no memory can have are not reported by the processor: it says 0.
+        at = f" (address {outcome.address:#x})" if outcome.address else ""
+        return name.format(at=at), ""
     if status == STACK_OVERFLOW:
         return "stack overflow", "Recursion has no bound, or private arrays are too large."
     if status == BARRIER_NOT_REACHED:

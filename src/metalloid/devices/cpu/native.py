@@ -15,7 +15,7 @@ from typing import Any
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest, shared_cache
 from metalloid.compiler.link import shared_object
-from metalloid.config import settings
+from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
 
 _SOURCES = Path(__file__).parent / "native"

@@ -26,6 +26,7 @@ from metalloid.compiler.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import LAYOUT_WIDTH, parameter_sources
+from metalloid.runtime.arguments import HOST_ALIGNMENT
 
 ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"
@@ -35,7 +36,10 @@ _LAYOUT_ROW = re.compile(r"parameter_layout\"? (?:\{([^{}]*)\}|zeroinitializer)"
 #: A declaration of one of the functions that make a thread wait for others.
 _SYNCHRONISES = re.compile(r"^declare [^\n]*@__msl_", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
-_THREADGROUP_VARIABLE = re.compile(r"^(@\S+ = .*?)(addrspace\(3\) )(global )", re.M)
+_WIDE_ALIGNMENT = re.compile(r"^( +(?:%\S+ = )?(?:load|store) .*, align )(?:32|64|128)\b", re.M)
+_THREADGROUP_VARIABLE = re.compile(
+    r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
+)
 
 
 #: The IR is meant to be read, by people and by passes: vectors and unrolled loops come later.
@@ -121,7 +125,12 @@ def _compile(
         "layouts": _read_layouts(ir, len(entry.parameters)),
         "synchronises": bool(_SYNCHRONISES.search(ir)),
     }
-    ir = _make_threadgroup_variables_private(_mark_constant_loads(ir))
+    for adapt in (
+        _mark_constant_loads,
+        _assume_host_alignment,
+        _make_threadgroup_variables_private,
+    ):
+        ir = adapt(ir)
     code = clang.run(["clang", "-x", "ir", "-O2", "-fPIC", "-w", "-c", "-o", "-", "-"], ir)
     if code.status != 0:
         raise MetalloidError(
@@ -148,7 +157,7 @@ def _entry_text(unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int
             *definitions,
             wrapped(unit.text),
             f'# 1 "{ENTRY_FILE}"',
-            f"using mtl_entry_type = metalloid::entry<&{entry.expression}{sources}>;",
+            f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
             f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
             "(const mtl_launch* launch, const mtl_range* range)"
             " { metalloid::run_box<mtl_entry_type>(launch, range); }",
@@ -183,6 +192,11 @@ def _mark_constant_loads(ir: str) -> str:
     return f"{marked}\n!{node} = !{{}}\n" if count else ir
 
 
+def _assume_host_alignment(ir: str) -> str:
+    """A long4 is aligned to 32 bytes in MSL; the caller's arrays need not be."""
+    return _WIDE_ALIGNMENT.sub(rf"\g<1>{HOST_ALIGNMENT}", ir)
+
+
 def _make_threadgroup_variables_private(ir: str) -> str:
     """Give each OS thread its own threadgroup variables: it runs one threadgroup at a time."""
-    return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2\3", ir)
+    return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2", ir)

@@ -1,4 +1,4 @@
-// array<T, N> (MSL specification, chapter 2.12), and std::initializer_list, which the language needs.
+// array<T, N> (MSL specification, "Array"), and std::initializer_list, which the language needs.
 #pragma once
 
 #include "metal_type_traits.h"

@@ -1,4 +1,4 @@
-// Atomic functions (MSL specification, chapter 6.15).
+// Atomic functions (MSL specification, "Atomic Functions").
 //
 // The memory order of an operation must be memory_order_relaxed in MSL; stronger orders exist for
 // fences only. An operation on a pointer into a named address space is an overload of its own, so
@@ -96,8 +96,8 @@ METALLOID_ATOMICS_IN(threadgroup)
 #undef METALLOID_ATOMIC_MODIFY
 #undef METALLOID_ATOMIC_UPDATE
 
-// Orders the memory operations of the calling thread. The switch disappears: the order is a constant
-// wherever this is called.
+// Orders the memory operations of the calling thread. The switch disappears: the order is a
+// constant wherever this is called.
 METALLOID_INLINE void atomic_thread_fence(mem_flags, memory_order order,
                                           thread_scope = thread_scope_device) {
   switch (order) {

@@ -1,4 +1,4 @@
-// Common functions (MSL specification, chapter 6.2). clamp is in metal_min_max.h.
+// The chapter "Common Functions" of the MSL specification. clamp is in metal_min_max.h.
 #pragma once
 
 #include "metal_math.h"

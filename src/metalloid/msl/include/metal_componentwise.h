@@ -3,9 +3,9 @@
 
 #include "metal_packed.h"
 
-// The body of a function on vectors: `function` of each component, collected in a vec<R, N>. Written
-// out, not as a loop, so that no loop is left for an optimiser that unrolls too late. What follows the
-// vector goes to every call as it is.
+// The body of a function on vectors: `function` of each component, collected in a vec<R, N>.
+// Written out, not as a loop, so that no loop is left for an optimiser that unrolls too late. What
+// follows the vector goes to every call as it is.
 #define METALLOID_COMPONENTWISE1(R, function, a, ...) \
   if constexpr (N == 2) { \
     return vec<R, 2>(function(a.x __VA_OPT__(,) __VA_ARGS__), \

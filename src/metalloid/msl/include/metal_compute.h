@@ -1,4 +1,4 @@
-// Synchronisation of threads (MSL specification, chapter 6.8).
+// Synchronisation of threads (MSL specification, "Synchronization Functions").
 #pragma once
 
 #include "target_externals.h"

@@ -1,4 +1,4 @@
-// as_type and conversions (MSL specification, chapter 2.17 and 2.18).
+// as_type and conversions (MSL specification, "Type Conversions and Re-interpreting Data").
 #pragma once
 
 #include "metal_packed.h"
@@ -43,16 +43,11 @@ struct reinterpreted<metal::packed_vec<T, N>> {
   }
 };
 
-// static_cast, and between half and bfloat by way of float: clang has no conversion between the two.
-// The lowering writes it for the casts of a text that uses both types.
+// static_cast, and between half and bfloat by way of float: clang has no conversion between the
+// two. The lowering writes it for the casts of a text that uses both types.
 template <class To, class From>
 METALLOID_INLINE constexpr To cast(From&& from) {
-  using target = metal::remove_cv_t<To>;
-  using source = bare<From>;
-  constexpr bool both_16_bit_floats =
-      (metal::is_same_v<target, half> && metal::is_same_v<source, bfloat>) ||
-      (metal::is_same_v<target, bfloat> && metal::is_same_v<source, half>);
-  if constexpr (both_16_bit_floats) {
+  if constexpr (are_half_and_bfloat<bare<To>, bare<From>>) {
     return static_cast<To>(static_cast<float>(from));
   } else {
     return static_cast<To>(static_cast<From&&>(from));

@@ -1,4 +1,4 @@
-// Geometric functions (MSL specification, chapter 6.10). half and bfloat compute in float.
+// The chapter "Geometric Functions" of the MSL specification. half and bfloat compute in float.
 #pragma once
 
 #include "metal_math.h"

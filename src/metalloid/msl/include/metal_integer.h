@@ -1,5 +1,5 @@
-// Integer functions (MSL specification, chapter 6.3). abs, min, max, clamp, min3, max3 and median3 are
-// in metal_min_max.h.
+// The chapter "Integer Functions" of the MSL specification. abs, min, max, clamp, min3, max3 and
+// median3 are in metal_min_max.h.
 #pragma once
 
 #include "metal_min_max.h"

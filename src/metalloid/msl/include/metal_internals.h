@@ -1,5 +1,5 @@
-// Names of Apple's own headers that published code calls: MLX defines its bfloat functions with them.
-// The last argument of a math function is __METAL_FAST_MATH__, __METAL_PRECISE_MATH__ or
+// Names of Apple's own headers that published code calls: MLX defines its bfloat functions with
+// them. The last argument of a math function is __METAL_FAST_MATH__, __METAL_PRECISE_MATH__ or
 // __METAL_MAYBE_FAST_MATH__ and always a constant.
 #pragma once
 

@@ -1,4 +1,4 @@
-// numeric_limits (MSL specification, chapter 2 and the header <metal_limits>).
+// The header <metal_limits>: numeric_limits.
 #pragma once
 
 #include "metal_type_traits.h"

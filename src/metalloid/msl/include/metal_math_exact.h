@@ -1,5 +1,6 @@
 // The math functions that are exact, or one rounding away from it, and so the same in every math
-// mode: rounding, the representation, min and max under their C names (MSL specification, 6.5).
+// mode: rounding, the representation, min and max under their C names (MSL specification, "Math
+// Functions").
 #pragma once
 
 #include "float_math/manipulation.h"
@@ -18,8 +19,8 @@ METALLOID_INLINE T fract(T x) {
   return T(fraction > below_one ? below_one : fraction);
 }
 
-// The value of T itself, half or bfloat, next to x towards y. Values of one sign are ordered as their
-// bits.
+// The value of T itself, half or bfloat, next to x towards y. Values of one sign are ordered as
+// their bits.
 template <class T>
 METALLOID_INLINE T nextafter(T x, T y) {
   using bits = bits_type<T>;
@@ -81,7 +82,9 @@ METALLOID_INLINE int ilogb(T x) {
 }
 METALLOID_VECTOR_FORMS1(int, ilogb, metal::ilogb)
 
-METALLOID_INLINE float ldexp(float x, int exponent) { return metalloid::precise::ldexp(x, exponent); }
+METALLOID_INLINE float ldexp(float x, int exponent) {
+  return metalloid::precise::ldexp(x, exponent);
+}
 METALLOID_INLINE half ldexp(half x, int exponent) {
   return half(metalloid::precise::ldexp(float(x), exponent));
 }

@@ -1,4 +1,5 @@
-// matrix<T, C, R>: C columns of R rows (MSL specification, chapters 2.3, 3.2 and 6.9).
+// matrix<T, C, R>: C columns of R rows (MSL specification, "Matrix Data Types", "Matrix Operators"
+// and "Matrix Functions").
 #pragma once
 
 #include "metal_geometric.h"

@@ -1,9 +1,10 @@
 // min, max, clamp and their relatives: the functions that the chapters on integers and on
-// floating-point numbers share (MSL specification, chapters 6.2, 6.3 and 6.5).
+// floating-point numbers share.
 //
 // For the scalar types these are plain overloads, because a user's own `template <class T> T min(T,
-// T)` must lose against them. Operands of different types meet in their common type. For bfloat there
-// is only the template: MLX and others add a plain `bfloat min(bfloat, bfloat)` to namespace metal.
+// T)` must lose against them. Operands of different types meet in their common type. For bfloat
+// there is only the template: MLX and others add a plain `bfloat min(bfloat, bfloat)` to namespace
+// metal.
 #pragma once
 
 #include "metal_componentwise.h"
@@ -64,7 +65,8 @@ METALLOID_INLINE constexpr T abs(T x) {
 }
 
 template <class... Operands>
-using if_scalar_like = metal::enable_if_t<((is_scalar<Operands> || __is_enum(Operands)) && ...), int>;
+using if_scalars_or_enums =
+    metal::enable_if_t<((is_scalar<Operands> || __is_enum(Operands)) && ...), int>;
 
 }  // namespace metalloid
 
@@ -100,14 +102,14 @@ METALLOID_INLINE constexpr T abs(T a) {
 METALLOID_VECTOR_FORMS1(T, abs, metal::abs)
 
 #define METALLOID_MIXED_SCALARS2(name) \
-  template <class A, class B, metalloid::if_scalar_like<A, B> = 0> \
+  template <class A, class B, metalloid::if_scalars_or_enums<A, B> = 0> \
   METALLOID_INLINE constexpr common_type_t<A, B> name(A a, B b) { \
     return metalloid::name<common_type_t<A, B>>(a, b); \
   } \
   METALLOID_VECTOR_FORMS2(T, name, metal::name)
 
 #define METALLOID_MIXED_SCALARS3(name) \
-  template <class A, class B, class C, metalloid::if_scalar_like<A, B, C> = 0> \
+  template <class A, class B, class C, metalloid::if_scalars_or_enums<A, B, C> = 0> \
   METALLOID_INLINE constexpr common_type_t<A, B, C> name(A a, B b, C c) { \
     return metalloid::name<common_type_t<A, B, C>>(a, b, c); \
   } \

@@ -1,8 +1,8 @@
-// Packing and unpacking (MSL specification, chapter 6.12): normalised integers in a word.
+// The chapter "Pack and Unpack Functions" of the MSL specification: normalised integers in a word.
 //
-// unorm maps 0 ... 1 to 0 ... 2^bits - 1, snorm maps -1 ... 1 to -(2^(bits - 1) - 1) ... 2^(bits - 1)
-// - 1; both saturate, take NaN for 0 and round to the nearest even integer. The first component goes
-// to the lowest bits.
+// unorm maps 0 ... 1 to 0 ... 2^bits - 1, snorm maps -1 ... 1 to -(2^(bits - 1) - 1) ... 2^(bits -
+// 1) - 1; both saturate, take NaN for 0 and round to the nearest even integer. The first component
+// goes to the lowest bits.
 #pragma once
 
 #include "metal_common.h"
@@ -90,7 +90,7 @@ METALLOID_INLINE float2 unpack_snorm2x16_to_float(uint word) {
   return float2(metalloid::unpack_snorm(word, 16, 0), metalloid::unpack_snorm(word, 16, 16));
 }
 
-// ---- 10 + 10 + 10 + 2 and 5 + 6 + 5 bits ----------------------------------------------------------
+// ---- 10 + 10 + 10 + 2 and 5 + 6 + 5 bits --------------------------------------------------------
 METALLOID_INLINE uint pack_float_to_unorm10a2(float4 v) {
   using metalloid::pack_unorm;
   return pack_unorm(v.x, 10, 0) | pack_unorm(v.y, 10, 10) | pack_unorm(v.z, 10, 20) |

@@ -1,4 +1,5 @@
-// packed_vec<T, N>: vectors with the alignment of their elements (MSL specification, chapter 2.2.3).
+// packed_vec<T, N>: vectors with the alignment of their elements (MSL specification, "Packed Vector
+// Types").
 //
 // A packed vector shares the operators of vec: it derives from the same class of hidden friends and
 // converts to vec, and every result is a vec. It is copied component by component, because wider

@@ -1,4 +1,4 @@
-// Relational functions (MSL specification, chapter 6.4).
+// The chapter "Relational Functions" of the MSL specification.
 #pragma once
 
 #include "metal_componentwise.h"

@@ -1,8 +1,8 @@
-// SIMD-group and quad-group functions (MSL specification, chapter 6.9.2 and 6.9.3).
+// The chapters "SIMD-Group Functions" and "Quad-Group Functions" of the MSL specification.
 //
-// Each function here has forms for every scalar and vector type, and puts them through the few types
-// of the external functions: reductions of small integers run in 32 bits, those of half and bfloat in
-// float with one rounding at the end, and moves carry bits.
+// Each function here has forms for every scalar and vector type, and puts them through the few
+// types of the external functions: reductions of small integers run in 32 bits, those of half and
+// bfloat in float with one rounding at the end, and moves carry bits.
 #pragma once
 
 #include "metal_matrix.h"
@@ -53,19 +53,8 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
   METALLOID_VECTOR_FORMS1(T, name, metal::name) \
   }
 
-#define METALLOID_LANE_BITWISE_REDUCTION(name) \
-  namespace metalloid { \
-  METALLOID_FOR_EACH_LANE_WORD(METALLOID_OVERLOAD1, name) \
-  } \
-  namespace metal { \
-  template <class T, metalloid::if_integer<T> = 0> \
-  METALLOID_INLINE T name(T data) { \
-    return metalloid::from_word<T>(metalloid::name(metalloid::to_word(data))); \
-  } \
-  METALLOID_VECTOR_FORMS1(T, name, metal::name) \
-  }
-
-#define METALLOID_LANE_BROADCAST_FIRST(name) \
+// Takes any scalar, by its bits.
+#define METALLOID_LANE_WORD_FUNCTION(name) \
   namespace metalloid { \
   METALLOID_FOR_EACH_LANE_WORD(METALLOID_OVERLOAD1, name) \
   } \
@@ -75,6 +64,11 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
     return metalloid::from_word<T>(metalloid::name(metalloid::to_word(data))); \
   } \
   METALLOID_VECTOR_FORMS1(T, name, metal::name) \
+  }
+
+#define METALLOID_LANE_BROADCAST_FIRST(name) \
+  METALLOID_LANE_WORD_FUNCTION(name) \
+  namespace metal { \
   template <class T, int C, int R> \
   METALLOID_INLINE matrix<T, C, R> name(matrix<T, C, R> data) { \
     for (auto& column : data.columns) column = metal::name(column); \
@@ -127,8 +121,8 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
 
 METALLOID_FOR_EACH_LANE_REDUCTION(METALLOID_LANE_REDUCTION, simd)
 METALLOID_FOR_EACH_LANE_REDUCTION(METALLOID_LANE_REDUCTION, quad)
-METALLOID_FOR_EACH_LANE_BITWISE_REDUCTION(METALLOID_LANE_BITWISE_REDUCTION, simd)
-METALLOID_FOR_EACH_LANE_BITWISE_REDUCTION(METALLOID_LANE_BITWISE_REDUCTION, quad)
+METALLOID_FOR_EACH_LANE_BITWISE_REDUCTION(METALLOID_LANE_WORD_FUNCTION, simd)
+METALLOID_FOR_EACH_LANE_BITWISE_REDUCTION(METALLOID_LANE_WORD_FUNCTION, quad)
 METALLOID_LANE_BROADCAST_FIRST(simd_broadcast_first)
 METALLOID_LANE_BROADCAST_FIRST(quad_broadcast_first)
 METALLOID_FOR_EACH_LANE_MOVE(METALLOID_LANE_MOVE, simd)
@@ -142,7 +136,7 @@ METALLOID_LANE_FILL(quad_shuffle_and_fill_down, 4)
 #undef METALLOID_OVERLOAD_MOVE
 #undef METALLOID_OVERLOAD_FILL
 #undef METALLOID_LANE_REDUCTION
-#undef METALLOID_LANE_BITWISE_REDUCTION
+#undef METALLOID_LANE_WORD_FUNCTION
 #undef METALLOID_LANE_BROADCAST_FIRST
 #undef METALLOID_LANE_MOVE
 #undef METALLOID_LANE_FILL

@@ -1,9 +1,9 @@
 // Swizzles: every word of one to four letters out of xyzw, and the same words out of rgba.
 //
 // A swizzle is a property: reading it calls a getter that builds a real `vec`, so templates deduce
-// from it as from any other vector; assigning to it calls a setter. Single letters are plain members
-// of the vector. All words get a property; only words without a repeated letter get a setter, so
-// that `v.xx = a` ends in clang's "cannot find suitable setter for property 'xx'".
+// from it as from any other vector; assigning to it calls a setter. Single letters are plain
+// members of the vector. All words get a property; only words without a repeated letter get a
+// setter, so that `v.xx = a` ends in clang's "cannot find suitable setter for property 'xx'".
 #pragma once
 
 // ---- one word -----------------------------------------------------------------------------------
@@ -35,8 +35,8 @@
       METALLOID_JOIN4(METALLOID_COLOR_##a, METALLOID_COLOR_##b, METALLOID_COLOR_##c, \
                       METALLOID_COLOR_##d);
 
-// Setters store component by component: a write to `p->xy` must leave z and w alone, because another
-// thread may own them.
+// Setters store component by component: a write to `p->xy` must leave z and w alone, because
+// another thread may own them.
 #define METALLOID_SETTER2(a, b) \
   METALLOID_INLINE void put_##a##b(vec<T, 2> v) { \
     a = v.x; \

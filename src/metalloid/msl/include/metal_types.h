@@ -1,4 +1,4 @@
-// Scalar types and address spaces (MSL specification, chapters 2.1 and 4).
+// Scalar types and address spaces (MSL specification, "Scalar Data Types" and "Address Spaces").
 #pragma once
 
 #ifndef METALLOID_INLINE
@@ -6,9 +6,9 @@
 #endif
 
 // ---- address spaces -----------------------------------------------------------------------------
-// In clang's SYCL device mode these attributes give plain C++ Metal's rules: pointers into different
-// spaces are different types, and each converts to the unnamed space, which is where `this` lives.
-// `thread` is that unnamed space.
+// In clang's SYCL device mode these attributes give plain C++ Metal's rules: pointers into
+// different spaces are different types, and each converts to the unnamed space, which is where
+// `this` lives. `thread` is that unnamed space.
 #define device __attribute__((opencl_global_device))
 #define threadgroup __attribute__((opencl_local))
 #define constant const __attribute__((opencl_global))
@@ -78,7 +78,8 @@ using ::uintptr_t;
   METALLOID_FOR_EACH_SIGNED_INTEGER(X) \
   METALLOID_FOR_EACH_UNSIGNED_INTEGER(X)
 
-// X(type) for the element types that have vectors with a name of their own (`float4`, `uchar2` ...).
+// X(type) for the element types that have vectors with a name of their own (`float4`, `uchar2`
+// ...).
 #define METALLOID_FOR_EACH_VECTOR_ELEMENT(X) \
   X(bool) X(char) X(uchar) X(short) X(ushort) X(int) X(uint) X(long) X(ulong) \
   X(half) X(bfloat) X(float)

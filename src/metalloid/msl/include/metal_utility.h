@@ -36,7 +36,7 @@ METALLOID_INLINE constexpr auto size(const Container& container) {
   return container.size();
 }
 
-// ---- uniform (MSL specification, chapter 2.15): a promise to the compiler, which needs none here --
+// ---- uniform: a promise to the compiler, which needs none here ----------------------------------
 template <class T>
 using uniform = T;
 
@@ -50,7 +50,7 @@ inline constexpr bool is_uniform_v = false;
 template <class T>
 struct is_uniform : false_type {};
 
-// ---- logging (MSL specification, chapter 6.20): kernels run as if logging were switched off --------
+// ---- logging: kernels run as if it were switched off --------------------------------------------
 enum log_type {
   log_type_debug,
   log_type_info,

@@ -1,4 +1,4 @@
-// vec<T, N> (MSL specification, chapter 2.2).
+// vec<T, N> (MSL specification, "Vector Data Types").
 //
 // A vector is a union of clang's own vector, on which the operators work and which is loaded and
 // stored whole, and of named members, through which one component is read or written alone. clang's
@@ -52,11 +52,9 @@ template <class To, int N, class From>
 METALLOID_INLINE constexpr typename metal::vec<To, N>::storage convert_lanes(
     const metal::vec<From, N>& from) {
   using storage = typename metal::vec<To, N>::storage;
-  constexpr bool both_16_bit_floats = metal::is_same_v<To, half> && metal::is_same_v<From, bfloat> ||
-                                      metal::is_same_v<To, bfloat> && metal::is_same_v<From, half>;
   if constexpr (metal::is_same_v<To, bool>) {
     return __builtin_convertvector(-(from.data != 0), storage);
-  } else if constexpr (both_16_bit_floats) {
+  } else if constexpr (are_half_and_bfloat<To, From>) {
     using floats = typename metal::vec<float, N>::storage;
     return __builtin_convertvector(__builtin_convertvector(from.data, floats), storage);
   } else {

@@ -1,4 +1,4 @@
-// Operators of vec<T, N>, component by component (MSL specification, chapter 3).
+// Operators of vec<T, N>, component by component (MSL specification, "Operators").
 //
 // They are hidden friends of a base class of the vector: found only for operands of which one is a
 // vector, and not templates, so the other operand may be anything that converts to the vector - a
@@ -37,8 +37,8 @@ struct from_storage {};
     return truth(a.data op b.data); \
   }
 
-// In a namespace of its own, because argument-dependent lookup for every function called with a vector
-// searches the namespace of this class too, and must find nothing there.
+// In a namespace of its own, because argument-dependent lookup for every function called with a
+// vector searches the namespace of this class too, and must find nothing there.
 namespace operators {
 
 template <class T, int N>

@@ -233,8 +233,8 @@ METALLOID_INLINE T shuffle_down(T value, uint delta) {
   return position<Group>() + delta >= Group::size ? value : moved;
 }
 
-// The group falls into parts of `modulo` lanes. Up: the lower `delta` lanes of a part take the upper
-// ones of `filling`; down: the other way round.
+// The group falls into parts of `modulo` lanes. Up: the lower `delta` lanes of a part take the
+// upper ones of `filling`; down: the other way round.
 template <class Group, class T>
 METALLOID_INLINE T shuffle_and_fill_up(T value, T filling, uint delta, uint modulo) {
   uint in_part = position<Group>() & (modulo - 1);

@@ -23,6 +23,18 @@ static struct sigaction previous[SIGNALS];
 
 /* ---- machine state ---- */
 
+static uint64_t instruction_pointer(const ucontext_t *state) {
+#if defined(__linux__) && defined(__x86_64__)
+    return (uint64_t)state->uc_mcontext.gregs[REG_RIP];
+#elif defined(__linux__) && defined(__aarch64__)
+    return state->uc_mcontext.pc;
+#elif defined(__APPLE__) && defined(__x86_64__)
+    return state->uc_mcontext->__ss.__rip;
+#elif defined(__APPLE__) && defined(__aarch64__)
+    return (uint64_t)__darwin_arm_thread_state64_get_pc(state->uc_mcontext->__ss);
+#endif
+}
+
 static void continue_at_scheduler(ucontext_t *state, void *stack_pointer) {
 #if defined(__linux__) && defined(__x86_64__)
     const greg_t direction_flag = 0x400; /* clear in all compiled code */
@@ -82,6 +94,7 @@ static void handle(int signal, siginfo_t *info, void *machine_state) {
         .signal = signal,
         .stack_overflow = has_address && below_stack - 1 < MTL_STACK_GUARD,
         .address = address,
+        .code = instruction_pointer(state),
     };
     continue_at_scheduler(state, context->scheduler);
 }

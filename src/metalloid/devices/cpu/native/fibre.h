@@ -52,7 +52,7 @@ typedef struct mtl_exchange {
 typedef struct mtl_fault {
     int signal; /* 0 = none */
     bool stack_overflow;
-    uint64_t address;
+    uint64_t address, code;
 } mtl_fault;
 
 /* Belongs to one operating system thread. */

@@ -83,12 +83,13 @@ static bool next_group(shift *shift) {
 
 static void fail(mtl_context *context, mtl_outcome failure) {
     memcpy(failure.threadgroup, context->range.threadgroup, sizeof failure.threadgroup);
+    failure.valid |= MTL_THREADGROUP_VALID;
     mtl_job_fail(context->job, &failure);
 }
 
 static void fail_with_thread(mtl_context *context, mtl_outcome failure, const mtl_fibre *fibre) {
     memcpy(failure.thread, fibre->position, sizeof failure.thread);
-    failure.valid = true;
+    failure.valid |= MTL_THREAD_VALID;
     fail(context, failure);
 }
 
@@ -104,6 +105,7 @@ static bool enter_kernel(mtl_context *context, void *stack_pointer) {
         .status = fault->stack_overflow ? MTL_STACK_OVERFLOW : MTL_SIGNAL,
         .signal = fault->signal,
         .address = fault->address,
+        .code = fault->code,
     };
     if (context->running) {
         fail_with_thread(context, failure, context->running);
@@ -203,7 +205,11 @@ static bool exchange(mtl_context *context, mtl_simdgroup *simdgroup) {
     mtl_exchange call = {.lanes = simdgroup->lanes, .active = active, .width = leader->width};
     int32_t status = leader->rule(&call);
     if (status != MTL_OK) {
-        mtl_outcome failure = {.status = status, .lane = call.wrong_value};
+        mtl_outcome failure = {
+            .status = status,
+            .lane = call.wrong_value,
+            .code = (uintptr_t)leader->site,
+        };
         fail_with_thread(context, failure, &simdgroup->lanes[call.failing_lane]);
         return false;
     }
@@ -253,6 +259,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
         .arrived = at_first,
         .expected = threads,
+        .code = (uintptr_t)first->site,
     };
     fail_with_thread(context, failure, missing ? missing : elsewhere);
     return GROUP_FAILED;

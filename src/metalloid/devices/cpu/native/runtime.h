@@ -41,18 +41,21 @@ typedef struct mtl_descriptor {
     uint64_t arguments[];
 } mtl_descriptor;
 
-/* How a launch ended. 64 bytes. */
+enum { MTL_THREADGROUP_VALID = 1, MTL_THREAD_VALID = 2 }; /* bits of mtl_outcome.valid */
+
+/* How a launch ended. */
 typedef struct mtl_outcome {
     int32_t status;
     int32_t signal;          /* MTL_SIGNAL, MTL_STACK_OVERFLOW */
     uint64_t address;        /* MTL_SIGNAL, MTL_STACK_OVERFLOW: that of the bad access, else 0 */
     uint32_t threadgroup[3]; /* where it failed */
-    uint32_t thread[3];      /* position in the threadgroup */
-    uint32_t valid;          /* whether `thread` is known; never so in LOOP mode */
+    uint32_t thread[3];      /* position in the threadgroup; never known in LOOP mode */
+    uint32_t valid;          /* which of the two positions are known */
     uint32_t arrived;        /* barrier failures: threads at the barrier */
     uint32_t expected;       /* barrier failures: threads in the threadgroup */
     uint32_t lane;           /* the lane that does not exist, or the bad modulo */
     double seconds;          /* from the first threadgroup started to the last one finished */
+    uint64_t code;           /* address of the instruction or call site that failed, for debuggers */
 } mtl_outcome;
 
 /* A launch on its way. The first block is constant while it runs. */

@@ -2,7 +2,8 @@
 //
 // The code is written for three compilers at once: clang for x86-64, clang for NVPTX (no libm to
 // link) and the SPMD pass that turns one scalar thread into 16 or 32 vector lanes. Hence the rules:
-//   * no branches: compute both arms into named values, then select one with a ternary;
+//   * no branches: compute both arms into named values, then select one with a ternary, and join
+//     conditions with & and |, which evaluate both sides;
 //   * no library calls: only builtins that LLVM expands in line on both targets;
 //   * no double, no tables: both are slow or impossible to vectorise on one of the targets.
 #pragma once
@@ -50,7 +51,7 @@ METALLOID_INLINE bool is_zero(float x) { return magnitude_bits(x) == 0; }
 METALLOID_INLINE bool is_nan_or_infinite(float x) { return magnitude_bits(x) >= infinity_bits; }
 METALLOID_INLINE bool is_zero_or_infinite(float x) {
   const uint32 bits = magnitude_bits(x);
-  return bits == 0 || bits == infinity_bits;
+  return (bits == 0) | (bits == infinity_bits);
 }
 METALLOID_INLINE bool is_zero_nan_or_infinite(float x) {
   return magnitude_bits(x) - 1u >= infinity_bits - 1u;

@@ -5,17 +5,11 @@
 // fits of the relative error, rounded to float one by one with the rest refitted.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
+#include "fast_nvptx.h"
 
 namespace metalloid::float_math {
-
-constexpr float log2_e = 0x1.715476p+0f;
-constexpr float log2_10 = 0x1.a934fp+1f;
-// ln 2 and log10 2 as unevaluated sums of two floats.
-constexpr float ln2_high = 0x1.62e43p-1f;
-constexpr float ln2_low = -0x1.05c61p-29f;
-constexpr float log10_2_high = 0x1.344136p-2f;
-constexpr float log10_2_low = -0x1.ec10cp-27f;
 
 // round_shift plus the bias that scale_by_power_of_two wants, so that the bits of
 // fused(x, 1/step, scale_shift) go straight into it.
@@ -80,13 +74,15 @@ METALLOID_INLINE float exp10(float x) {
 
 }  // namespace metalloid::precise
 
+#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
+
 namespace metalloid::fast {
 
 // e^x, polynomial 2^-23.2; the one-constant reduction costs |x| 2^-27.
 METALLOID_INLINE float exp(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float clamped = at_least(at_most(x, 89.0f), -88.0f);
+  const float clamped = at_least(at_most(x, 89.0f), -87.3f);
   const float shifted = fused(clamped, log2_e, fast_scale_shift);
   const float n = shifted - fast_scale_shift;
   const float r = fused(n, -ln2_high, clamped);
@@ -111,7 +107,7 @@ METALLOID_INLINE float exp2(float x) {
 METALLOID_INLINE float exp10(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float clamped = at_least(at_most(x, 38.6f), -38.2f);
+  const float clamped = at_least(at_most(x, 38.6f), -37.9f);
   const float shifted = fused(clamped, log2_10, fast_scale_shift);
   const float n = shifted - fast_scale_shift;
   const float r = fused(n, -log10_2_low, fused(n, -log10_2_high, clamped));
@@ -121,3 +117,5 @@ METALLOID_INLINE float exp10(float x) {
 }
 
 }  // namespace metalloid::fast
+
+#endif

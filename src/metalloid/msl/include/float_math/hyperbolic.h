@@ -1,6 +1,7 @@
 // sinh, cosh, tanh and their inverses.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
 #include "exponential.h"
 #include "logarithm.h"
@@ -121,7 +122,8 @@ METALLOID_INLINE float atanh(float x) {
   const float value = 0.5f * log1p_plus_multiple_of_ln2(z, 0.0f);
   const float up_to_one = a == 1.0f ? infinity() : value;
   const float outside = is_nan(x) ? x : quiet_nan();
-  return a <= 1.0f ? with_sign_of(up_to_one, x) : outside;
+  const float inside = with_sign_of(up_to_one, x);
+  return a <= 1.0f ? inside : outside;
 }
 
 }  // namespace metalloid::precise

@@ -4,12 +4,10 @@
 // floats (to 2^-45.8), so one fma adds it with a single rounding. Our own minimax polynomials.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
 
 namespace metalloid::float_math {
-
-constexpr float half_pi_factor = 0x1.aee9d6p+0f;
-constexpr float half_pi_cofactor = 0x1.ddcb02p-1f;
 
 // quarter_turns * pi/2 + r for quarter_turns in {0, 1, 2}, given as quarter_turns * half_pi_factor.
 METALLOID_INLINE float add_quarter_turns(float scaled_quarter_turns, float r) {

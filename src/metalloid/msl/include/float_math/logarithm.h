@@ -5,17 +5,14 @@
 // below 1 keep e = 0, so nothing cancels there. The coefficients are our own minimax fits.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
-#include "exponential.h"
+#include "fast_nvptx.h"
 
 namespace metalloid::float_math {
 
 constexpr uint32 two_thirds_bits = 0x3f2aaaabu;
 constexpr uint32 exponent_mask = 0xff800000u;
-
-constexpr float log2_e_low = 0x1.4ae0cp-26f;
-constexpr float log10_e_high = 0x1.bcb7b2p-2f;
-constexpr float log10_e_low = -0x1.5b235ep-27f;
 
 // x = (1 + fraction) 2^exponent, -1/3 <= fraction < 1/3.
 struct LogArgument {
@@ -120,12 +117,14 @@ METALLOID_INLINE float log10(float x) {
   const float q = polynomial(f, -0x1.bcb7b2p-3f, 0x1.287a2ep-3f, -0x1.bcb66cp-4f, 0x1.63f6e2p-4f,
                              -0x1.28c144p-4f, 0x1.f225f6p-5f, -0x1.b0e8fp-5f, 0x1.f226d2p-5f,
                              -0x1.cc90cp-5f);
-  const float log_mantissa = fused(f, log10_e_high, fused(f, log10_e_low, f * f * q));
+  const float log_mantissa = fused(f, log10_e, fused(f, log10_e_low, f * f * q));
   const float low = fused(a.exponent, log10_2_low, log_mantissa);
   return with_log_special_cases(x, fused(a.exponent, log10_2_high, low));
 }
 
 }  // namespace metalloid::precise
+
+#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
 
 namespace metalloid::fast {
 
@@ -153,8 +152,10 @@ METALLOID_INLINE float log10(float x) {
   const LogArgument a = split_normal(x, 0.0f);
   const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
                                    a.fraction);
-  const float scaled = log_mantissa * log10_e_high;
+  const float scaled = log_mantissa * log10_e;
   return with_fast_log_special_cases(x, fused(a.exponent, log10_2_high, scaled));
 }
 
 }  // namespace metalloid::fast
+
+#endif

@@ -7,6 +7,7 @@
 // pi/2, so the fraction is good to more than a float's 24 bits.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
 
 namespace metalloid::float_math {

@@ -1,8 +1,10 @@
 // pow, powr, sqrt, rsqrt, divide.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
 #include "exponential.h"
+#include "fast_nvptx.h"
 #include "logarithm.h"
 
 namespace metalloid::float_math {
@@ -70,6 +72,30 @@ METALLOID_INLINE float pow_positive(float x, float y) {
   return is_zero_or_infinite(x) ? limit : value;
 }
 
+// 1 / sqrt(a) for positive, finite, normal a, to about 2 ulp. Without an instruction for it: the bit
+// trick (3.5 %) and two cubically convergent steps y (1 + e/2 + 3/8 e^2), e = 1 - a y^2.
+METALLOID_INLINE float rsqrt_sharpened(float a, float y) {
+  METALLOID_STRICT_FP
+  const float e = fused(-a * y, y, 1.0f);
+  return fused(y * e, fused(0.375f, e, 0.5f), y);
+}
+METALLOID_INLINE float rsqrt_estimate(float a) {
+#if defined(__NVPTX__)
+  return __nvvm_rsqrt_approx_f(a);
+#else
+  const float guess = from_bits(0x5f3759dfu - (bits_of(a) >> 1));
+  return rsqrt_sharpened(a, rsqrt_sharpened(a, guess));
+#endif
+}
+
+// rsqrt(+-0) = +-inf, rsqrt(+inf) = 0, rsqrt(negative) = rsqrt(NaN) = NaN; else `result`.
+METALLOID_INLINE float with_rsqrt_special_cases(float x, float result) {
+  const float pole = with_sign_of(infinity(), x);
+  const float nonzero = bits_of(x) == infinity_bits ? 0.0f : quiet_nan();
+  const float special = is_zero(x) ? pole : nonzero;
+  return is_positive_finite(x) ? result : special;
+}
+
 }  // namespace metalloid::float_math
 
 namespace metalloid::precise {
@@ -84,15 +110,20 @@ METALLOID_INLINE float pow(float x, float y) {
   // Infinite and huge y are even integers.
   const float half_y = 0.5f * y;
   const bool integer = __builtin_elementwise_trunc(y) == y;
-  const bool odd = integer && (__builtin_elementwise_trunc(half_y) != half_y);
-  const float signed_value = flip_sign(value, odd ? sign_bit(x) : 0u);
+  const bool half_integer = __builtin_elementwise_trunc(half_y) == half_y;
+  const bool odd = integer & !half_integer;
+  const uint32 sign = sign_bit(x);
+  const float signed_value = flip_sign(value, odd ? sign : 0u);
 
-  const bool undefined = is_negative(x) && !integer && !is_zero_or_infinite(x);
+  const bool negative = is_negative(x);
+  const bool extreme = is_zero_or_infinite(x);
+  const bool undefined = negative & !integer & !extreme;
   const float nan = x + y;
   const float defined = undefined ? quiet_nan() : signed_value;
   const float not_one = either_is_nan(x, y) ? nan : defined;
-  const bool always_one = bits_of(x) == one_bits || is_zero(y);
-  return always_one ? 1.0f : not_one;
+  const bool x_is_one = bits_of(x) == one_bits;
+  const bool y_is_zero = is_zero(y);
+  return (x_is_one | y_is_zero) ? 1.0f : not_one;
 }
 
 // x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf.
@@ -101,13 +132,14 @@ METALLOID_INLINE float powr(float x, float y) {
   using namespace float_math;
   const float magnitude = absolute(x);
   const float value = pow_positive(magnitude, y);
-  const float nonzero_y = is_zero(y) ? 1.0f : value;
-  const bool zero_times_infinity = is_zero_or_infinite(x) && is_zero(y);
-  const bool infinity_times_zero = bits_of(x) == one_bits && is_infinite(y);
-  const bool negative = is_negative(x) && !is_zero(x);
-  const bool undefined = negative || zero_times_infinity || infinity_times_zero;
+  const bool x_is_one = bits_of(x) == one_bits;
+  const bool extreme_x = is_zero_or_infinite(x);
+  const bool y_is_zero = is_zero(y);
+  const bool y_is_infinite = is_infinite(y);
+  const bool negative = x < 0.0f;
+  const bool undefined = negative | (extreme_x & y_is_zero) | (x_is_one & y_is_infinite);
   const float nan = x + y;
-  const float defined = undefined ? quiet_nan() : nonzero_y;
+  const float defined = undefined ? quiet_nan() : value;
   return either_is_nan(x, y) ? nan : defined;
 }
 
@@ -122,7 +154,7 @@ METALLOID_INLINE float rsqrt(float x) {
   const bool subnormal = x < 0x1p-126f;
   const float lifted = x * 0x1p24f;
   const float a = subnormal ? lifted : x;
-  const float estimate = divide_rounded(1.0f, sqrt_rounded(a));
+  const float estimate = rsqrt_estimate(a);
   // One Newton step with the residual 1 - a estimate^2 computed as a pair.
   const float product = a * estimate;
   const float product_error = fused(a, estimate, -product);
@@ -130,7 +162,7 @@ METALLOID_INLINE float rsqrt(float x) {
   const float full_residual = fused(-product_error, estimate, residual);
   const float corrected = fused(0.5f * estimate, full_residual, estimate);
   const float value = subnormal ? corrected * 0x1p12f : corrected;
-  return is_positive_finite(x) ? value : estimate;
+  return with_rsqrt_special_cases(x, value);
 }
 
 }  // namespace metalloid::precise
@@ -143,8 +175,20 @@ METALLOID_INLINE float pow(float x, float y) {
 }
 METALLOID_INLINE float powr(float x, float y) { return fast::pow(x, y); }
 
+#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
+
 using precise::divide;
-using precise::rsqrt;
 using precise::sqrt;
+
+// Subnormals count as zero, infinity as the largest float.
+METALLOID_INLINE float rsqrt(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float estimate = rsqrt_estimate(at_most(x, 0x1.fffffep+127f));
+  const float special = x < 0.0f ? quiet_nan() : infinity();
+  return x < 0x1p-126f ? special : estimate;
+}
+
+#endif
 
 }  // namespace metalloid::fast

@@ -77,8 +77,9 @@ METALLOID_INLINE float fmod(float x, float y) {
   const float scaled = with_sign_of(scale_by_power_of_two(rest, biased), x);
   const bool smaller = magnitude_bits(x) < magnitude_bits(y);
   const float value = smaller ? x : scaled;
-  const bool undefined = is_nan_or_infinite(x) || is_zero(y) || is_nan(y);
-  return undefined ? quiet_nan() : value;
+  const bool bad_dividend = is_nan_or_infinite(x);
+  const bool bad_divisor = magnitude_bits(y) - 1u >= infinity_bits;
+  return (bad_dividend | bad_divisor) ? quiet_nan() : value;
 }
 
 }  // namespace metalloid::precise

@@ -4,8 +4,11 @@
 // selecting coefficients), picked and signed by n mod 4. The polynomials are our own fits.
 #pragma once
 
+#include "constants.h"
 #include "core.h"
+#include "fast_nvptx.h"
 #include "payne_hanek.h"
+#include "power.h"
 
 namespace metalloid::float_math {
 
@@ -38,11 +41,11 @@ METALLOID_INLINE float tan_quadrant(float r) {
 constexpr float small_angle_limit = 0x1p16f;
 METALLOID_INLINE QuarterTurns reduce_small_angle(float x) {
   METALLOID_STRICT_FP
-  const float shifted = fused(x, 0x1.45f306p-1f, round_shift);
+  const float shifted = fused(x, two_over_pi, round_shift);
   const float n = shifted - round_shift;
-  const float r1 = fused(n, -0x1.921fb6p+0f, x);
-  const float r2 = fused(n, 0x1.777a5cp-25f, r1);
-  return {fused(n, 0x1.ee59dap-50f, r2), bits_of(shifted)};
+  const float r1 = fused(n, -half_pi_high, x);
+  const float r2 = fused(n, -half_pi_middle, r1);
+  return {fused(n, -half_pi_low, r2), bits_of(shifted)};
 }
 
 METALLOID_INLINE QuarterTurns reduce_angle(float x) {
@@ -81,8 +84,8 @@ METALLOID_INLINE float sinpi_quadrant(float r) {
   METALLOID_STRICT_FP
   const float s = r * r;
   const float p = polynomial(s, -0x1.4abbbep+2f, 0x1.465facp+1f, -0x1.2db5cep-1f);
-  const float low = fused(p, s, -0x1.777a5cp-24f);
-  return fused(r, 0x1.921fb6p+1f, r * low);
+  const float low = fused(p, s, pi_low);
+  return fused(r, pi_high, r * low);
 }
 
 // cos(pi r), |r| <= 1/4: relative error below 2^-31.
@@ -98,15 +101,15 @@ METALLOID_INLINE float tanpi_quadrant(float r) {
   const float s = r * r;
   const float p = polynomial(s, 0x1.4abb5cp+3f, 0x1.468df8p+5f, 0x1.42a3acp+7f, 0x1.6c17b8p+9f,
                              0x1.cb4f6ap+9f, 0x1.a9c22cp+14f);
-  const float low = fused(p, s, -0x1.777a5cp-24f);
-  return fused(r, 0x1.921fb6p+1f, r * low);
+  const float low = fused(p, s, pi_low);
+  return fused(r, pi_high, r * low);
 }
 
 // sin(n pi + r), |r| <= pi/2 by one odd polynomial, absolute error below 2^-20; r is clamped, so
 // that arguments too large for the reduction still give a value in [-1, 1].
 METALLOID_INLINE float fast_sin_half_turn(float r, uint32 n) {
   METALLOID_STRICT_FP
-  const float clamped = at_least(at_most(r, 0x1.921fb6p+0f), -0x1.921fb6p+0f);
+  const float clamped = at_least(at_most(r, half_pi_high), -half_pi_high);
   const float s = clamped * clamped;
   const float p = polynomial(s, -0x1.555022p-3f, 0x1.10607p-7f, -0x1.83c01ap-13f);
   return flip_sign(fused(p * s, clamped, clamped), n << 31);
@@ -188,12 +191,14 @@ METALLOID_INLINE float tanpi(float x) {
 
 namespace metalloid::fast {
 
+#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
+
 METALLOID_INLINE float sin(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float shifted = fused(x, 0x1.45f306p-2f, round_shift);
+  const float shifted = fused(x, one_over_pi, round_shift);
   const float n = shifted - round_shift;
-  const float r = fused(n, 0x1.777a5cp-24f, fused(n, -0x1.921fb6p+1f, x));
+  const float r = fused(n, -pi_low, fused(n, -pi_high, x));
   return fast_sin_half_turn(r, bits_of(shifted));
 }
 
@@ -201,21 +206,20 @@ METALLOID_INLINE float sin(float x) {
 METALLOID_INLINE float cos(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float shifted = fused(x, 0x1.45f306p-2f, 0.5f) + round_shift;
+  const float shifted = fused(x, one_over_pi, 0.5f) + round_shift;
   const float n = shifted - round_shift - 0.5f;
-  const float r = fused(n, 0x1.777a5cp-24f, fused(n, -0x1.921fb6p+1f, x));
+  const float r = fused(n, -pi_low, fused(n, -pi_high, x));
   return fast_sin_half_turn(r, bits_of(shifted));
 }
+
+#endif
 
 METALLOID_INLINE float sincos(float x, float& cosine) {
   cosine = fast::cos(x);
   return fast::sin(x);
 }
 
-METALLOID_INLINE float tan(float x) {
-  METALLOID_STRICT_FP
-  return float_math::divide_rounded(fast::sin(x), fast::cos(x));
-}
+METALLOID_INLINE float tan(float x) { return fast::divide(fast::sin(x), fast::cos(x)); }
 
 METALLOID_INLINE float sinpi(float x) {
   METALLOID_STRICT_FP
@@ -234,8 +238,6 @@ METALLOID_INLINE float cospi(float x) {
   return fast_sinpi_half_turn(r, in_turn != 0.0f ? 1u : 0u);
 }
 
-METALLOID_INLINE float tanpi(float x) {
-  return float_math::divide_rounded(fast::sinpi(x), fast::cospi(x));
-}
+METALLOID_INLINE float tanpi(float x) { return fast::divide(fast::sinpi(x), fast::cospi(x)); }
 
 }  // namespace metalloid::fast

@@ -1,6 +1,6 @@
 import pytest
 
-from metalloid.config import Settings, parse_size
+from metalloid.settings import Settings, parse_size
 
 
 def test_a_setting_comes_from_the_environment_until_it_is_set(monkeypatch):

@@ -1,0 +1,270 @@
+"""Every message a user can meet, word for word.
+
+The texts stand in ``messages.txt``. After a change on purpose, run this file once with
+``METALLOID_UPDATE_MESSAGES=1`` and read the difference.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+FOLDER = Path("tests/errors")  # messages name files as they were given
+MESSAGES = FOLDER / "messages.txt"
+HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+
+
+def kernels():
+    return mtl.library(path=FOLDER / "kernels.metal")
+
+
+def floats(n=4):
+    return np.ones(n, np.float32)
+
+
+def ints(n=4):
+    return np.zeros(n, np.int32)
+
+
+def read_only(x):
+    x.flags.writeable = False
+    return x
+
+
+def text(body):
+    return lambda: mtl.library(HEADER + body)
+
+
+PARTICLES = np.zeros(2, [("position", "3f4"), ("mass", "f4")])
+ID = "uint i [[thread_position_in_grid]]"
+
+ARGUMENTS = {
+    "too few": lambda k: k.saxpy(floats(), floats(), threads=4),
+    "too many": lambda k: k.saxpy(floats(), floats(), 1, 2, threads=4),
+    "no threads": lambda k: k.saxpy(floats(), floats(), 1),
+    "wrong dtype": lambda k: k.saxpy(np.ones(4), floats(), 1, threads=4),
+    "wrong sign": lambda k: k.few(ints().view(np.uint32), threads=4),
+    "wrong byte order": lambda k: k.few(ints().astype(">i4"), threads=4),
+    "read-only output": lambda k: k.saxpy(read_only(floats()), floats(), 1, threads=4),
+    "read-only bytes": lambda k: k.saxpy(bytes(16), floats(), 1, threads=4),
+    "not contiguous": lambda k: k.saxpy(np.ones((4, 4), np.float32)[:, 0], floats(), 1, threads=4),
+    "empty": lambda k: k.saxpy(floats(), floats(), floats(0), threads=4),
+    "a word": lambda k: k.saxpy(floats(), floats(), "x", threads=4),
+    "None": lambda k: k.saxpy(floats(), floats(), None, threads=4),
+    "a list of words": lambda k: k.saxpy(floats(), floats(), ["a"], threads=4),
+    "a number to write to": lambda k: k.saxpy(3, floats(), 1, threads=4),
+    "a list to write to": lambda k: k.saxpy([1, 2], floats(), 1, threads=4),
+    "not a whole number": lambda k: k.bytes(ints(), 1.5, threads=4),
+    "not a number": lambda k: k.bytes(ints(), float("nan"), threads=4),
+    "too large a number": lambda k: k.bytes(ints(), 300, threads=4),
+    "not a truth value": lambda k: k.flag(ints(), 2, threads=4),
+    "a number for a struct": lambda k: k.particles(3, threads=4),
+    "unknown name": lambda k: k.saxpy(floats(), floats(), b=1, threads=4),
+    "missing": lambda k: k.saxpy(floats(), a=1, threads=4),
+    "given twice": lambda k: k.saxpy(floats(), floats(), y=floats(), a=1, threads=4),
+    "float3 of three": lambda k: k.points(floats(3), threads=1),
+    "float3 in rows of three": lambda k: k.points(np.ones((4, 3), np.float32), threads=4),
+    "misaligned": lambda k: k.points(floats(9)[1:], threads=2),
+    "struct of another size": lambda k: k.particles(PARTICLES, threads=2),
+    "threadgroup memory not given": lambda k: k.scratch(floats(), threads=4),
+    "a number for threadgroup memory": lambda k: k.scratch(floats(), 7, threads=4),
+    "an array for threadgroup memory": lambda k: k.scratch(floats(), t=floats(), threads=4),
+    "threadgroup memory of odd size":
+        lambda k: k.scratch(floats(), mtl.threadgroup_memory(7), threads=4),
+    "too much threadgroup memory":
+        lambda k: k.scratch(floats(), mtl.threadgroup_memory(2**20), threads=4),
+    "negative threadgroup memory": lambda k: mtl.threadgroup_memory(-1),
+    "threadgroup memory for a buffer":
+        lambda k: k.saxpy(floats(), mtl.threadgroup_memory(16), 1, threads=4),
+    "negative threads": lambda k: k.saxpy(floats(), floats(), 1, threads=-1),
+    "a fraction of threads": lambda k: k.saxpy(floats(), floats(), 1, threads=4.5),
+    "four dimensions": lambda k: k.saxpy(floats(), floats(), 1, threads=(1, 2, 3, 4)),
+    "too many threads": lambda k: k.saxpy(floats(), floats(), 1, threads=2**32),
+    "an empty threadgroup": lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=0),
+    "too large a threadgroup":
+        lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=(32, 64)),
+    "a threadgroup over the kernel's own limit": lambda k: k.few(ints(), threads=4, group_size=128),
+}  # fmt: skip
+
+FAULTS = {
+    "lane out of range": lambda k: k.shuffle(ints(), threads=4),
+    "barrier not reached": lambda k: k.early_return(ints(), threads=4),
+    "different barriers": lambda k: k.two_barriers(ints(), threads=4),
+    "stack overflow": lambda k: k.endless_recursion(ints(), threads=4),
+    "division by zero": lambda k: k.divide(ints(), threads=4),
+    "address no memory can have": lambda k: k.wild(ints(), 2**61, threads=4),
+}
+
+LIBRARIES = {
+    "misspelt kernel": lambda: kernels().saxpi,
+    "misspelt item": lambda: kernels()["wide"],
+    "no kernel in text": lambda: mtl.library("int x;").anything,
+    "a vertex function": lambda: mtl.library(
+        HEADER + "vertex float4 v(uint i [[vertex_id]]) { return 0; }"
+    ).v,
+    "missing file": lambda: mtl.library(path="missing.metal"),
+    "file and text": lambda: mtl.library("int x;", path="missing.metal"),
+    "neither file nor text": lambda: mtl.library(),
+    "text as bytes": lambda: mtl.library(b"kernel"),
+    "unknown math mode": lambda: mtl.library("int x;", math_mode="quick"),
+    "unknown constant": lambda: mtl.library(
+        "constant int n [[function_constant(3)]];\nkernel void f(device int* x) { x[0] = n; }"
+    ).function("f", {"m": 1}),
+    "a constant that is no number": lambda: mtl.library(
+        "constant int n [[function_constant(3)]];\nkernel void f(device int* x) { x[0] = n; }"
+    ).function("f", {"n": "1"}),
+    "load of many": lambda: mtl.load(FOLDER / "kernels.metal"),
+    "load without array": lambda: mtl.load(FOLDER / "kernels.metal", "bytes")(3),
+    "load with missing input": lambda: mtl.load(FOLDER / "kernels.metal", "saxpy")(floats()),
+    "negative buffer": lambda: mtl.Buffer(-1),
+    "huge buffer": lambda: mtl.Buffer(2**60),
+    "buffer of words": lambda: mtl.Buffer(["a"]),
+    "unknown device": lambda: mtl.Device("cpx"),
+}  # fmt: skip
+
+TEXTS = {
+    "undeclared name": text(f"kernel void f(device float* x, {ID}) {{\n    x[i] = 2.0 * undefined;\n}}"),
+    "missing semicolon": text(f"kernel void f(device float* x, {ID}) {{\n    x[i] = 1.0\n}}"),
+    "several errors": text(f"kernel void f(device float* x, constant float4& y, {ID}) {{\n"
+                           "    device half* h = x;\n    x[i] = y;\n    y.x = 3;\n}"),
+    "inside a macro": text("#define SQUARE(v) ((v) * (v) * wrong)\n"
+                           f"kernel void f(device float* x, {ID}) {{\n    x[i] = 1 + SQUARE(x[i]);\n}}"),
+    "after a long literal": text(f"kernel void f(device half* x, {ID}) {{\n"
+                                 "    x[i] = 1.0h + 2.0h + 3.0h + wrong;\n}"),
+    "wrong arguments of a builtin": text(f"kernel void f(device float* x, {ID}) {{\n"
+                                         "    x[i] = min(x[i], x);\n}"),
+    "no such member": text(f"kernel void f(device float4* x, {ID}) {{\n    x[i].q = 1;\n}}"),
+    "missing include": text('#include "nowhere.h"'),
+    "error directive": text("#if __METAL_VERSION__ < 999\n#error wants a newer Metal\n#endif"),
+    "unbalanced": text("kernel void f(device float* x) {"),
+    "inside a template": text("template <typename T> kernel void f(device T* x) { x->go(); }\n"
+                              'template [[host_name("g")]] kernel void f<float>(device float*);'),
+    "a value parameter": lambda: mtl.library("kernel void f(float x) {}").f,
+    "a result": lambda: mtl.library("kernel int f(device int* x) { return x[0]; }").f,
+    "an index used twice": lambda: mtl.library(
+        "kernel void f(device int* x [[buffer(1)]], device int* y [[buffer(1)]]) {}").f,
+}  # fmt: skip
+
+
+def message_of(error):
+    shown = f"{type(error).__name__}: {error}"
+    return re.sub(r"\(\d+ bytes of memory\)", "(N bytes of memory)", shown)
+
+
+def snapshots():
+    parts = re.split(r"^== (.*)\n", MESSAGES.read_text(), flags=re.M)[1:]
+    return {name: text.rstrip("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def check(name, error):
+    message = "\n".join(line.rstrip() for line in message_of(error).splitlines())
+    known = snapshots()
+    if os.environ.get("METALLOID_UPDATE_MESSAGES"):
+        known[name] = message
+        MESSAGES.write_text("".join(f"== {n}\n{m}\n\n" for n, m in known.items()))
+    assert message == known.get(name)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(name):
+    lib = kernels()
+    with pytest.raises(mtl.ArgumentError) as caught:
+        ARGUMENTS[name](lib)
+    assert isinstance(caught.value, TypeError)
+    assert isinstance(caught.value, ValueError)
+    check(f"argument: {name}", caught.value)
+    still_works(lib)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults(name):
+    lib = kernels()
+    with pytest.raises(mtl.KernelFault) as caught:
+        FAULTS[name](lib)
+    check(f"fault: {name}", caught.value)
+    assert caught.value.kernel
+    assert caught.value.reason in str(caught.value)
+    still_works(lib)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_libraries(name):
+    with pytest.raises(mtl.MetalloidError) as caught:
+        LIBRARIES[name]()
+    check(f"library: {name}", caught.value)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name):
+    with pytest.raises(mtl.CompileError) as caught:
+        TEXTS[name]()
+    assert isinstance(caught.value, SyntaxError)
+    check(f"text: {name}", caught.value)
+    still_works(kernels())
+
+
+@pytest.mark.parametrize("body", ["\udc80 kernel \x00 void", "\x00", "]]", "#", "template <" * 50])
+def test_texts_that_are_no_texts(body):
+    try:
+        mtl.library(HEADER + body)
+    except mtl.CompileError as error:
+        assert str(error)
+    still_works(kernels())
+
+
+def still_works(lib):
+    y = floats()
+    lib.saxpy(y, floats(), 2, threads=4)
+    assert y.tolist() == [3, 3, 3, 3]
+
+
+def test_no_message_is_left_over():
+    names = (
+        [f"argument: {n}" for n in ARGUMENTS] + [f"fault: {n}" for n in FAULTS]
+        + [f"library: {n}" for n in LIBRARIES] + [f"text: {n}" for n in TEXTS]
+    )  # fmt: skip
+    assert set(snapshots()) == set(names)
+
+
+def test_a_fault_of_an_asynchronous_launch_is_raised_where_it_is_waited_for():
+    lib = kernels()
+    x = mtl.Buffer(ints())
+    event = lib.divide(x, threads=4)
+    with pytest.raises(mtl.KernelFault, match="division by zero"):
+        event.wait()
+    with pytest.raises(mtl.KernelFault, match="division by zero"):
+        np.asarray(x)
+    assert np.asarray(x).tolist() == [0, 0, 0, 0]  # the fault has been told; the memory is there
+
+
+def test_a_fault_inside_one_of_many_threadgroups_is_found():
+    lib = kernels()
+    x = np.ones(100_000, np.int32)
+    x[77_777] = 0
+    with pytest.raises(mtl.KernelFault) as caught:
+        lib.divide(x, threads=x.size, group_size=100)
+    assert caught.value.threadgroup == (777, 0, 0)
+
+
+def test_errors_survive_pickling():
+    import pickle
+
+    with pytest.raises(mtl.CompileError) as caught:
+        TEXTS["undeclared name"]()
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert str(copy) == str(caught.value)
+    assert (copy.filename, copy.lineno) == ("program_source", 4)
+
+
+def test_a_failing_library_leaves_nothing_in_the_cache(fresh_cache):
+    with pytest.raises(mtl.CompileError):
+        TEXTS["undeclared name"]()
+    entries = {folder.name for folder in fresh_cache.glob("v1/??/*")}
+    with pytest.raises(mtl.CompileError):
+        TEXTS["undeclared name"]()
+    assert {folder.name for folder in fresh_cache.glob("v1/??/*")} == entries
+    assert not list(fresh_cache.rglob("tmp-*"))
