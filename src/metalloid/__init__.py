@@ -10,7 +10,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalloid.settings import settings as config
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.event import Event
     from metalloid.runtime.registry import default_device, devices
     from metalloid.runtime.registry import get_device as Device
+    from metalloid.settings import settings as config
 
 __version__ = "0.1.0"
 

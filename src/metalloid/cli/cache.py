@@ -19,8 +19,8 @@ def add_verb(verbs: Any) -> None:
 
 def _act(options: argparse.Namespace) -> int:
     from metalloid.compiler.cache import shared_cache
-    from metalloid.settings import parse_size
     from metalloid.errors import ArgumentError
+    from metalloid.settings import parse_size
 
     cache = shared_cache()
     if options.clear:

@@ -8,8 +8,8 @@ from importlib import metadata
 from typing import Any
 
 from metalloid import __version__
-from metalloid.settings import settings
 from metalloid.errors import MetalloidError
+from metalloid.settings import settings
 
 _PACKAGES = ("numpy", "ml_dtypes", "ziglang", "platformdirs", "rich", "pillow")
 

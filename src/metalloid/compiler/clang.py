@@ -10,8 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
+from metalloid.settings import settings
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,9 @@ class Library:
     def __getattr__(self, name: str) -> Kernel:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self.function(name)
+        kernel = self.function(name)
+        self.__dict__[name] = kernel  # found without us the next time
+        return kernel
 
     def __getitem__(self, name: str) -> Kernel:
         return self.function(name)

@@ -6,9 +6,9 @@ import difflib
 import importlib
 import threading
 
-from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.device import Device
+from metalloid.settings import settings
 
 #: Kind of device -> module that offers ``open_device()``, best first. A module is imported when a
 #: device of its kind is asked for; it raises DeviceUnavailable where there is none.

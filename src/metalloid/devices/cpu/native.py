@@ -15,8 +15,8 @@ from typing import Any
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest, shared_cache
 from metalloid.compiler.link import shared_object
-from metalloid.settings import settings
 from metalloid.errors import DeviceUnavailable
+from metalloid.settings import settings
 
 _SOURCES = Path(__file__).parent / "native"
 _FLAGS = (

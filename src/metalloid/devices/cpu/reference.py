@@ -26,7 +26,7 @@ from metalloid.compiler.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import LAYOUT_WIDTH, parameter_sources
-from metalloid.runtime.arguments import HOST_ALIGNMENT
+from metalloid.runtime.slots import HOST_ALIGNMENT
 
 ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"

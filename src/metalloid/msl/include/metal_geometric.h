@@ -48,6 +48,11 @@ METALLOID_INLINE T length(vec<T, N> a) {
 }
 METALLOID_GEOMETRIC_FORM1(length)
 
+template <class T, metalloid::if_scalar<T> = 0>
+METALLOID_INLINE metalloid::float_result<T> length(T a) {
+  return metal::fabs(a);
+}
+
 template <class T, int N>
 METALLOID_INLINE T distance_squared(vec<T, N> a, vec<T, N> b) {
   vec<float, N> difference = vec<float, N>(a) - vec<float, N>(b);
@@ -60,6 +65,11 @@ METALLOID_INLINE T distance(vec<T, N> a, vec<T, N> b) {
   return T(length(vec<float, N>(a) - vec<float, N>(b)));
 }
 METALLOID_MIXED_FORM2(distance, metal::distance)
+
+template <class A, class B, metalloid::if_scalars<A, B> = 0>
+METALLOID_INLINE metalloid::float_result<A, B> distance(A a, B b) {
+  return metal::fabs(a - b);
+}
 
 template <class T, int N>
 METALLOID_INLINE vec<T, N> normalize(vec<T, N> a) {

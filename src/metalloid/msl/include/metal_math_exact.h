@@ -93,7 +93,7 @@ METALLOID_INLINE metalloid::float_result<T> ldexp(T x, int exponent) {
   return metalloid::float_result<T>(metalloid::precise::ldexp(float(x), exponent));
 }
 template <class T, int N>
-METALLOID_INLINE vec<T, N> ldexp(vec<T, N> x, vec<int, N> exponent) {
+METALLOID_INLINE vec<T, N> ldexp(vec<T, N> x, metalloid::no_deduction<vec<int, N>> exponent) {
   METALLOID_COMPONENTWISE2(T, metal::ldexp, x, exponent)
 }
 

@@ -22,4 +22,5 @@
 #include "metal_compute.h"
 #include "metal_atomic.h"
 #include "metal_simdgroup.h"
+#include "metal_simd_types.h"
 #include "metal_internals.h"

@@ -45,11 +45,6 @@ METALLOID_INLINE constexpr T make_uniform(T value) {
   return value;
 }
 
-template <class T>
-inline constexpr bool is_uniform_v = false;
-template <class T>
-struct is_uniform : false_type {};
-
 // ---- logging: kernels run as if it were switched off --------------------------------------------
 enum log_type {
   log_type_debug,

@@ -77,6 +77,7 @@ METALLOID_INLINE constexpr typename metal::vec<To, N>::storage convert_lanes(
     data = other.data; \
     return *this; \
   } \
+  METALLOID_INLINE vec& operator=(const volatile vec& other) { return *this = vec(other); } \
   METALLOID_INLINE void operator=(const vec& other) volatile { data = other.data; } \
 \
   METALLOID_INLINE constexpr vec(T scalar) : data((storage)lane(scalar)) {} \

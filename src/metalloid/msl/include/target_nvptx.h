@@ -4,7 +4,7 @@
 // members: naming all 32 would wait for ever for those that took the other branch.
 #pragma once
 
-#include "metal_type_traits.h"
+#include "metal_min_max.h"
 
 #define METALLOID_DEVICE_FUNCTION \
   extern "C" inline __attribute__((always_inline, convergent, nothrow))
@@ -54,75 +54,30 @@ constexpr T largest() {
   }
 }
 
-struct sum {
-  template <class T>
-  static constexpr T neutral = T(0);
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    return a + b;
-  }
-};
-struct product {
-  template <class T>
-  static constexpr T neutral = T(1);
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    return a * b;
-  }
-};
-struct min {
-  template <class T>
-  static constexpr T neutral = largest<T>();
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    if constexpr (is_float<T>) {
-      return __builtin_fminf(a, b);
-    } else {
-      return b < a ? b : a;
-    }
-  }
-};
-struct max {
-  template <class T>
-  static constexpr T neutral = smallest<T>();
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    if constexpr (is_float<T>) {
-      return __builtin_fmaxf(a, b);
-    } else {
-      return a < b ? b : a;
-    }
-  }
-};
-struct bitwise_and {
-  template <class T>
-  static constexpr T neutral = T(-1);
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    return a & b;
-  }
-};
-struct bitwise_or {
-  template <class T>
-  static constexpr T neutral = T(0);
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    return a | b;
-  }
-};
-struct bitwise_xor {
-  template <class T>
-  static constexpr T neutral = T(0);
-  template <class T>
-  METALLOID_INLINE static T of(T a, T b) {
-    return a ^ b;
-  }
-};
+// An operation of a reduction and the value that changes nothing.
+#define METALLOID_OPERATION(name, neutral_value, result) \
+  struct name { \
+    template <class T> \
+    static constexpr T neutral = neutral_value; \
+    template <class T> \
+    METALLOID_INLINE static T of(T a, T b) { \
+      return result; \
+    } \
+  };
+METALLOID_OPERATION(sum, T(0), a + b)
+METALLOID_OPERATION(product, T(1), a * b)
+METALLOID_OPERATION(min, largest<T>(), metalloid::min(a, b))
+METALLOID_OPERATION(max, smallest<T>(), metalloid::max(a, b))
+METALLOID_OPERATION(bitwise_and, T(-1), a & b)
+METALLOID_OPERATION(bitwise_or, T(0), a | b)
+METALLOID_OPERATION(bitwise_xor, T(0), a ^ b)
+#undef METALLOID_OPERATION
 
-// Over the active ones of the lanes [first, last), one after the other.
+// Over the active ones of the lanes [first, last) that lie below `until`, one after the other.
 template <class Operation, class T>
 METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, uint until) {
   T result = Operation::template neutral<T>;
+#pragma nounroll
   for (uint source = first; source < last; ++source) {
     T other = read_lane(members, value, source);
     bool counts = (members >> source & 1) != 0 && source < until;
@@ -131,7 +86,7 @@ METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, ui
   return result;
 }
 
-struct simd {
+struct simd_lanes {
   template <class Operation, class T>
   METALLOID_INLINE static T reduce(T value) {
     uint members = active_lanes();
@@ -167,7 +122,7 @@ struct simd {
   METALLOID_INLINE static uint first() { return 0; }
 };
 
-struct quad {
+struct quad_lanes {
   template <class Operation, class T>
   METALLOID_INLINE static T reduce_until(T value, uint until) {
     uint first_lane = first();
@@ -257,7 +212,7 @@ METALLOID_INLINE T shuffle_and_fill_down(T value, T filling, uint delta, uint mo
 #define METALLOID_DEFINE1(suffix, T, group, name, function) \
   METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data) { \
     using namespace metalloid::nvptx; \
-    return group::function(data); \
+    return group##_lanes::function(data); \
   }
 #define METALLOID_DEFINE_NUMBERS(group, name, function) \
   METALLOID_DEFINE1(i32, int, group, name, function) \
@@ -272,7 +227,7 @@ METALLOID_INLINE T shuffle_and_fill_down(T value, T filling, uint delta, uint mo
 #define METALLOID_DEFINE_MOVE1(suffix, T, group, name) \
   METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data, ushort lane_or_delta) { \
     using namespace metalloid::nvptx; \
-    return metalloid::nvptx::name<group>(data, lane_or_delta); \
+    return metalloid::nvptx::name<group##_lanes>(data, lane_or_delta); \
   }
 #define METALLOID_DEFINE_MOVE(group, name) \
   METALLOID_DEFINE_MOVE1(b32, uint, group, name) METALLOID_DEFINE_MOVE1(b64, ulong, group, name)
@@ -281,7 +236,7 @@ METALLOID_INLINE T shuffle_and_fill_down(T value, T filling, uint delta, uint mo
   METALLOID_DEVICE_FUNCTION T __msl_##group##_##name##_##suffix(T data, T filling, ushort delta, \
                                                                 ushort modulo) { \
     using namespace metalloid::nvptx; \
-    return metalloid::nvptx::name<group>(data, filling, delta, modulo); \
+    return metalloid::nvptx::name<group##_lanes>(data, filling, delta, modulo); \
   }
 #define METALLOID_DEFINE_FILL(group, name) \
   METALLOID_DEFINE_FILL1(b32, uint, group, name) METALLOID_DEFINE_FILL1(b64, ulong, group, name)

@@ -1,0 +1,96 @@
+"""What a launch costs, against NumPy calls of the same run: ``python benchmarks/launch.py``."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+
+import numpy as np
+from timing import alternating, best, show, table
+
+import metalloid as mtl
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void empty() {}
+kernel void one(device float* x) {}
+kernel void three(device float* x, device const float* y, constant float& a) {}
+kernel void saxpy(device float* y, device const float* x, constant float& a,
+                  uint i [[thread_position_in_grid]]) { y[i] = a * x[i] + y[i]; }
+kernel void add(device float* c, device const float* a, device const float* b,
+                uint i [[thread_position_in_grid]]) { c[i] = a[i] + b[i]; }
+kernel void barriers(device float* x, constant int& rounds) {
+    for (int k = 0; k < rounds; k++) threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+"""
+
+
+def launches(lib: mtl.Library) -> None:
+    a, b, c = (np.ones(1, np.float32) for _ in range(3))
+    actions = {
+        "np.add, one element": lambda: np.add(a, b, out=c),
+        "empty kernel": lambda: lib.empty(threads=1, wait=True),
+        "one array": lambda: lib.one(a, threads=1),
+        "two arrays and a number": lambda: lib.three(a, b, 1.0, threads=1),
+    }
+    lib.empty(threads=1)
+    seconds = {name: best(action, number=20_000, repeat=7) for name, action in actions.items()}
+    base = seconds["np.add, one element"]
+    rows = [(name, show(s), f"{s / base:.1f}") for name, s in seconds.items()]
+    table("Launch from Python", ("call", "time", "x np.add"), rows)
+
+
+def elementwise(lib: mtl.Library, n: int = 10_000_000) -> None:
+    a, b, c = (np.random.default_rng(k).random(n, dtype=np.float32) for k in range(3))
+    seconds = alternating(
+        [
+            lambda: np.add(a, b, out=c),
+            lambda: lib.add(c, a, b, threads=n),
+            lambda: lib.saxpy(c, a, 0.5, threads=n),
+        ]
+    )
+    names = (
+        f"np.add, {n:.0e} floats",
+        "add, two reads and a write",
+        "saxpy, two reads and a write",
+    )
+    rows = [
+        (name, show(s), f"{12 * n / s / 1e9:.1f} GB/s", f"{s / seconds[0]:.2f}")
+        for name, s in zip(names, seconds, strict=True)
+    ]
+    table("Elementwise kernels", ("kernel", "time", "bandwidth", "x np.add"), rows)
+
+
+def barriers(lib: mtl.Library) -> None:
+    x = np.zeros(1, np.float32)
+    rows = []
+    for group in (32, 256, 1024):
+        few, many = (
+            best(functools.partial(lib.barriers, x, rounds, threads=group, group_size=group))
+            for rounds in (10, 1010)
+        )
+        rows.append((group, show((many - few) / 1000 / group)))
+    table("Barriers of the reference engine", ("threads", "per thread and barrier"), rows)
+
+
+def imports() -> None:
+    def run(code: str) -> float:
+        return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), repeat=9)
+
+    nothing, ours = run("pass"), run("import metalloid")
+    table("Import", ("statement", "time"), [("import metalloid", show(ours - nothing))])
+
+
+def main() -> None:
+    lib = mtl.library(SOURCE)
+    print(mtl.default_device())
+    launches(lib)
+    elementwise(lib)
+    barriers(lib)
+    imports()
+
+
+if __name__ == "__main__":
+    main()

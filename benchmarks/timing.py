@@ -1,0 +1,47 @@
+"""What the benchmark scripts share: best-of timings and a plain table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+
+def best(action: Callable[[], object], repeat: int = 15, number: int = 1) -> float:
+    """Seconds per call: the least of `repeat` measurements of `number` calls each."""
+    least = float("inf")
+    for _ in range(repeat):
+        started = time.perf_counter()
+        for _ in range(number):
+            action()
+        least = min(least, (time.perf_counter() - started) / number)
+    return least
+
+
+def alternating(actions: Sequence[Callable[[], object]], repeat: int = 15) -> list[float]:
+    """`best` of several actions, measured in turns so that noise meets all of them."""
+    least = [float("inf")] * len(actions)
+    for _ in range(repeat):
+        for place, action in enumerate(actions):
+            least[place] = min(least[place], best(action, repeat=1))
+    return least
+
+
+def show(seconds: float) -> str:
+    """A time with a fitting unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows in columns."""
+    text = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[column]) for row in text) for column in range(len(head))]
+    print(f"\n{title}")
+    for number, row in enumerate(text):
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+        if number == 0:
+            print("  ".join("-" * width for width in widths))
