@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from native_kernels import harness
-from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, kernels, threads, word  # noqa: F401 (fixtures)
+from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, word
 
 # ---- which threads run ----
 

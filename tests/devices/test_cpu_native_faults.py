@@ -10,9 +10,7 @@ import time
 import numpy as np
 import pytest
 from native_kernels import harness
-from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, kernels, threads, word  # noqa: F401 (fixtures)
-
-# ---- faults ----
+from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, word
 
 UNMAPPED = 0x7FF0_0000_0000
 

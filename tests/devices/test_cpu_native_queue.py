@@ -8,9 +8,7 @@ import time
 import numpy as np
 import pytest
 from native_kernels import harness
-from native_kernels.harness import FIBRE, LOOP, kernels, threads, word  # noqa: F401 (fixtures)
-
-# ---- the queue ----
+from native_kernels.harness import FIBRE, LOOP, word
 
 
 def affine_chain(kernels, length, size=4096):

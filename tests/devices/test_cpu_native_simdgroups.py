@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from native_kernels import harness
 from native_kernels import simd_oracle as oracle
-from native_kernels.harness import FIBRE, kernels  # noqa: F401 (fixtures)
+from native_kernels.harness import FIBRE
 
 NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32}
 BITS = {"b32": np.uint32, "b64": np.uint64}
@@ -120,8 +120,8 @@ def test_shuffles(kernels, rng, scope, width, name):
             operand = rng.integers(0, limit, THREADS, dtype=np.uint16)
             check(
                 kernels, name, scope, suffix, values, takes_part, (operand,),
-                lambda lanes, active, v=values, o=operand.astype(int): oracle.shuffle(
-                    name, v[lanes], active, width, o[lanes]
+                lambda lanes, active, v=values, o=operand: oracle.shuffle(
+                    name, v[lanes], active, width, o[lanes].astype(int)
                 ),
             )  # fmt: skip
 

@@ -74,11 +74,6 @@ class Kernels:
         outcome = native.Outcome()
         return outcome if self.runtime.wait(ticket, timeout, outcome) else None
 
-
-def _triple(size):
-    size = (size,) if isinstance(size, int) else size
-    return (*size, *(1,) * (3 - len(size)))
-
     def check_alive(self, mode):
         """The runtime still works."""
         counters = np.zeros(5000, np.uint32)
@@ -86,21 +81,11 @@ def _triple(size):
         assert (counters == 1).all()
 
 
+def _triple(size):
+    size = (size,) if isinstance(size, int) else size
+    return (*size, *(1,) * (3 - len(size)))
+
+
 def word(value):
     """An argument of type u32."""
     return np.array([value], np.uint32)
-
-
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
-    """The test kernels."""
-    return Kernels(tmp_path_factory.mktemp("kernels"))
-
-
-@pytest.fixture(params=[1, 2, 5], ids="{} threads".format)
-def threads(request, kernels):
-    """How many threads work on a launch."""
-    before = kernels.runtime.threads()
-    kernels.runtime.configure(request.param)
-    yield request.param
-    kernels.runtime.configure(before)
