@@ -148,6 +148,11 @@ def test_function_constants_are_left_to_macros():
     assert constant.definitions("7")[0].endswith(" = 7")
 
 
+def test_storage_of_a_function_constant_is_not_its_type():
+    result = lower("static constant constexpr const bool on [[function_constant(0)]];")
+    assert result.constants[0].literal(True) == "bool(true)"
+
+
 FRAGMENTS = st.sampled_from(
     ["kernel", "void", "f", "(", ")", "{", "}", "[[", "]]", "buffer(0)", "device", "float", "*",
      "threadgroup", "template", "<", ">", "T", ";", ",", "constant", "x", "[2]", "1.0", '"s"', ":",

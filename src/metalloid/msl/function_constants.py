@@ -14,6 +14,8 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.attributes import Attribute
 from metalloid.msl.tokens import TokenStream
 
+_NOT_PART_OF_A_TYPE = {"constant", "constexpr", "const", "static", "inline", "extern"}
+
 
 @dataclass(frozen=True)
 class FunctionConstant:
@@ -106,4 +108,4 @@ def _declared_type(stream: TokenStream, name: int) -> str:
     while stream.text(position) not in (";", "{", "}", ""):
         words.insert(0, stream.text(position))
         position = stream.previous(position)
-    return " ".join(word for word in words if word not in ("constant", "constexpr", "const"))
+    return " ".join(word for word in words if word not in _NOT_PART_OF_A_TYPE)

@@ -140,8 +140,4 @@ using float_result =
 template <class T>
 using if_bfloat_or_integer =
     metal::enable_if_t<is_integer<T> || metal::is_same_v<T, bfloat>, int>;
-
-template <class... Operands>
-using if_scalars = metal::enable_if_t<(is_scalar<Operands> && ...), int>;
-
 }  // namespace metalloid

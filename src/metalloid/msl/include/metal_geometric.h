@@ -48,7 +48,7 @@ METALLOID_INLINE T length(vec<T, N> a) {
 }
 METALLOID_GEOMETRIC_FORM1(length)
 
-template <class T, metalloid::if_scalar<T> = 0>
+template <class T, metalloid::if_operands<T> = 0>
 METALLOID_INLINE metalloid::float_result<T> length(T a) {
   return metal::fabs(a);
 }
@@ -66,7 +66,7 @@ METALLOID_INLINE T distance(vec<T, N> a, vec<T, N> b) {
 }
 METALLOID_MIXED_FORM2(distance, metal::distance)
 
-template <class A, class B, metalloid::if_scalars<A, B> = 0>
+template <class A, class B, metalloid::if_operands<A, B> = 0>
 METALLOID_INLINE metalloid::float_result<A, B> distance(A a, B b) {
   return metal::fabs(a - b);
 }

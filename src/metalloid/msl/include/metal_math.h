@@ -25,7 +25,7 @@ namespace metal {
   METALLOID_INLINE float sincos(float x, thread float& cosine) { \
     return metalloid::mode::sincos(x, cosine); \
   } \
-  template <class T, metalloid::if_scalar<T> = 0> \
+  template <class T, metalloid::if_operands<T> = 0> \
   METALLOID_INLINE T sincos(T x, thread T& cosine) { \
     float wide; \
     T sine = T(metalloid::mode::sincos(float(x), wide)); \

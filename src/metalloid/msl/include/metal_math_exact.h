@@ -69,14 +69,14 @@ METALLOID_VECTOR_FORMS1(T, fract, metal::fract)
 
 METALLOID_INLINE float nextafter(float x, float y) { return metalloid::nextafter(x, y); }
 METALLOID_INLINE half nextafter(half x, half y) { return metalloid::nextafter(x, y); }
-template <class A, class B, metalloid::if_scalars<A, B> = 0>
+template <class A, class B, metalloid::if_operands<A, B> = 0>
 METALLOID_INLINE metalloid::float_result<A, B> nextafter(A x, B y) {
   return metalloid::nextafter<metalloid::float_result<A, B>>(x, y);
 }
 METALLOID_VECTOR_FORMS2(T, nextafter, metal::nextafter)
 
 // ---- functions with an integer operand or a second result ---------------------------------------
-template <class T, metalloid::if_scalar<T> = 0>
+template <class T, metalloid::if_operands<T> = 0>
 METALLOID_INLINE int ilogb(T x) {
   return metalloid::precise::ilogb(float(x));
 }
@@ -97,7 +97,7 @@ METALLOID_INLINE vec<T, N> ldexp(vec<T, N> x, metalloid::no_deduction<vec<int, N
   METALLOID_COMPONENTWISE2(T, metal::ldexp, x, exponent)
 }
 
-template <class T, metalloid::if_scalar<T> = 0>
+template <class T, metalloid::if_operands<T> = 0>
 METALLOID_INLINE metalloid::float_result<T> frexp(T x, thread int& exponent) {
   return metalloid::float_result<T>(metalloid::precise::frexp(float(x), exponent));
 }
@@ -107,7 +107,7 @@ METALLOID_INLINE vec<T, N> frexp(vec<T, N> x, thread vec<int, N>& exponent) {
 }
 
 // Returns the fraction and stores the integral part.
-template <class T, metalloid::if_scalar<T> = 0>
+template <class T, metalloid::if_operands<T> = 0>
 METALLOID_INLINE T modf(T x, thread T& integral) {
   float whole;
   T fraction = T(metalloid::precise::modf(float(x), whole));

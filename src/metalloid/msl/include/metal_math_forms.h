@@ -18,7 +18,7 @@
 #define METALLOID_MATH_FUNCTION2(name, function, implementation) \
   METALLOID_INLINE float name(float x, float y) { return implementation(x, y); } \
   METALLOID_INLINE half name(half x, half y) { return half(implementation(float(x), float(y))); } \
-  template <class A, class B, metalloid::if_scalars<A, B> = 0> \
+  template <class A, class B, metalloid::if_operands<A, B> = 0> \
   METALLOID_INLINE metalloid::float_result<A, B> name(A x, B y) { \
     return metalloid::float_result<A, B>(implementation(float(x), float(y))); \
   } \
@@ -29,7 +29,7 @@
   METALLOID_INLINE half name(half x, half y, half z) { \
     return half(implementation(float(x), float(y), float(z))); \
   } \
-  template <class A, class B, class C, metalloid::if_scalars<A, B, C> = 0> \
+  template <class A, class B, class C, metalloid::if_operands<A, B, C> = 0> \
   METALLOID_INLINE metalloid::float_result<A, B, C> name(A x, B y, C z) { \
     return metalloid::float_result<A, B, C>(implementation(float(x), float(y), float(z))); \
   } \

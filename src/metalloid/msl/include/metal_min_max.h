@@ -95,7 +95,7 @@ METALLOID_FOR_EACH_PLAIN_TYPE(METALLOID_PLAIN3, median3)
 #undef METALLOID_PLAIN3
 #undef METALLOID_FOR_EACH_PLAIN_TYPE
 
-template <class T, metalloid::if_scalar<T> = 0>
+template <class T, metalloid::if_scalars<T> = 0>
 METALLOID_INLINE constexpr T abs(T a) {
   return metalloid::abs(a);
 }

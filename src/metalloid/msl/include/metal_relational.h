@@ -51,13 +51,13 @@ METALLOID_CLASSIFICATION(isnormal)
 METALLOID_CLASSIFICATION(signbit)
 #undef METALLOID_CLASSIFICATION
 
-template <class A, class B, metalloid::if_scalars<A, B> = 0>
+template <class A, class B, metalloid::if_operands<A, B> = 0>
 METALLOID_INLINE bool isunordered(A a, B b) {
   return __builtin_isunordered(float(a), float(b));
 }
 METALLOID_VECTOR_FORMS2(bool, isunordered, metal::isunordered)
 
-template <class A, class B, metalloid::if_scalars<A, B> = 0>
+template <class A, class B, metalloid::if_operands<A, B> = 0>
 METALLOID_INLINE bool isordered(A a, B b) {
   return !__builtin_isunordered(float(a), float(b));
 }

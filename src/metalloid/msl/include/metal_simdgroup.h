@@ -46,7 +46,7 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
   METALLOID_FOR_EACH_LANE_NUMBER(METALLOID_OVERLOAD1, name) \
   } \
   namespace metal { \
-  template <class T, metalloid::if_scalar<T> = 0> \
+  template <class T, metalloid::if_operands<T> = 0> \
   METALLOID_INLINE T name(T data) { \
     return T(metalloid::name(metalloid::lane_number<T>(data))); \
   } \
@@ -59,7 +59,7 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
   METALLOID_FOR_EACH_LANE_WORD(METALLOID_OVERLOAD1, name) \
   } \
   namespace metal { \
-  template <class T, metalloid::if_scalar<T> = 0> \
+  template <class T, metalloid::if_scalars<T> = 0> \
   METALLOID_INLINE T name(T data) { \
     return metalloid::from_word<T>(metalloid::name(metalloid::to_word(data))); \
   } \
@@ -81,7 +81,7 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
   METALLOID_FOR_EACH_LANE_WORD(METALLOID_OVERLOAD_MOVE, name) \
   } \
   namespace metal { \
-  template <class T, metalloid::if_scalar<T> = 0> \
+  template <class T, metalloid::if_scalars<T> = 0> \
   METALLOID_INLINE T name(T data, ushort lane) { \
     return metalloid::from_word<T>(metalloid::name(metalloid::to_word(data), lane)); \
   } \
@@ -106,7 +106,7 @@ METALLOID_INLINE T from_word(lane_word<T> word) {
   METALLOID_FOR_EACH_LANE_WORD(METALLOID_OVERLOAD_FILL, name) \
   } \
   namespace metal { \
-  template <class T, metalloid::if_scalar<T> = 0> \
+  template <class T, metalloid::if_scalars<T> = 0> \
   METALLOID_INLINE T name(T data, metalloid::no_deduction<T> filling, ushort delta, \
                           ushort modulo = group_size) { \
     return metalloid::from_word<T>(metalloid::name( \

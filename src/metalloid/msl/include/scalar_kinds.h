@@ -33,6 +33,11 @@ inline constexpr bool is_float<double> = true;
 template <class T>
 inline constexpr bool is_scalar = is_integer<T> || is_float<T>;
 
+// What the functions of the library take. A double would be computed in float without a word, so it
+// is left to the few functions that know it.
+template <class T>
+inline constexpr bool is_operand = is_scalar<T> && !metal::is_same_v<T, double>;
+
 template <class T>
 constexpr bool is_unsigned_integer() {
   if constexpr (is_integer<T>) {
@@ -116,7 +121,9 @@ using no_deduction = typename identity<T>::type;
 // enable_if over the kinds, as the type of a defaulted template parameter: `if_integer<T> = 0`.
 template <class T>
 using if_integer = metal::enable_if_t<is_integer<T>, int>;
-template <class T>
-using if_scalar = metal::enable_if_t<is_scalar<T>, int>;
+template <class... T>
+using if_scalars = metal::enable_if_t<(is_scalar<T> && ...), int>;
+template <class... T>
+using if_operands = metal::enable_if_t<(is_operand<T> && ...), int>;
 
 }  // namespace metalloid

@@ -16,7 +16,7 @@
   instantiate_kernel("binary_g_nd2_" #op "_" #name, binary_g_nd2, type, result, op)    \
   instantiate_kernel("binary_g_nd3_" #op "_" #name, binary_g_nd3, type, result, op, int) \
   instantiate_kernel("binary_g_" #op "_" #name, binary_g, type, result, op)            \
-  instantiate_kernel("binary_gn2_" #op "_" #name, binary_g, type, result, op, 2, int)
+  instantiate_kernel("binary_g_n2_" #op "_" #name, binary_g, type, result, op, 2, int)
 
 #define instantiate_arithmetic(name, type)         \
   instantiate_binary(Add, name, type, type)        \

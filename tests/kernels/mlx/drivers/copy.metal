@@ -12,12 +12,12 @@
   instantiate_kernel("copy_g_nd2_" #name, copy_g_nd2, from, to)                       \
   instantiate_kernel("copy_g_nd3_" #name, copy_g_nd3, from, to)                       \
   instantiate_kernel("copy_g_" #name, copy_g, from, to)                               \
-  instantiate_kernel("copy_gn2_" #name, copy_g, from, to, 2, int)                     \
+  instantiate_kernel("copy_g_n2_" #name, copy_g, from, to, 2, int)                     \
   instantiate_kernel("copy_gg_nd1_" #name, copy_gg_nd1, from, to)                     \
   instantiate_kernel("copy_gg_nd2_" #name, copy_gg_nd2, from, to)                     \
   instantiate_kernel("copy_gg_nd3_" #name, copy_gg_nd3, from, to)                     \
   instantiate_kernel("copy_gg_" #name, copy_gg, from, to)                             \
-  instantiate_kernel("copy_ggn2_" #name, copy_gg, from, to, 2, int)                   \
+  instantiate_kernel("copy_gg_n2_" #name, copy_gg, from, to, 2, int)                   \
   instantiate_kernel("copy_gg_dynamic_nd1_" #name, copy_gg_dynamic_nd1, from, to)     \
   instantiate_kernel("copy_gg_dynamic_nd2_" #name, copy_gg_dynamic_nd2, from, to)     \
   instantiate_kernel("copy_gg_dynamic_nd3_" #name, copy_gg_dynamic_nd3, from, to)     \

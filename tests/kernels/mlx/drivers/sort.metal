@@ -3,9 +3,9 @@
 
 #define instantiate_block_sort(name, type, threads)                                          \
   instantiate_kernel("block_sort_" #name "_" #threads, block_sort, type, type, false, threads, 8) \
-  instantiate_kernel("block_argsort_" #name "_" #threads, block_sort, type, uint, true, threads, 8) \
+  instantiate_kernel("block_sort_arg_" #name "_" #threads, block_sort, type, uint, true, threads, 8) \
   instantiate_kernel("block_sort_nc_" #name "_" #threads, block_sort_nc, type, type, false, threads, 8) \
-  instantiate_kernel("block_argsort_nc_" #name "_" #threads, block_sort_nc, type, uint, true, threads, 8)
+  instantiate_kernel("block_sort_nc_arg_" #name "_" #threads, block_sort_nc, type, uint, true, threads, 8)
 
 #define instantiate_multi_block_sort(name, type, threads)                                    \
   instantiate_kernel("mb_block_sort_" #name, mb_block_sort, type, uint, true, threads, 8)     \

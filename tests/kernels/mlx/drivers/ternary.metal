@@ -11,7 +11,7 @@
   instantiate_kernel("ternary_g_nd2_" #name, ternary_g_nd2, type, Select)                \
   instantiate_kernel("ternary_g_nd3_" #name, ternary_g_nd3, type, Select, int)           \
   instantiate_kernel("ternary_g_" #name, ternary_g, type, Select)                        \
-  instantiate_kernel("ternary_gn2_" #name, ternary_g, type, Select, 2, int)
+  instantiate_kernel("ternary_g_n2_" #name, ternary_g, type, Select, 2, int)
 
 instantiate_select(float, float)
 instantiate_select(bfloat, bfloat16_t)

@@ -8,7 +8,7 @@
 #define instantiate_forms(op, name, type)                                                \
   instantiate_kernel("unary_v2_" #op "_" #name, unary_v2, type, type, op)                  \
   instantiate_kernel("unary_g_" #op "_" #name, unary_g, type, type, op, 1, int)            \
-  instantiate_kernel("unary_gn4_" #op "_" #name, unary_g, type, type, op, 4, int64_t)
+  instantiate_kernel("unary_g_n4_" #op "_" #name, unary_g, type, type, op, 4, int64_t)
 
 #define instantiate_float(op) instantiate_unary(op, float, float, float)
 
