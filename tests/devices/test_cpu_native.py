@@ -128,43 +128,50 @@ def test_memory_is_not_promised_twice(kernels):
     kernels.runtime.free(first, half)
 
 
-@pytest.mark.parametrize("source", ["float", "double", "half"])
-@pytest.mark.parametrize("target", ["half", "bfloat", "float"])
+FLOATS = {
+    "half": np.float16,
+    "bfloat": ml_dtypes.bfloat16,
+    "float": np.float32,
+    "double": np.float64,
+}
+
+
+def values_near(rng, dtype):
+    """Every finite value of a 16-bit type, values close by, halfway points, and special ones."""
+    exact = np.arange(1 << 16, dtype=np.uint16).view(dtype).astype(np.float64)
+    exact = np.sort(exact[np.isfinite(exact)])
+    close = exact * (1 + rng.normal(size=exact.shape) * 2.0**-8)
+    halfway = (exact[1:] + exact[:-1]) / 2
+    beyond = np.nextafter(halfway, np.inf)  # in double precision only: no tie
+    special = [np.nan, np.inf, -np.inf, 1e39, -1e39, 65519.9, 65520, 1e-30, 2.0**-25, 1e-300]
+    return np.concatenate([exact, close, halfway, beyond, special])
+
+
+def rounded(values, dtype):
+    """By way of float, rounded to odd there, so that there is no second rounding."""
+    single = values.astype(np.float32)
+    toward_zero = np.where(np.abs(single) > np.abs(values), np.nextafter(single, 0), single)
+    inexact = np.isfinite(values) & (toward_zero != values)
+    return (toward_zero.view(np.uint32) | inexact).view(np.float32).astype(dtype)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, about overflow and NaN
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(s, t) for s in ("float", "double") for t in ("half", "bfloat")] + [("half", "float")],
+)
 def test_conversions(kernels, rng, source, target):
-    dtypes = {"half": np.float16, "bfloat": ml_dtypes.bfloat16, "float": np.float32}
-    if (source == "half") != (target == "float"):
-        pytest.skip("not a conversion of the runtime")
     if source == "half":
         values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+        expected = values.astype(np.float32)
     else:
-        narrow = np.arange(1 << 16, dtype=np.uint16).view(dtypes[target]).astype(np.float64)
-        narrow = narrow[np.isfinite(narrow)]
-        tail = narrow + rng.normal(size=narrow.shape) * np.abs(narrow) * 2.0**-8
-        ties = (np.sort(narrow)[1:] + np.sort(narrow)[:-1]) / 2
-        special = [np.nan, np.inf, -np.inf, 1e30, -1e30, 65519.9, 65520, 1e-30, 2.0**-25]
-        values = np.concatenate([narrow, tail, ties, special]).astype(
-            f"f{4 << (source != 'float')}"
-        )
-    out = np.zeros(len(values), dtypes[target])
+        values = values_near(rng, FLOATS[target]).astype(FLOATS[source])
+        expected = rounded(values, FLOATS[target])
+    out = np.zeros(len(values), FLOATS[target])
     kernels.run(f"{source}_to_{target}", len(values), 64, values, out)
-    with np.errstate(over="ignore"):
-        if source == "double" and target == "bfloat":
-            expected = round_to_bfloat(values)
-        else:
-            expected = values.astype(dtypes[target])
     bits = f"u{out.itemsize}"
     same = (out.view(bits) == expected.view(bits)) | (np.isnan(out) & np.isnan(expected))
     assert same.all(), (values[~same], out[~same], expected[~same])
-
-
-def round_to_bfloat(values):
-    """Doubles to bfloat in one rounding: to odd in float first, which keeps what decides ties."""
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32)
-    toward_zero = np.where(np.abs(single) > np.abs(values), np.nextafter(single, 0), single)
-    inexact = toward_zero.astype(np.float64) != values
-    odd = toward_zero.view(np.uint32) | (inexact & np.isfinite(values)).astype(np.uint32)
-    return odd.view(np.float32).astype(ml_dtypes.bfloat16)
 
 
 def test_kernels_round_to_nearest_whatever_the_host_does(kernels):

@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_threads_take_their_stacks_with_them(kernels):
     """500 callers one after another; each had 8 MiB of stack and 1024 fibres with 256 KiB."""
 
     def mappings():
-        return len(open("/proc/self/maps").readlines())
+        return len(Path("/proc/self/maps").read_text().splitlines())
 
     def call():
         kernels.run("deserter", 1024, 1024, word(5), mode=FIBRE)

@@ -193,8 +193,8 @@ def test_lanes_leave_a_loop_one_by_one_and_meet_after_it(kernels, rng):
 
 def test_inner_loop_rejoins_the_outer_one(kernels, rng):
     trips = rng.integers(0, 6, THREADS, dtype=np.uint32)
-    out = np.zeros_like(trips)
-    outcome = kernels.run("nested_loop", THREADS, GROUP, trips, out, mode=FIBRE)
+    out, after = np.zeros_like(trips), np.zeros_like(trips)
+    outcome = kernels.run("nested_loop", THREADS, GROUP, trips, out, after, mode=FIBRE)
     assert outcome.status == harness.OK
     for lanes in simdgroups():
         total = np.zeros(len(lanes), np.uint32)
@@ -206,6 +206,7 @@ def test_inner_loop_rejoins_the_outer_one(kernels, rng):
                 total[active] = total[active] * 3 + active.sum()
             total[outer] = total[outer] * 7 + index[outer].sum()
         np.testing.assert_array_equal(out[lanes], total)
+        np.testing.assert_array_equal(after[lanes], len(lanes))
 
 
 def test_exchange_while_others_wait_at_the_barrier(kernels):

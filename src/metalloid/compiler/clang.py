@@ -6,7 +6,6 @@ import functools
 import importlib.util
 import os
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,29 +74,35 @@ def version() -> str:
     return run(["clang", "--version"]).text.splitlines()[0]
 
 
-def run(arguments: list[str], text: str | bytes = b"") -> Outcome:
-    """Run a tool of the zig executable (``clang``, ``ld.lld``, ``cc``) with `text` as its input."""
+def run(
+    arguments: list[str], text: str | bytes = b"", scratch: str | os.PathLike[str] | None = None
+) -> Outcome:
+    """Run a tool of the zig executable with `text` as its input.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The tool (``clang``, ``ld.lld``, ``cc``) and its arguments.
+    scratch : path-like, optional
+        Folder for the caches that ``cc`` cannot do without.
+    """
+    environment = _environment()
+    if scratch is not None:
+        folder = os.fspath(scratch)
+        environment |= {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     done = subprocess.run(
         [str(executable()), *arguments],
         input=data,
         capture_output=True,
-        env=_environment(),
+        env=environment,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
 
-@functools.cache
 def _environment() -> dict[str, str]:
-    """Zig writes caches of its own: beside ours if that is possible, never into the user's tree."""
-    environment = dict(os.environ)
-    # Variables by which clang or zig would take the user's headers and flags.
-    for name in ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS"):
-        environment.pop(name, None)
-    if "ZIG_GLOBAL_CACHE_DIR" not in environment:
-        folder = Path(tempfile.gettempdir()) / f"metalloid-zig-{os.getuid()}"
-        environment["ZIG_GLOBAL_CACHE_DIR"] = str(folder)
-        environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
-    environment["LC_ALL"] = "C"
-    return environment
+    """The process's environment without what would give clang the user's headers and flags."""
+    hidden = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return environment | {"LC_ALL": "C"}

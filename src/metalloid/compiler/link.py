@@ -32,7 +32,7 @@ def shared_object(objects: dict[str, bytes], name: str) -> bytes:
             command = ["cc", "-shared", "-nostdlib", "-Wl,-undefined,dynamic_lookup"]
         else:
             command = ["ld.lld", "-shared", "-soname", name, "--build-id=none"]
-        outcome = clang.run([*command, "-o", str(output), *paths])
+        outcome = clang.run([*command, "-o", str(output), *paths], scratch=folder)
         if outcome.status != 0:
             raise DeviceUnavailable(f"[compiler] {name} could not be linked:\n{outcome.messages}")
         return output.read_bytes()

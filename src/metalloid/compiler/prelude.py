@@ -18,6 +18,7 @@ LANGUAGE_FLAGS = (
     "-fno-strict-aliasing", "-fno-math-errno", "-fsigned-char",
     "-ftemplate-depth=2048", "-fbracket-depth=1024", "-ferror-limit=0",
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-note-include-stack",
+    "-fno-elide-type",
     "-Xclang", "-fsycl-is-device",
     # Without an auxiliary triple __bf16 crashes the name mangler; without the second option
     # functions that differ by address space only get the same name on NVIDIA.

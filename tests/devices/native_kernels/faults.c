@@ -52,7 +52,8 @@ KERNEL(deep_sum) {
     *BUFFER(u32, 0) = sum_to(*BUFFER(u32, 1));
 }
 
-/* Only threadgroup arguments[1], thread arguments[2] of it writes to address 64; the others count. */
+/* Only threadgroup arguments[1], thread arguments[2] of it writes to address 64; the others
+ * count. */
 KERNEL(one_bad_thread) {
     const u32 *group = BUFFER(u32, 1), *thread = BUFFER(u32, 2);
     const u32 *at = range->threadgroup;

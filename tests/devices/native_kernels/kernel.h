@@ -26,8 +26,13 @@ typedef u64 b64;
     (range->first[0] + range->size[0] * (range->first[1] + range->size[1] * range->first[2]))
 #define GLOBAL_X (range->threadgroup[0] * launch->threads_per_threadgroup[0] + range->first[0])
 
-void __msl_threadgroup_barrier(u32 flags);
-void __msl_simdgroup_barrier(u32 flags);
+/* Which threads make a call together is part of its meaning, so the compiler must not move the
+ * call, nor merge it with the same call in another branch. */
+#define TOGETHER __attribute__((convergent, nomerge))
+
+TOGETHER void __msl_threadgroup_barrier(u32 flags);
+TOGETHER void __msl_simdgroup_barrier(u32 flags);
 u32 __msl_simd_lane(void);
+void __msl_site(u32 number);
 
 #endif

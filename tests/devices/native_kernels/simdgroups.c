@@ -1,6 +1,8 @@
-/* One kernel per simdgroup function: arguments are input, output, which lanes call it, and operands.
+/* One kernel per simdgroup function: arguments are input, output, which lanes call it, and
+ * operands.
  *
- * Lanes with takes_part[i] == 0 skip the call; lanes with 2 make the same call from another place. */
+ * Lanes with takes_part[i] == 0 skip the call; lanes with 2 make the same call from another
+ * place. */
 #include "kernel.h"
 
 #define IN_BOTH_BRANCHES(CALL)                   \
@@ -10,11 +12,10 @@
         out[i] = CALL;                           \
     } else if (takes_part[i] == 2) {             \
         out[i] = CALL;                           \
-        __asm__ volatile("" ::: "memory");       \
     }
 
 #define UNARY(P, NAME, T)                         \
-    T __msl_##P##_##NAME##_##T(T value);          \
+    TOGETHER T __msl_##P##_##NAME##_##T(T value);          \
     KERNEL(test_##P##_##NAME##_##T) {             \
         const T *in = BUFFER(T, 0);               \
         T *out = BUFFER(T, 1);                    \
@@ -22,7 +23,7 @@
     }
 
 #define SHUFFLE(P, NAME, T)                       \
-    T __msl_##P##_##NAME##_##T(T data, u16 operand); \
+    TOGETHER T __msl_##P##_##NAME##_##T(T data, u16 operand); \
     KERNEL(test_##P##_##NAME##_##T) {             \
         const T *in = BUFFER(T, 0);               \
         T *out = BUFFER(T, 1);                    \
@@ -31,7 +32,7 @@
     }
 
 #define FILL(P, NAME, T)                          \
-    T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo); \
+    TOGETHER T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo); \
     KERNEL(test_##P##_##NAME##_##T) {             \
         const T *in = BUFFER(T, 0);               \
         T *out = BUFFER(T, 1);                    \
@@ -73,7 +74,7 @@
     ARITHMETIC(P, f32)                                  \
     BITS(P, b32)                                        \
     BITS(P, b64)                                        \
-    u64 __msl_##P##_ballot(_Bool vote);                 \
+    TOGETHER u64 __msl_##P##_ballot(_Bool vote);                 \
     KERNEL(test_##P##_ballot_b64) {                     \
         const u64 *in = BUFFER(u64, 0);                 \
         u64 *out = BUFFER(u64, 1);                      \
@@ -85,8 +86,8 @@ ALL(quad)
 
 KERNEL(lane_numbers) { BUFFER(u32, 0)[GLOBAL_X] = __msl_simd_lane(); }
 
-/* A loop that each lane runs trips[i] times: in round r the sum is over the lanes still in the loop.
- * After it all lanes meet again. */
+/* A loop that each lane runs trips[i] times: in round r the sum is over the lanes still in the
+ * loop. After it all lanes meet again. */
 KERNEL(divergent_loop) {
     const u32 *trips = BUFFER(u32, 0);
     u32 *out = BUFFER(u32, 1), *after = BUFFER(u32, 2);
@@ -97,20 +98,27 @@ KERNEL(divergent_loop) {
     after[i] = __msl_simd_sum_u32(1);
 }
 
-/* Nested: odd lanes take an inner loop with a sum of their own, then all of the round meet. */
+/* Nested: odd lanes take an inner loop with a sum of their own, then all of the round meet. The
+ * numbers are needed: compiled, the inner loop stands behind the outer sum. */
 KERNEL(nested_loop) {
     const u32 *trips = BUFFER(u32, 0);
-    u32 *out = BUFFER(u32, 1);
+    u32 *out = BUFFER(u32, 1), *after = BUFFER(u32, 2);
     u32 i = GLOBAL_X, total = 0;
 #pragma clang loop unroll(disable)
     for (u32 round = 0; round < trips[i]; round++) {
         if (i & 1) {
 #pragma clang loop unroll(disable)
-            for (u32 inner = 0; inner < i % 5; inner++) total = total * 3 + __msl_simd_sum_u32(1);
+            for (u32 inner = 0; inner < i % 5; inner++) {
+                __msl_site(1);
+                total = total * 3 + __msl_simd_sum_u32(1);
+            }
         }
+        __msl_site(2);
         total = total * 7 + __msl_simd_sum_u32(i);
     }
     out[i] = total;
+    __msl_site(3);
+    after[i] = __msl_simd_sum_u32(1);
 }
 
 /* Exchanges while other lanes of the simdgroup already wait at the barrier. */

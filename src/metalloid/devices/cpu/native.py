@@ -104,19 +104,17 @@ def build(cache: Cache) -> Path:
 
 
 def _compile(sources: list[Path]) -> bytes:
-    with ThreadPoolExecutor() as pool:
-        objects = dict(
-            zip((f"{source.name}.o" for source in sources), pool.map(_object, sources), strict=True)
-        )
+    with tempfile.TemporaryDirectory(prefix="metalloid-") as folder, ThreadPoolExecutor() as pool:
+        compiled = pool.map(functools.partial(_object, folder=Path(folder)), sources)
+        objects = {path.name: path.read_bytes() for path in compiled}
     return shared_object(objects, "metalloid-runtime.so")
 
 
-def _object(source: Path) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="metalloid-") as folder:
-        path = Path(folder) / "object.o"
-        outcome = clang.run([*_FLAGS, "-o", str(path), str(source)])
-        if outcome.status != 0:
-            raise DeviceUnavailable(
-                f"[cpu] the native runtime ({source.name}) does not compile:\n{outcome.messages}"
-            )
-        return path.read_bytes()
+def _object(source: Path, folder: Path) -> Path:
+    path = folder / f"{source.name}.o"
+    outcome = clang.run([*_FLAGS, "-o", str(path), str(source)], scratch=folder)
+    if outcome.status != 0:
+        raise DeviceUnavailable(
+            f"[cpu] the native runtime ({source.name}) does not compile:\n{outcome.messages}"
+        )
+    return path

@@ -2,13 +2,15 @@
  *
  * Valid C and C++, and free of includes: kernels are compiled without any system header.
  *
- * A kernel object exports one mtl_entry. It runs the kernel body once for every thread whose position
- * in the threadgroup lies in the box first <= position < last, x fastest. The runtime calls it
- *   - in LOOP mode once per threadgroup with the whole box (kernels that never wait for each other);
+ * A kernel object exports one mtl_entry. It runs the kernel body once for every thread whose
+ * position in the threadgroup lies in the box first <= position < last, x fastest. The runtime
+ * calls it
+ *   - in LOOP mode once per threadgroup with the whole box (kernels that never wait for each
+ *     other);
  *   - in FIBRE mode once per thread with a box of one thread, each call on a stack of its own, so
  *     that a thread can be suspended inside a barrier or a simdgroup function.
- * All threads of a threadgroup run on one operating system thread, so `threadgroup` variables of static
- * size are thread-local globals of the kernel object.
+ * All threads of a threadgroup run on one operating system thread, so `threadgroup` variables of
+ * static size are thread-local globals of the kernel object.
  */
 #ifndef METALLOID_CPU_ABI_H
 #define METALLOID_CPU_ABI_H

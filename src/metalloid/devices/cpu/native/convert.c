@@ -11,7 +11,8 @@ typedef struct format {
 
 static const format f64 = {11, 52}, f32 = {8, 23}, f16 = {5, 10}, bf16 = {8, 7};
 
-/* Rounds to nearest, ties to even. NaN keeps its sign and the top of its payload and becomes quiet. */
+/* Rounds to nearest, ties to even. NaN keeps its sign and the top of its payload and becomes
+ * quiet. */
 static uint64_t narrow(uint64_t bits, format from, format to) {
     const uint64_t one = 1;
     int dropped = from.fraction_bits - to.fraction_bits;
@@ -40,7 +41,8 @@ static uint64_t narrow(uint64_t bits, format from, format to) {
     uint64_t kept = significand >> dropped;
     uint64_t rest = significand & ((one << dropped) - 1), half = one << (dropped - 1);
     kept += rest > half || (rest == half && (kept & 1));
-    /* The leading one, if there is one, adds the last unit of the exponent; so does a rounding carry. */
+    /* The leading one, if there is one, adds the last unit of the exponent; so does a rounding
+     * carry. */
     return signed_zero | (((uint64_t)(rebased - 1) << to.fraction_bits) + kept);
 }
 

@@ -1,9 +1,9 @@
 /* Signals that kernels raise end the launch, not the process.
  *
- * The handler runs on an alternate stack, since the kernel's own may have overflowed. When the thread was
- * in a kernel, it records what happened and rewrites the interrupted registers so that returning from the
- * handler continues in mtl_resume, as if the kernel had switched back to the scheduler. All other
- * signals go to the handler that was installed before this one.
+ * The handler runs on an alternate stack, since the kernel's own may have overflowed. When the
+ * thread was in a kernel, it records what happened and rewrites the interrupted registers so that
+ * returning from the handler continues in mtl_resume, as if the kernel had switched back to the
+ * scheduler. All other signals go to the handler that was installed before this one.
  */
 #include "fibre.h"
 
@@ -68,7 +68,8 @@ static void chain(int signal, siginfo_t *info, void *state) {
     } else if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN) {
         handler->sa_handler(signal);
     } else if (handler->sa_handler == SIG_DFL || info->si_code > 0) {
-        /* Let the system act: a fault comes again when the handler returns; a sent signal does not. */
+        /* Let the system act: a fault comes again when the handler returns; a sent signal does
+         * not. */
         sigaction(signal, handler, NULL);
         if (info->si_code <= 0) raise(signal);
     }
@@ -110,7 +111,8 @@ __attribute__((constructor)) static void install_handlers(void) {
 
 /* ---- alternate stacks ---- */
 
-/* Gives the calling thread an alternate signal stack unless it has one. Returns what to remove later. */
+/* Gives the calling thread an alternate signal stack unless it has one. Returns what to remove
+ * later. */
 void *mtl_signal_stack_install(void) {
     stack_t present;
     if (sigaltstack(NULL, &present) != 0 || !(present.ss_flags & SS_DISABLE)) return NULL;

@@ -127,8 +127,8 @@ bool mtl_context_reserve_memory(mtl_context *context, size_t bytes) {
 
 /* Lays out the stack so that mtl_switch to the returned stack pointer calls function(argument).
  *
- * The colour of a fibre is its index. Without it the tops of all stacks would lie at the same offset
- * in a page and so compete for the same few cache lines. */
+ * The colour of a fibre is its index. Without it the tops of all stacks would lie at the same
+ * offset in a page and so compete for the same few cache lines. */
 void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *), void *argument) {
     enum { COLOUR_BYTES = 192, PAGE = 4096 };
     uintptr_t top = (uintptr_t)stack->low + stack->size - colour * COLOUR_BYTES % PAGE;

@@ -17,7 +17,8 @@ typedef struct mtl_stack {
 #define MTL_FIBRE_STACK ((size_t)256 << 10)
 
 struct mtl_exchange;
-/* Computes the result of every active lane from what the active lanes published. Returns a status. */
+/* Computes the result of every active lane from what the active lanes published. Returns a
+ * status. */
 typedef int32_t mtl_rule(struct mtl_exchange *exchange);
 
 /* One thread of a threadgroup. */
@@ -25,6 +26,8 @@ typedef struct mtl_fibre {
     void *stack_pointer;
     const void *site; /* where it waits: the return address of the __msl_ function */
     mtl_rule *rule;   /* the simdgroup function it waits in */
+    uint64_t turn;    /* equal for the same call; the lowest of a simdgroup goes on first */
+    uint32_t number;  /* what __msl_site said about the next call; 0 = nothing */
     uint64_t value, filling, result;
     uint16_t operand, modulo;
     uint16_t width; /* lanes that exchange with each other: simdgroup or quad */
@@ -76,8 +79,9 @@ typedef struct mtl_context {
     void *signal_stack; /* NULL if the thread brought its own */
 } mtl_context;
 
-/* Loading the runtime into a running process leaves a few words of the fast static model; musl has no
- * such reserve but allocates dynamic thread-local memory before any signal handler can need it. */
+/* Loading the runtime into a running process leaves a few words of the fast static model; musl
+ * has no such reserve but allocates dynamic thread-local memory before any signal handler can
+ * need it. */
 #ifdef __GLIBC__
 #define MTL_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 #else

@@ -3,15 +3,19 @@
  * LOOP mode runs on the thread's kernel stack. FIBRE mode gives every thread of the threadgroup a
  * stack of its own and defines what barriers and simdgroup functions mean:
  *
- *   - The linear index of a thread in its (possibly partial) threadgroup of size (sx, sy, sz) is
- *     x + sx * (y + sy * z). Simdgroup = index / 32, lane = index % 32.
- *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds when
- *     all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at simdgroup
- *     functions, those with the lowest call-site address go on, as the active lanes of that call. The
- *     lowest address first keeps lanes that are behind, in an earlier block or still in a loop,
- *     moving until they have caught up with the others.
- *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site. When
- *     no thread can go on and that is not so, the job fails; it never hangs.
+ *   - The linear index of a thread in its (possibly partial) threadgroup of size (sx, sy, sz) is x
+ *     + sx * (y + sy * z). Simdgroup = index / 32, lane = index % 32.
+ *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds
+ *     when all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at
+ *     simdgroup functions, those at the lowest call site go on, as the active lanes of that call.
+ *     The lowest first keeps lanes that are behind, in an earlier block or still in a loop, moving
+ *     until they have caught up with the others.
+ *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
+ *     address. Lanes reconverge for certain if the order is one in which code follows all code that
+ *     leads to it and each loop is contiguous. Compilers rotate loops, so addresses only often have
+ *     it.
+ *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site.
+ *     When no thread can go on and that is not so, the job fails; it never hangs.
  */
 #include "group.h"
 
@@ -21,7 +25,8 @@
 
 typedef struct shift {
     mtl_context *context;
-    uint64_t deadline_ns; /* 0 = none */
+    uint64_t deadline_ns; /* 0 = none; looked at once `started` */
+    bool started;
     uint64_t share;       /* threadgroups to take next at most, while there is a deadline */
     uint64_t next, end;   /* threadgroups taken and not yet started */
 } shift;
@@ -31,10 +36,13 @@ static bool take(shift *shift) {
     mtl_job *job = shift->context->job;
     uint64_t share = mtl_job_fair_share(job);
     if (shift->deadline_ns) {
-        bool first = shift->share == 1;
-        if (!first && !mtl_job_exhausted(job) && mtl_now() >= shift->deadline_ns) return false;
-        if (shift->share < share) share = shift->share;
-        shift->share *= 2;
+        bool late = shift->started && mtl_now() >= shift->deadline_ns;
+        if (late && !mtl_job_exhausted(job)) return false;
+        shift->started = true;
+        if (shift->share < share) {
+            share = shift->share;
+            shift->share *= 2;
+        }
     }
     return mtl_job_take(job, share, &shift->next, &shift->end);
 }
@@ -160,11 +168,16 @@ static void fibre_body(void *argument) {
     suspend(context, self);
 }
 
+static void wait_at(mtl_fibre *self, const void *site) {
+    self->site = site;
+    self->turn = self->number ? self->number : (uintptr_t)site;
+}
+
 uint64_t mtl_exchange_wait(mtl_context *context, mtl_rule *rule, uint32_t width, const void *site) {
     mtl_fibre *self = context->running;
     self->rule = rule;
     self->width = (uint16_t)width;
-    self->site = site;
+    wait_at(self, site);
     context->simdgroup->at_exchange |= 1u << self->lane;
     suspend(context, self);
     return self->result;
@@ -172,7 +185,7 @@ uint64_t mtl_exchange_wait(mtl_context *context, mtl_rule *rule, uint32_t width,
 
 void mtl_barrier_wait(mtl_context *context, const void *site) {
     mtl_fibre *self = context->running;
-    self->site = site;
+    wait_at(self, site);
     context->simdgroup->at_barrier |= 1u << self->lane;
     suspend(context, self);
 }
@@ -180,7 +193,7 @@ void mtl_barrier_wait(mtl_context *context, const void *site) {
 /* ---- FIBRE mode: the scheduler, on the thread's own stack ---- */
 
 static bool same_call(const mtl_fibre *a, const mtl_fibre *b) {
-    return a->site == b->site && a->rule == b->rule && a->width == b->width;
+    return a->turn == b->turn && a->rule == b->rule && a->width == b->width;
 }
 
 /* The lanes whose turn it is: those at the lowest call site. */
@@ -189,7 +202,7 @@ static uint32_t next_call(const mtl_simdgroup *simdgroup) {
     uint32_t lanes = 0;
     for (uint32_t left = simdgroup->at_exchange; left; left &= left - 1) {
         const mtl_fibre *lane = &simdgroup->lanes[__builtin_ctz(left)];
-        if (lane->site < leader->site) {
+        if (lane->turn < leader->turn) {
             leader = lane;
             lanes = 0;
         }
@@ -247,7 +260,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         }
         waiting++;
         if (!first) first = fibre;
-        if (fibre->site == first->site) {
+        if (fibre->turn == first->turn) {
             at_first++;
         } else if (!elsewhere) {
             elsewhere = fibre;
@@ -276,6 +289,7 @@ static uint32_t start_fibres(mtl_context *context) {
                 fibre->position[0] = x;
                 fibre->position[1] = y;
                 fibre->position[2] = z;
+                fibre->number = 0;
                 size_t colour = (size_t)(fibre - context->fibres);
                 fibre->stack_pointer =
                     mtl_stack_prepare(&fibre->stack, colour, fibre_body, context);

@@ -4,8 +4,8 @@
 
 #include "fibre.h"
 
-/* Waits until the simdgroup proceeds past the call at `site`; returns this lane's result. The operands
- * are those in context->running. */
+/* Waits until the simdgroup proceeds past the call at `site`; returns this lane's result. The
+ * operands are those in context->running. */
 uint64_t mtl_exchange_wait(mtl_context *context, mtl_rule *rule, uint32_t width, const void *site);
 
 /* Waits until all threads of the threadgroup have come to the barrier at `site`. */

@@ -10,8 +10,8 @@ static bool volume(const uint32_t size[3], uint64_t *product) {
     return !__builtin_mul_overflow(area, size[2], product);
 }
 
-/* `arguments` must outlive the job: the descriptor's own words, or a copy of them. `threads` may work
- * on it at a time. Returns a status. */
+/* `arguments` must outlive the job: the descriptor's own words, or a copy of them. `threads` may
+ * work on it at a time. Returns a status. */
 int32_t mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
                      uint32_t threads) {
     memset(job, 0, sizeof *job);
@@ -64,8 +64,9 @@ double mtl_job_cost(const mtl_job *job) {
     return job->cost ? atomic_load_explicit(job->cost, memory_order_relaxed) : 0;
 }
 
-/* How many threadgroups a thread should take at once: a fixed fraction of what is left, so that shares
- * shrink towards the end and all threads finish together, but no less than is worth the atomic. */
+/* How many threadgroups a thread should take at once: a fixed fraction of what is left, so that
+ * shares shrink towards the end and all threads finish together, but no less than is worth the
+ * atomic. */
 uint64_t mtl_job_fair_share(const mtl_job *job) {
     const double worthwhile_ns = 1000;
     uint64_t share = remaining(job) / (4 * (uint64_t)job->seats);

@@ -12,8 +12,8 @@ MTL_EXPORT uint32_t mtl_abi_version(void) { return MTL_ABI_VERSION; }
 /* Below this a launch is over before another thread would have woken up. */
 static const uint64_t alone_ns = 20000;
 
-/* Runs the job on the calling thread without the pool. False if it is, or turns out to be, worth more
- * threads: then some of its threadgroups may have been run already. */
+/* Runs the job on the calling thread without the pool. False if it is, or turns out to be, worth
+ * more threads: then some of its threadgroups may have been run already. */
 static bool run_alone(mtl_job *job) {
     bool divisible = job->seats > 1;
     if (divisible && mtl_job_cost(job) * (double)job->group_count > (double)alone_ns) return false;
@@ -64,8 +64,8 @@ static mtl_job *borrow(uint64_t ticket) {
     return job;
 }
 
-/* Queues a launch and returns its ticket; 0 if there is no memory for it. Launches run one after another
- * in the order of their tickets. The descriptor is copied. */
+/* Queues a launch and returns its ticket; 0 if there is no memory for it. Launches run one after
+ * another in the order of their tickets. The descriptor is copied. */
 MTL_EXPORT uint64_t mtl_submit(const void *block) {
     const mtl_descriptor *descriptor = block;
     size_t argument_bytes = descriptor->argument_count * sizeof(uint64_t);
@@ -95,8 +95,9 @@ MTL_EXPORT void mtl_forget(uint64_t ticket) {
     if (job) mtl_job_release(job);
 }
 
-/* Waits for a launch, helping with the work if there is no limit. Returns 1 and fetches the outcome, after
- * which the ticket is unknown; or returns 0 when the time (negative = no limit) has run out. */
+/* Waits for a launch, helping with the work if there is no limit. Returns 1 and fetches the
+ * outcome, after which the ticket is unknown; or returns 0 when the time (negative = no limit)
+ * has run out. */
 MTL_EXPORT int mtl_wait(uint64_t ticket, double timeout_seconds, mtl_outcome *outcome) {
     mtl_job *job = borrow(ticket);
     if (!job) {

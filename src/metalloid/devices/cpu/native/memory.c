@@ -1,4 +1,5 @@
-/* Memory of buffers: zero-filled, aligned to 64 bytes, and refused if the machine has not got it. */
+/* Memory of buffers: zero-filled, aligned to 64 bytes, and refused if the machine has not got
+ * it. */
 #include "runtime.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-/* From this size on, buffers have pages of their own, which the system zeroes when they are touched. */
+/* From this size on, buffers have pages of their own, which the system zeroes when they are
+ * touched. */
 static const size_t mapped_bytes = (size_t)256 << 10;
 
 static _Atomic size_t allocated_bytes;

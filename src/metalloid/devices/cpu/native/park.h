@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Returns when woken, or when *word is no longer `seen`, or after timeout_ns (0 = no limit), or for no
- * reason: callers look again. */
+/* Returns when woken, or when *word is no longer `seen`, or after timeout_ns (0 = no limit), or
+ * for no reason: callers look again. */
 static inline void mtl_park(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 
 /* Wakes up to `count` threads that sleep on the word. */

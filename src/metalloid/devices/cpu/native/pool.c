@@ -1,11 +1,11 @@
 /* The worker threads and the queue they serve.
  *
  * Jobs form a queue and run one after another: only the head is worked on, by at most job->seats
- * threads, each of which takes a seat, works until no threadgroup is left, and leaves. The last to leave
- * completes the job and makes the next one the head. Threads that wait for a job help, too.
+ * threads, each of which takes a seat, works until no threadgroup is left, and leaves. The last to
+ * leave completes the job and makes the next one the head. Threads that wait for a job help, too.
  *
- * Workers sleep on `work_epoch`, which changes when a new head appears; waiters sleep on `done_epoch`,
- * which changes when a job completes. All else is guarded by `lock`.
+ * Workers sleep on `work_epoch`, which changes when a new head appears; waiters sleep on
+ * `done_epoch`, which changes when a job completes. All else is guarded by `lock`.
  */
 #include "runtime.h"
 
@@ -60,8 +60,8 @@ MTL_EXPORT uint32_t mtl_threads(void) {
     return threads ? threads : (uint32_t)mtl_configure(0);
 }
 
-/* Sleeps until the epoch is no longer `seen`. Spins for a moment first: in a row of short launches the
- * next one comes sooner than the system could wake anybody. */
+/* Sleeps until the epoch is no longer `seen`. Spins for a moment first: in a row of short
+ * launches the next one comes sooner than the system could wake anybody. */
 static void await_change(_Atomic uint32_t *epoch, uint32_t seen, _Atomic uint32_t *sleepers,
                          uint64_t timeout_ns) {
     enum { SPIN_NS = 10000, PAUSES_PER_LOOK = 16 };
@@ -120,7 +120,8 @@ static void serve_head(uint32_t helpers) {
     announce(&pool.work_epoch, &pool.idle_workers, head->seats - head->taken_seats - helpers);
 }
 
-/* Works on the job, with the lock given up, until nothing is left to start or the deadline comes. */
+/* Works on the job, with the lock given up, until nothing is left to start or the deadline
+ * comes. */
 static void work_seated(mtl_job *job, uint64_t deadline_ns) {
     pthread_mutex_unlock(&pool.lock);
     uint64_t started = mtl_now();
@@ -195,9 +196,9 @@ void mtl_pool_append(mtl_job *job, uint32_t helpers) {
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* Whether a thread with `left_ns` to wait may help with the job without being late, and until when it
- * may start threadgroups. Shares double from one threadgroup on, so the last one takes no longer than
- * all before it. */
+/* Whether a thread with `left_ns` to wait may help with the job without being late, and until
+ * when it may start threadgroups. Shares double from one threadgroup on, so the last one takes
+ * no longer than all before it. */
 static bool has_time_for(const mtl_job *job, uint64_t now, uint64_t left_ns, uint64_t *deadline_ns) {
     *deadline_ns = left_ns == FOREVER ? 0 : now + left_ns / 2;
     if (!job || left_ns == FOREVER || pool.workers == 0) return true;
@@ -205,8 +206,8 @@ static bool has_time_for(const mtl_job *job, uint64_t now, uint64_t left_ns, uin
     return cost > 0 && cost < (double)left_ns / 4;
 }
 
-/* Waits until the job is complete; false if the time (negative = no limit) ran out first. Works on the
- * head of the queue meanwhile. */
+/* Waits until the job is complete; false if the time (negative = no limit) ran out first. Works
+ * on the head of the queue meanwhile. */
 bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
     const double longest_seconds = 1e9;
     uint64_t limit = FOREVER;
@@ -252,7 +253,8 @@ static void restart_in_child(void) {
 }
 
 #ifdef __GLIBC__
-/* What pthread_atfork calls. That one is in a static part of glibc, which we are not linked with. */
+/* What pthread_atfork calls. That one is in a static part of glibc, which we are not linked
+ * with. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 #define pthread_atfork(prepare, parent, child) __register_atfork(prepare, parent, child, NULL)
 #endif

@@ -28,7 +28,8 @@ enum mtl_status {
 
 enum { MTL_FIBRE = 1 }; /* mtl_descriptor.flags: run in FIBRE mode */
 
-/* One launch, laid out without padding so that Python can struct.pack it ("<QII3I3IIIQ" + "Q" * n). */
+/* One launch, laid out without padding so that Python can struct.pack it ("<QII3I3IIIQ" + "Q" *
+ * n). */
 typedef struct mtl_descriptor {
     uint64_t entry; /* address of an mtl_entry */
     uint32_t flags;

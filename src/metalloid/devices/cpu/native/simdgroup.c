@@ -1,17 +1,20 @@
 /* The functions that kernels call to meet other threads: barriers and simdgroup functions.
  *
- * Each simdgroup function publishes its operands, waits in mtl_exchange_wait, and returns the result that
- * its rule has computed. A rule sees the lanes that take part in the call (`active`) and treats the
- * simdgroup as segments of `width` lanes: one of 32, or eight quads of 4. What the rules say is the
- * definition of these functions on the CPU:
+ * Each simdgroup function publishes its operands, waits in mtl_exchange_wait, and returns the
+ * result that its rule has computed. A rule sees the lanes that take part in the call (`active`)
+ * and treats the simdgroup as segments of `width` lanes: one of 32, or eight quads of 4. What the
+ * rules say is the definition of these functions on the CPU:
  *
- *   - Reductions fold a segment as a balanced tree, t[i] = t[i] op t[i + d] for d = width/2 ... 1. In
- *     place of inactive lanes stands the neutral element: -0.0 for float sums, NaN for float min and max.
+ *   - Reductions fold a segment as a balanced tree, t[i] = t[i] op t[i + d] for d = width/2 ... 1.
+ *     In place of inactive lanes stands the neutral element: -0.0 for float sums, NaN for float min
+ *     and max.
  *   - Inclusive prefixes are x[i] = x[i - d] op x[i] for d = 1, 2, 4 ..., with the same neutral
- *     elements. The exclusive prefix is 0 (1 for products) op the inclusive prefix of the lane before.
+ *     elements. The exclusive prefix is 0 (1 for products) op the inclusive prefix of the lane
+ *     before.
  *   - Float min and max are IEEE 754-2019 minimumNumber and maximumNumber: NaN loses, -0 < +0.
- *   - Shuffles from a lane that is inactive, or past the edge for up, down and xor, return the reader's
- *     own value. Rotations wrap at the width. shuffle and broadcast from lane >= width fail.
+ *   - Shuffles from a lane that is inactive, or past the edge for up, down and xor, return the
+ *     reader's own value. Rotations wrap at the width. shuffle and broadcast from lane >= width
+ *     fail.
  */
 #include <math.h>
 #include <string.h>
@@ -182,8 +185,8 @@ static int32_t shuffle(mtl_exchange *call) {
     return shuffle_in_range(call);
 }
 
-/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. What moves past the edge of a
- * vector is replaced by what the filling, moved along beside it, brings in. */
+/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. What moves past the edge
+ * of a vector is replaced by what the filling, moved along beside it, brings in. */
 static int32_t shift_and_fill(mtl_exchange *call, bool up) {
     for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
         if (!is_active(call, lane)) continue;
@@ -224,6 +227,11 @@ static int32_t meet_only(mtl_exchange *call) {
 }
 
 /* ---- the exported functions ---- */
+
+/* The next of the functions below that this thread calls is number `number` in the kernel,
+ * counted from 1 in the order described in group.c. A kernel numbers either all its calls or
+ * none. */
+MTL_EXPORT void __msl_site(uint32_t number) { mtl_current->running->number = number; }
 
 /* The call site, and with it the lanes that count as together, is where the kernel called us. */
 #define SITE __builtin_return_address(0)

@@ -13,11 +13,12 @@ constexpr float log10_2_low = -0x1.ec10cp-27f;
 constexpr float ln2_high = 0x1.62e43p-1f;
 constexpr float ln2_low = -0x1.05c61p-29f;
 
-constexpr float pi_high = 0x1.921fb6p+1f;
-constexpr float pi_low = -0x1.777a5cp-24f;
-constexpr float half_pi_high = 0x1.921fb6p+0f;
-constexpr float half_pi_middle = -0x1.777a5cp-25f;
-constexpr float half_pi_low = -0x1.ee59dap-50f;
+// Rounded down, so that all parts are positive and 0 * part keeps the sign of the zero.
+constexpr float half_pi_high = 0x1.921fb4p+0f;
+constexpr float half_pi_middle = 0x1.4442dp-24f;
+constexpr float half_pi_low = 0x1.84698ap-48f;
+constexpr float pi_high = 2.0f * half_pi_high;
+constexpr float pi_low = 2.0f * half_pi_middle;
 constexpr float two_over_pi = 0x1.45f306p-1f;
 constexpr float one_over_pi = 0x1.45f306p-2f;
 

@@ -80,6 +80,7 @@ METALLOID_INLINE float fast_atan_octant(float t) {
 
 // The octant's angle r back to the angle of (x, y) in (-pi, pi].
 METALLOID_INLINE float unfold_octant(float r, bool steep, float y, float x) {
+  METALLOID_STRICT_FP
   const bool left = is_negative(x);
   const float flat_turns = left ? 2.0f * half_pi_factor : 0.0f;
   const float turns = steep ? half_pi_factor : flat_turns;

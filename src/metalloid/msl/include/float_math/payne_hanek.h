@@ -66,10 +66,12 @@ METALLOID_INLINE QuarterTurns reduce_huge_angle(float x) {
   const float head = static_cast<float>(fraction63);
   const float tail = static_cast<float>(fraction63 - static_cast<int64>(head));
 
-  // fraction * pi/2 with pi/2 in two floats, both scaled by 2^-63; rounded once.
-  const float scaled = head * 0x1.921fb6p-63f;
-  const float error = fused(head, 0x1.921fb6p-63f, -scaled);
-  const float correction = fused(head, -0x1.777a5cp-88f, fused(tail, 0x1.921fb6p-63f, error));
+  // fraction * pi/2 with pi/2 in two floats; rounded once.
+  constexpr float scale_high = half_pi_high * 0x1p-63f;
+  constexpr float scale_low = half_pi_middle * 0x1p-63f;
+  const float scaled = head * scale_high;
+  const float error = fused(head, scale_high, -scaled);
+  const float correction = fused(head, scale_low, fused(tail, scale_high, error));
   const float rest = flip_sign(scaled + correction, sign_bit(x));
   return {is_nan_or_infinite(x) ? quiet_nan() : rest, is_negative(x) ? 0u - quarters : quarters};
 }

@@ -90,6 +90,7 @@ METALLOID_INLINE float rsqrt_estimate(float a) {
 
 // rsqrt(+-0) = +-inf, rsqrt(+inf) = 0, rsqrt(negative) = rsqrt(NaN) = NaN; else `result`.
 METALLOID_INLINE float with_rsqrt_special_cases(float x, float result) {
+  METALLOID_STRICT_FP
   const float pole = with_sign_of(infinity(), x);
   const float nonzero = bits_of(x) == infinity_bits ? 0.0f : quiet_nan();
   const float special = is_zero(x) ? pole : nonzero;

@@ -36,8 +36,8 @@ METALLOID_INLINE float tan_quadrant(float r) {
   return fused(p * s, r, r);
 }
 
-// Cody & Waite with fma: x - n c1 is exact (pi/2 - c1 is 2^-24.5), and each further constant adds
-// 24 bits of pi/2. Good while n is a small integer, |x| <= 2^16; larger ones take Payne & Hanek.
+// Cody & Waite with fma: x - n half_pi_high is exact, and each further constant adds 24 bits of
+// pi/2. Good while n is a small integer, |x| <= 2^16; larger ones take Payne & Hanek.
 constexpr float small_angle_limit = 0x1p16f;
 METALLOID_INLINE QuarterTurns reduce_small_angle(float x) {
   METALLOID_STRICT_FP
@@ -60,12 +60,14 @@ METALLOID_INLINE QuarterTurns reduce_angle(float x) {
 
 // sin(n pi/2 + r) from sin r and cos r; the cosine is this with n + 1.
 METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
+  METALLOID_STRICT_FP
   const float value = (n & 1u) != 0 ? cosine : sine;
   return flip_sign(value, (n & 2u) << 30);
 }
 
 // tan(n pi/2 + r) from tan r: -1 / tan r in the odd quadrants.
 METALLOID_INLINE float pick_tangent(float tangent, uint32 n) {
+  METALLOID_STRICT_FP
   const bool odd = (n & 1u) != 0;
   return divide_rounded(odd ? -1.0f : tangent, odd ? tangent : 1.0f);
 }

@@ -1,0 +1,80 @@
+"""How far results may be from exact ones: units in the last place, and sums of rounding errors."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+#: Sizes around those of simdgroups, vectors of four and threadgroups.
+SIZES = (1, 2, 31, 32, 33, 127, 1000, 1024, 4096, 4097)
+
+FLOAT, HALF, BFLOAT = (np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+
+#: The type's name in the drivers.
+NAMES = {FLOAT: "float", HALF: "half", BFLOAT: "bfloat"}
+
+
+def roundoff(dtype) -> float:
+    """Largest relative error of one correctly rounded operation."""
+    return float(ml_dtypes.finfo(dtype).eps) / 2
+
+
+def spacing(exact, dtype):
+    """Distance of neighbouring numbers of `dtype` at `exact`."""
+    info = ml_dtypes.finfo(dtype)
+    with np.errstate(divide="ignore"):
+        exponent = np.floor(np.log2(np.abs(exact)))
+    return np.exp2(np.maximum(exponent, info.minexp) - info.nmant)
+
+
+def assert_ulps(actual, exact, ulps):
+    """Assert that `actual` is within `ulps` units of its last place of `exact` (float64).
+
+    NaN and infinity must be where the exact result, rounded to the type, has them.
+    """
+    rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+    got = actual.astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(rounded))
+    finite = np.isfinite(rounded) & np.isfinite(got)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    unit = spacing(exact[finite], actual.dtype)
+    distance = np.abs(got[finite] - exact[finite]) / unit
+    worst = np.max(distance, initial=0.0)
+    assert worst <= ulps, f"{worst:.3g} ulps at {exact[finite][np.argmax(distance)]!r}"
+
+
+def assert_within(actual, exact, error):
+    """Assert that `actual` differs from `exact` by at most `error`, element by element."""
+    got = np.asarray(actual).astype(np.float64)
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(exact))
+    finite = np.isfinite(exact)
+    allowed = np.broadcast_to(error, exact.shape)[finite]
+    excess = np.abs(got - exact)[finite] - allowed
+    assert np.all(excess <= 0), f"{np.max(excess):.3g} more than the allowed {np.max(allowed):.3g}"
+
+
+def sum_error(terms, additions, dtype=FLOAT, axis=-1):
+    """Bound of the error of a sum in which each term passes through `additions` additions.
+
+    The classical one, (additions) u / (1 - additions u) times the sum of the magnitudes, whatever
+    the order of the additions (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+    """
+    each = additions * roundoff(dtype)
+    assert each < 0.5
+    return each / (1 - each) * np.sum(np.abs(terms).astype(np.float64), axis=axis)
+
+
+def ceildiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def strides_of(shape):
+    """Strides of a contiguous array, in elements, as MLX passes them."""
+    strides = np.ones(len(shape), np.int64)
+    strides[:-1] = np.cumprod(np.array(shape, np.int64)[:0:-1])[::-1]
+    return strides
+
+
+def element_strides(array):
+    """Strides of a view, in elements."""
+    return np.array(array.strides, np.int64) // array.itemsize
