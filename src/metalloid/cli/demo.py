@@ -61,16 +61,19 @@ def _act(options: argparse.Namespace) -> int:
         console.print(_picture(image))
     seconds = min(runs)
     rate = options.size**2 / seconds / 1e6
-    console.print(f"kernel   julia.metal: {kernel.signature}", highlight=False)
-    console.print(f"device   {device.name}: {device.info().description}", highlight=False)
-    console.print(f"engine   {kernel.engine}", highlight=False)
-    console.print(
-        f"time     {seconds * 1e3:.2f} ms for {options.size} x {options.size} pixels "
-        f"({rate:.0f} Mpixel/s); compiled in {(compiled - ready) * 1e3:.0f} ms, "
-        f"device ready in {(ready - started) * 1e3:.0f} ms",
-        highlight=False,
-    )
-    console.print(f"picture  {options.output}", highlight=False)
+    for name, text in (
+        ("kernel", f"julia.metal: {kernel.signature}"),
+        ("device", f"{device.name}: {device.info().description}"),
+        ("engine", kernel.engine),
+        (
+            "time",
+            f"{seconds * 1e3:.2f} ms for {options.size} x {options.size} pixels "
+            f"({rate:.0f} Mpixel/s); compiled in {(compiled - ready) * 1e3:.0f} ms, "
+            f"device ready in {(ready - started) * 1e3:.0f} ms",
+        ),
+        ("picture", options.output),
+    ):
+        console.print(f"{name:8} {text}", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 

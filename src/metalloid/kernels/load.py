@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -39,7 +40,8 @@ class LoadedFunction:
         Returns
         -------
         ndarray or tuple of ndarray or None
-            The outputs, of the dtype the signature says and the shape of the first input.
+            The outputs, of the dtype the signature says and the shape of the first input; a vector
+        type adds an axis to the shape, or takes one away.
 
         Raises
         ------
@@ -53,29 +55,37 @@ class LoadedFunction:
             raise ArgumentError(
                 f"[{self.kernel.name}] wants an array: its shape says how many threads to run."
             )
-        outputs = [self._allocate(parameter, first) for parameter in buffers[len(given) :]]
-        elements = first.nbytes // buffers[self._position(given, first)].layout.bytes
-        self.kernel(*given, *outputs, threads=elements, wait=True)
+        outputs = [self._allocate(p, self._shape(given, first)) for p in buffers[len(given) :]]
+        threads = math.prod(self._shape(given, first))
+        self.kernel(*given, *outputs, threads=threads, wait=True)
         return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
-    @staticmethod
-    def _position(values: list[Any], wanted: np.ndarray) -> int:
-        return next(place for place, value in enumerate(values) if value is wanted)
+    def _shape(self, values: list[Any], first: np.ndarray) -> tuple[int, ...]:
+        """Shape of the elements of `first`: without the axis that a vector type takes up."""
+        place = next(place for place, value in enumerate(values) if value is first)
+        buffers = self.kernel.signature.buffers
+        if place >= len(buffers) or buffers[place].layout.scalar is None:
+            return first.shape
+        numbers = buffers[place].layout.bytes // buffers[place].layout.scalar_bytes
+        if numbers == 1:
+            return first.shape
+        if first.shape[-1:] == (numbers,):
+            return first.shape[:-1]
+        return (first.size // numbers,)
 
     @staticmethod
     def _as_argument(value: Any) -> Any:
         return value if np.isscalar(value) else np.ascontiguousarray(value)
 
-    def _allocate(self, parameter: BoundParameter, first: np.ndarray) -> np.ndarray:
+    def _allocate(self, parameter: BoundParameter, shape: tuple[int, ...]) -> np.ndarray:
         layout = parameter.layout
         if layout.read_only or layout.scalar is None or layout.form != "pointer":
             raise ArgumentError(
                 f"[{self.kernel.name}] got no value for {parameter.label}, which is no output. "
                 f"Signature: {self.kernel.signature}"
             )
-        lanes = layout.bytes // layout.scalar_bytes
-        tail = (lanes,) if lanes > 1 and first.shape[-1:] != (lanes,) else ()
-        return np.empty(first.shape + tail, layout.scalar.dtype)
+        numbers = layout.bytes // layout.scalar_bytes
+        return np.empty(shape if numbers == 1 else (*shape, numbers), layout.scalar.dtype)
 
     def __repr__(self) -> str:
         return f"<function {self.kernel.signature}>"

@@ -52,6 +52,14 @@ KERNEL(deep_sum) {
     *BUFFER(u32, 0) = sum_to(*BUFFER(u32, 1));
 }
 
+/* A private array larger than the stack of a fibre and its guard. */
+KERNEL(large_frame) {
+    volatile u8 array[400 << 10];
+    u32 index = range->size[0];
+    array[index] = 1;
+    *BUFFER(u32, 0) = array[index];
+}
+
 /* Only threadgroup arguments[1], thread arguments[2] of it writes to address 64; the others
  * count. */
 KERNEL(one_bad_thread) {

@@ -14,6 +14,12 @@ from metalloid.devices.cpu import native
 FOLDER = Path(__file__).parent
 ABI = Path(native.__file__).parent / "native"
 
+FLAGS = (
+    "cc", "-c", "-O2", "-g0", "-fPIC", "-mcpu=baseline", "-fno-sanitize=all", "-Wall", "-Wextra",
+    "-Wno-infinite-recursion",
+    "-fstack-clash-protection",  # no stack frame may step over the guard
+)  # fmt: skip
+
 LOOP, FIBRE = 0, 1
 (
     OK, SIGNAL, STACK_OVERFLOW, BARRIER_MISSED, LANE_OUT_OF_RANGE, OUT_OF_MEMORY, BARRIERS_DIFFER,
@@ -30,10 +36,7 @@ def build_kernels(folder):
     objects = {}
     for source in sorted(FOLDER.glob("*.c")):
         path = folder / f"{source.stem}.o"
-        outcome = clang.run(
-            ["cc", "-c", "-O2", "-g0", "-fPIC", "-fno-sanitize=all", "-mcpu=baseline", "-Wall",
-             "-Wextra", "-Wno-infinite-recursion", f"-I{ABI}", "-o", str(path), str(source)]
-        )  # fmt: skip
+        outcome = clang.run([*FLAGS, f"-I{ABI}", "-o", str(path), str(source)])
         assert outcome.status == 0, outcome.messages
         objects[path.name] = path.read_bytes()
     library = folder / "kernels.so"
@@ -46,7 +49,8 @@ class Kernels:
 
     def __init__(self, folder):
         self.runtime = native.runtime()  # first: the kernels are linked against it
-        self.library = ctypes.CDLL(str(build_kernels(folder)))
+        self.path = build_kernels(folder)
+        self.library = ctypes.CDLL(str(self.path))
 
     def descriptor(self, name, grid, group, *arguments, mode=LOOP, threadgroup_bytes=0, cost=None):
         """A launch as bytes. Arguments are arrays and addresses; sizes are padded with ones."""

@@ -5,65 +5,65 @@
  * place. */
 #include "kernel.h"
 
-#define IN_BOTH_BRANCHES(CALL)                   \
-    u32 i = GLOBAL_X;                            \
-    const u8 *takes_part = BUFFER(u8, 2);        \
-    if (takes_part[i] == 1) {                    \
-        out[i] = CALL;                           \
-    } else if (takes_part[i] == 2) {             \
-        out[i] = CALL;                           \
+#define IN_BOTH_BRANCHES(CALL)            \
+    u32 i = GLOBAL_X;                     \
+    const u8 *takes_part = BUFFER(u8, 2); \
+    if (takes_part[i] == 1) {             \
+        out[i] = CALL;                    \
+    } else if (takes_part[i] == 2) {      \
+        out[i] = CALL;                    \
     }
 
-#define UNARY(P, NAME, T)                         \
-    TOGETHER T __msl_##P##_##NAME##_##T(T value);          \
-    KERNEL(test_##P##_##NAME##_##T) {             \
-        const T *in = BUFFER(T, 0);               \
-        T *out = BUFFER(T, 1);                    \
+#define UNARY(P, NAME, T)                                 \
+    TOGETHER T __msl_##P##_##NAME##_##T(T value);         \
+    KERNEL(test_##P##_##NAME##_##T) {                     \
+        const T *in = BUFFER(T, 0);                       \
+        T *out = BUFFER(T, 1);                            \
         IN_BOTH_BRANCHES(__msl_##P##_##NAME##_##T(in[i])) \
     }
 
-#define SHUFFLE(P, NAME, T)                       \
-    TOGETHER T __msl_##P##_##NAME##_##T(T data, u16 operand); \
-    KERNEL(test_##P##_##NAME##_##T) {             \
-        const T *in = BUFFER(T, 0);               \
-        T *out = BUFFER(T, 1);                    \
-        const u16 *operand = BUFFER(u16, 3);      \
+#define SHUFFLE(P, NAME, T)                                           \
+    TOGETHER T __msl_##P##_##NAME##_##T(T data, u16 operand);         \
+    KERNEL(test_##P##_##NAME##_##T) {                                 \
+        const T *in = BUFFER(T, 0);                                   \
+        T *out = BUFFER(T, 1);                                        \
+        const u16 *operand = BUFFER(u16, 3);                          \
         IN_BOTH_BRANCHES(__msl_##P##_##NAME##_##T(in[i], operand[i])) \
     }
 
-#define FILL(P, NAME, T)                          \
-    TOGETHER T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo); \
-    KERNEL(test_##P##_##NAME##_##T) {             \
-        const T *in = BUFFER(T, 0);               \
-        T *out = BUFFER(T, 1);                    \
-        const u16 *delta = BUFFER(u16, 3), *modulo = BUFFER(u16, 4); \
-        const T *filling = BUFFER(T, 5);          \
+#define FILL(P, NAME, T)                                                                   \
+    TOGETHER T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo);         \
+    KERNEL(test_##P##_##NAME##_##T) {                                                      \
+        const T *in = BUFFER(T, 0);                                                        \
+        T *out = BUFFER(T, 1);                                                             \
+        const u16 *delta = BUFFER(u16, 3), *modulo = BUFFER(u16, 4);                       \
+        const T *filling = BUFFER(T, 5);                                                   \
         IN_BOTH_BRANCHES(__msl_##P##_##NAME##_##T(in[i], filling[i], delta[i], modulo[i])) \
     }
 
-#define ARITHMETIC(P, T)                \
-    UNARY(P, sum, T)                    \
-    UNARY(P, product, T)                \
-    UNARY(P, min, T)                    \
-    UNARY(P, max, T)                    \
-    UNARY(P, prefix_inclusive_sum, T)   \
-    UNARY(P, prefix_exclusive_sum, T)   \
+#define ARITHMETIC(P, T)                  \
+    UNARY(P, sum, T)                      \
+    UNARY(P, product, T)                  \
+    UNARY(P, min, T)                      \
+    UNARY(P, max, T)                      \
+    UNARY(P, prefix_inclusive_sum, T)     \
+    UNARY(P, prefix_exclusive_sum, T)     \
     UNARY(P, prefix_inclusive_product, T) \
     UNARY(P, prefix_exclusive_product, T)
 
-#define BITS(P, T)                      \
-    UNARY(P, and, T)                    \
-    UNARY(P, or, T)                     \
-    UNARY(P, xor, T)                    \
-    UNARY(P, broadcast_first, T)        \
-    SHUFFLE(P, broadcast, T)            \
-    SHUFFLE(P, shuffle, T)              \
-    SHUFFLE(P, shuffle_xor, T)          \
-    SHUFFLE(P, shuffle_up, T)           \
-    SHUFFLE(P, shuffle_down, T)         \
-    SHUFFLE(P, shuffle_rotate_up, T)    \
-    SHUFFLE(P, shuffle_rotate_down, T)  \
-    FILL(P, shuffle_and_fill_up, T)     \
+#define BITS(P, T)                     \
+    UNARY(P, and, T)                   \
+    UNARY(P, or, T)                    \
+    UNARY(P, xor, T)                   \
+    UNARY(P, broadcast_first, T)       \
+    SHUFFLE(P, broadcast, T)           \
+    SHUFFLE(P, shuffle, T)             \
+    SHUFFLE(P, shuffle_xor, T)         \
+    SHUFFLE(P, shuffle_up, T)          \
+    SHUFFLE(P, shuffle_down, T)        \
+    SHUFFLE(P, shuffle_rotate_up, T)   \
+    SHUFFLE(P, shuffle_rotate_down, T) \
+    FILL(P, shuffle_and_fill_up, T)    \
     FILL(P, shuffle_and_fill_down, T)
 
 #define ALL(P)                                          \
@@ -74,7 +74,7 @@
     ARITHMETIC(P, f32)                                  \
     BITS(P, b32)                                        \
     BITS(P, b64)                                        \
-    TOGETHER u64 __msl_##P##_ballot(_Bool vote);                 \
+    TOGETHER u64 __msl_##P##_ballot(_Bool vote);        \
     KERNEL(test_##P##_ballot_b64) {                     \
         const u64 *in = BUFFER(u64, 0);                 \
         u64 *out = BUFFER(u64, 1);                      \

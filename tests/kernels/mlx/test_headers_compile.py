@@ -102,11 +102,11 @@ BLOCKED = {
     "steel/conv/kernels/steel_conv_3d.h": ("steel_conv", MATRICES),
     "steel/conv/kernels/steel_conv_general.h": ("steel_conv", MATRICES),
     "steel/gemm/gemm.h": (None, MATRICES),
-    "steel/gemm/kernels/steel_gemm_fused.h": ("steel_gemm", MATRICES),
-    "steel/gemm/kernels/steel_gemm_gather.h": ("steel_gemm", MATRICES),
-    "steel/gemm/kernels/steel_gemm_masked.h": ("steel_gemm", MATRICES),
-    "steel/gemm/kernels/steel_gemm_segmented.h": ("steel_gemm", MATRICES),
-    "steel/gemm/kernels/steel_gemm_splitk.h": ("steel_gemm", MATRICES),
+    "steel/gemm/kernels/steel_gemm_fused.h": ("steel_gemm_fused", MATRICES),
+    "steel/gemm/kernels/steel_gemm_gather.h": ("steel_gemm_gather", MATRICES),
+    "steel/gemm/kernels/steel_gemm_masked.h": ("steel_gemm_masked", MATRICES),
+    "steel/gemm/kernels/steel_gemm_segmented.h": ("steel_gemm_segmented", MATRICES),
+    "steel/gemm/kernels/steel_gemm_splitk.h": ("steel_gemm_splitk", MATRICES),
     "steel/gemm/mma.h": (None, MATRICES),
 }
 
@@ -115,8 +115,8 @@ OWN_DRIVERS = ("layer_norm", "numbers", "reduce_complex", "steel_loaders")
 
 #: Function constants of kernels that compute nothing without them.
 CONSTANTS = {
-    "fft": {"elems_per_thread_": 8, "is_power_of_2_": True, "radix_8_steps_": 2, "rader_4_steps_": 2,
-            "rader_m_": 1},
+    "fft": {"elems_per_thread_": 8, "is_power_of_2_": True, "radix_8_steps_": 2,
+            "rader_4_steps_": 2, "rader_m_": 1},
     "gemv": {"gemv_wide_has_batch": True, "gemv_wide_do_axpby": True},
     "sdpa_vector": {"has_mask": True, "float_mask": True, "has_sinks": True, "blocks": 32},
 }  # fmt: skip
@@ -146,7 +146,13 @@ def test_all_instances(header):
     compile_instances(DRIVERS[header], header, first_only=False)
 
 
-@pytest.mark.parametrize("driver_name", OWN_DRIVERS)
+@pytest.mark.parametrize(
+    "driver_name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "reduce_complex" else name
+        for name in OWN_DRIVERS
+    ],
+)
 def test_own_kernels(driver_name):
     compile_instances(driver_name, None, first_only=False)
 

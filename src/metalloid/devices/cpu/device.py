@@ -9,11 +9,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import TranslationUnit
+from metalloid.compiler.prelude import precompiled_header
 from metalloid.devices.cpu import host, native, reference
 from metalloid.devices.cpu.faults import fault_of
 from metalloid.errors import OutOfMemory
@@ -140,7 +142,11 @@ class CpuDevice(Device):
 
     def __init__(self) -> None:
         self.target = host.host_target()
-        self.runtime = native.runtime()
+        # Both take a moment the first time on a machine; later they are found in the cache.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
+            self.runtime = native.runtime()
+            prelude.result()
         self._run = self.runtime.run
         self._in_flight: deque[QueuedEvent] = deque()
         self._in_flight_lock = threading.Lock()

@@ -91,11 +91,10 @@
 
 namespace metalloid {
 
-// What an operand asks for: a vector type, or nothing (void) if it is a scalar.
+// What an operand asks for: a vector type, nothing (void) if it is a scalar, or no type at all, so
+// that the overload drops out, if it is neither.
 template <class Operand>
-struct vector_of {
-  using type = metal::enable_if_t<is_scalar<Operand> || __is_enum(Operand)>;
-};
+struct vector_of : metal::enable_if<is_scalar<Operand> || __is_enum(Operand)> {};
 template <class T, int N>
 struct vector_of<metal::vec<T, N>> {
   using type = metal::vec<T, N>;

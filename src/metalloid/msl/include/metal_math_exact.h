@@ -25,10 +25,11 @@ template <class T>
 METALLOID_INLINE T nextafter(T x, T y) {
   using bits = bits_type<T>;
   constexpr bits sign = bits(1) << (8 * sizeof(T) - 1);
-  bits from = metal::as_type<bits>(x), towards = metal::as_type<bits>(y);
+  bits from = metal::as_type<bits>(x);
   bool away_from_zero = (float(x) < float(y)) != ((from & sign) != 0);
   bits stepped = bits(from + (away_from_zero ? 1 : -1));
-  bits from_zero = bits((towards & sign) | 1);
+  // By a comparison: LLVM 22 makes a copysign of masking the sign bit of y, and loses it for bfloat.
+  bits from_zero = float(y) < 0.0f ? bits(sign | 1) : bits(1);
   T neighbour = metal::as_type<T>(float(x) == 0.0f ? from_zero : stepped);
   T moved = float(x) == float(y) ? y : neighbour;
   return __builtin_isunordered(float(x), float(y)) ? T(float(x) + float(y)) : moved;

@@ -22,7 +22,8 @@
                      type, group, bits, 16, 32, 32, 1, 2, true)                              \
   instantiate_kernel("fp_quantize_" #name, fp_quantize, type, group, bits, false)            \
   instantiate_kernel("fp_dequantize_" #name, fp_dequantize, type, group, bits, false)        \
-  instantiate_kernel("fp_quantize_dequantize_" #name, fp_quantize_dequantize, type, group, bits, false)
+  instantiate_kernel("fp_quantize_dequantize_" #name, fp_quantize_dequantize,
+                     type, group, bits, false)
 
 instantiate_fp(mxfp4_float, float, 32, 4)
 instantiate_fp(mxfp8_bfloat, bfloat16_t, 32, 8)

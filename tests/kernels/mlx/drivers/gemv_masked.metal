@@ -6,7 +6,7 @@
 
 #define instantiate_masked(name, type, out_mask, op_mask)                                  \
   instantiate_kernel("gemv_masked_" #name, gemv_masked, type, out_mask, op_mask,            \
-                     2, 1, 1, 32, 4, 4, false)                                              \
+                     2, 1, 2, 16, 4, 4, false)                                              \
   instantiate_kernel("gemv_t_masked_" #name, gemv_t_masked, type, out_mask, op_mask,        \
                      1, 4, 8, 4, 4, 4, false)
 

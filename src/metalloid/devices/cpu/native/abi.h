@@ -30,8 +30,8 @@ typedef struct mtl_launch {
 typedef struct mtl_range {
     unsigned int threadgroup[3]; /* position of the threadgroup in the grid */
     unsigned int size[3];        /* threads in this threadgroup: fewer at the edges of the grid */
-    unsigned int first[3];       /* the box of positions in the threadgroup to run: first included, */
-    unsigned int last[3];        /* last excluded */
+    unsigned int first[3];       /* the box of positions in the threadgroup to run: */
+    unsigned int last[3];        /* from first, to last excluded */
     char *threadgroup_memory;    /* aligned to 64 bytes; contents undefined */
 } mtl_range;
 

@@ -16,8 +16,9 @@ static const format f64 = {11, 52}, f32 = {8, 23}, f16 = {5, 10}, bf16 = {8, 7};
 static uint64_t narrow(uint64_t bits, format from, format to) {
     const uint64_t one = 1;
     int dropped = from.fraction_bits - to.fraction_bits;
-    int from_bias = (1 << (from.exponent_bits - 1)) - 1, to_bias = (1 << (to.exponent_bits - 1)) - 1;
-    int from_limit = 2 * from_bias + 1, to_limit = 2 * to_bias + 1; /* exponent of infinity and NaN */
+    int from_bias = (1 << (from.exponent_bits - 1)) - 1;
+    int to_bias = (1 << (to.exponent_bits - 1)) - 1;
+    int from_limit = 2 * from_bias + 1, to_limit = 2 * to_bias + 1; /* of infinity and NaN */
 
     uint64_t fraction = bits & ((one << from.fraction_bits) - 1);
     int exponent = (int)(bits >> from.fraction_bits) & from_limit;
@@ -48,7 +49,8 @@ static uint64_t narrow(uint64_t bits, format from, format to) {
 
 /* Exact. */
 static uint32_t half_to_float(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
     if (exponent == 31) {
         uint32_t quiet = fraction ? 0x400000 : 0;
         return sign | 0x7f800000 | quiet | fraction << 13;

@@ -68,8 +68,7 @@ static void chain(int signal, siginfo_t *info, void *state) {
     } else if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN) {
         handler->sa_handler(signal);
     } else if (handler->sa_handler == SIG_DFL || info->si_code > 0) {
-        /* Let the system act: a fault comes again when the handler returns; a sent signal does
-         * not. */
+        /* Let the system act: a fault comes again by itself, a signal that was sent does not. */
         sigaction(signal, handler, NULL);
         if (info->si_code <= 0) raise(signal);
     }
@@ -111,8 +110,7 @@ __attribute__((constructor)) static void install_handlers(void) {
 
 /* ---- alternate stacks ---- */
 
-/* Gives the calling thread an alternate signal stack unless it has one. Returns what to remove
- * later. */
+/* Gives the calling thread an alternate stack unless it has one. Returns what to remove later. */
 void *mtl_signal_stack_install(void) {
     stack_t present;
     if (sigaltstack(NULL, &present) != 0 || !(present.ss_flags & SS_DISABLE)) return NULL;
@@ -125,8 +123,9 @@ void *mtl_signal_stack_install(void) {
 }
 
 void mtl_signal_stack_remove(void *memory) {
-    if (!memory) return;
-    stack_t none = {.ss_flags = SS_DISABLE};
-    sigaltstack(&none, NULL);
+    stack_t present, none = {.ss_flags = SS_DISABLE};
+    if (memory && sigaltstack(NULL, &present) == 0 && present.ss_sp == memory) {
+        sigaltstack(&none, NULL);
+    }
     free(memory);
 }

@@ -12,21 +12,30 @@
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
 #endif
-#if defined(__linux__) && !defined(MADV_GUARD_INSTALL)
-#define MADV_GUARD_INSTALL 102 /* Linux 6.13 */
-#endif
 
 MTL_THREAD_LOCAL mtl_context *mtl_current;
 
 static pthread_key_t context_key; /* for its destructor: the context goes when its thread ends */
 
+#ifdef __linux__
+/* Whether madvise made a guard of the memory. Emulators answer any advice with success, even the
+ * advice to read what must not be read. */
+static bool guard_by_advice(char *start) {
+    enum { GUARD_INSTALL = 102, POPULATE_READ = 22 }; /* Linux 6.13 and 5.14 */
+    return madvise(start, MTL_STACK_GUARD, GUARD_INSTALL) == 0 &&
+           madvise(start, MTL_STACK_GUARD, POPULATE_READ) != 0;
+}
+#else
+static bool guard_by_advice(char *start) {
+    (void)start;
+    return false;
+}
+#endif
+
 /* A guard by madvise costs no mapping of its own. One by mprotect costs two, and a process may only
  * have 65530 (vm.max_map_count): 32 threads with 1024 fibres each. */
 static bool guard(char *start) {
-#ifdef MADV_GUARD_INSTALL
-    if (madvise(start, MTL_STACK_GUARD, MADV_GUARD_INSTALL) == 0) return true;
-#endif
-    return mprotect(start, MTL_STACK_GUARD, PROT_NONE) == 0;
+    return guard_by_advice(start) || mprotect(start, MTL_STACK_GUARD, PROT_NONE) == 0;
 }
 
 /* Maps `count` stacks of `size` bytes side by side, each above its guard. Pages are only taken when
@@ -36,6 +45,9 @@ static char *map_stacks(uint32_t count, size_t size) {
     char *block = mmap(NULL, count * stride, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED) return NULL;
+#ifdef MADV_NOHUGEPAGE
+    madvise(block, count * stride, MADV_NOHUGEPAGE); /* the top page of a stack is all most need */
+#endif
     for (uint32_t i = 0; i < count; i++) {
         if (!guard(block + i * stride)) {
             munmap(block, count * stride);
@@ -43,6 +55,11 @@ static char *map_stacks(uint32_t count, size_t size) {
         }
     }
     return block;
+}
+
+/* Gives the memory of an overflowed stack back. */
+void mtl_stack_discard(const mtl_stack *stack) {
+    madvise(stack->low, stack->size, MADV_DONTNEED);
 }
 
 static void unmap_stack(mtl_stack stack) {
@@ -95,8 +112,8 @@ bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count) {
     mtl_fibre *fibres = realloc(context->fibres, wanted * sizeof *fibres);
     if (!fibres) return false;
     context->fibres = fibres;
-    uint32_t simdgroup_count = wanted / MTL_SIMD_WIDTH;
-    mtl_simdgroup *simdgroups = realloc(context->simdgroups, simdgroup_count * sizeof *simdgroups);
+    size_t simdgroup_bytes = wanted / MTL_SIMD_WIDTH * sizeof(mtl_simdgroup);
+    mtl_simdgroup *simdgroups = realloc(context->simdgroups, simdgroup_bytes);
     if (!simdgroups) return false;
     context->simdgroups = simdgroups;
     char *block = map_stacks(wanted - have, MTL_FIBRE_STACK);
@@ -106,9 +123,6 @@ bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count) {
     for (uint32_t i = have; i < wanted; i++, block += MTL_STACK_GUARD + MTL_FIBRE_STACK) {
         fibres[i].lane = (uint16_t)(i % MTL_SIMD_WIDTH);
         fibres[i].stack = (mtl_stack){block + MTL_STACK_GUARD, MTL_FIBRE_STACK};
-    }
-    for (uint32_t i = 0; i < simdgroup_count; i++) {
-        simdgroups[i].lanes = fibres + i * MTL_SIMD_WIDTH;
     }
     context->fibre_count = wanted;
     return true;
@@ -129,7 +143,8 @@ bool mtl_context_reserve_memory(mtl_context *context, size_t bytes) {
  *
  * The colour of a fibre is its index. Without it the tops of all stacks would lie at the same
  * offset in a page and so compete for the same few cache lines. */
-void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *), void *argument) {
+void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *),
+                        void *argument) {
     enum { COLOUR_BYTES = 192, PAGE = 4096 };
     uintptr_t top = (uintptr_t)stack->low + stack->size - colour * COLOUR_BYTES % PAGE;
 #if defined(__x86_64__)

@@ -17,8 +17,7 @@ typedef struct mtl_stack {
 #define MTL_FIBRE_STACK ((size_t)256 << 10)
 
 struct mtl_exchange;
-/* Computes the result of every active lane from what the active lanes published. Returns a
- * status. */
+/* Computes the results of the active lanes from what they have published. Returns a status. */
 typedef int32_t mtl_rule(struct mtl_exchange *exchange);
 
 /* One thread of a threadgroup. */
@@ -93,7 +92,9 @@ extern MTL_THREAD_LOCAL mtl_context *mtl_current; /* NULL until the thread first
 mtl_context *mtl_context_get(void);
 bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count);
 bool mtl_context_reserve_memory(mtl_context *context, size_t bytes);
-void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *), void *argument);
+void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *),
+                        void *argument);
+void mtl_stack_discard(const mtl_stack *stack);
 
 /* fault.c */
 void *mtl_signal_stack_install(void);

@@ -3,8 +3,8 @@
  * LOOP mode runs on the thread's kernel stack. FIBRE mode gives every thread of the threadgroup a
  * stack of its own and defines what barriers and simdgroup functions mean:
  *
- *   - The linear index of a thread in its (possibly partial) threadgroup of size (sx, sy, sz) is x
- *     + sx * (y + sy * z). Simdgroup = index / 32, lane = index % 32.
+ *   - The linear index of a thread in its threadgroup of size (sx, sy, sz), smaller at the edges of
+ *     the grid, is x + sx * (y + sy * z). Simdgroup = index / 32, lane = index % 32.
  *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds
  *     when all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at
  *     simdgroup functions, those at the lowest call site go on, as the active lanes of that call.
@@ -12,8 +12,7 @@
  *     until they have caught up with the others.
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
- *     leads to it and each loop is contiguous. Compilers rotate loops, so addresses only often have
- *     it.
+ *     leads to it and each loop is contiguous. Addresses mostly have it, but compilers move code.
  *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site.
  *     When no thread can go on and that is not so, the job fails; it never hangs.
  */
@@ -27,8 +26,8 @@ typedef struct shift {
     mtl_context *context;
     uint64_t deadline_ns; /* 0 = none; looked at once `started` */
     bool started;
-    uint64_t share;       /* threadgroups to take next at most, while there is a deadline */
-    uint64_t next, end;   /* threadgroups taken and not yet started */
+    uint64_t share;     /* threadgroups to take next at most, while there is a deadline */
+    uint64_t next, end; /* threadgroups taken and not yet started */
 } shift;
 
 /* Time is only asked for between takes that grow, so a short job hardly pays for it. */
@@ -119,6 +118,9 @@ static bool enter_kernel(mtl_context *context, void *stack_pointer) {
         fail_with_thread(context, failure, context->running);
     } else {
         fail(context, failure);
+    }
+    if (fault->stack_overflow) {
+        mtl_stack_discard(context->running ? &context->running->stack : &context->kernel_stack);
     }
     context->fault = (mtl_fault){0};
     return false;
@@ -299,6 +301,7 @@ static uint32_t start_fibres(mtl_context *context) {
     for (uint32_t first = 0; first < threads; first += MTL_SIMD_WIDTH) {
         mtl_simdgroup *simdgroup = &context->simdgroups[first / MTL_SIMD_WIDTH];
         uint32_t missing = first + MTL_SIMD_WIDTH > threads ? first + MTL_SIMD_WIDTH - threads : 0;
+        simdgroup->lanes = &context->fibres[first];
         simdgroup->members = UINT32_MAX >> missing;
         simdgroup->finished = simdgroup->at_barrier = simdgroup->at_exchange = 0;
     }
@@ -328,7 +331,9 @@ static bool prepare(mtl_context *context, mtl_job *job) {
     const uint32_t *group = job->launch.threads_per_threadgroup;
     const uint32_t *grid = job->launch.threads_per_grid;
     uint32_t threads = 1;
-    for (int axis = 0; axis < 3; axis++) threads *= group[axis] < grid[axis] ? group[axis] : grid[axis];
+    for (int axis = 0; axis < 3; axis++) {
+        threads *= group[axis] < grid[axis] ? group[axis] : grid[axis];
+    }
     if (job->uses_fibres && !mtl_context_reserve_fibres(context, threads)) return false;
     if (!mtl_context_reserve_memory(context, job->threadgroup_bytes)) return false;
     context->job = job;

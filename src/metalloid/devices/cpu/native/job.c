@@ -4,39 +4,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Products of three 32-bit sizes; false if the product needs more than 64 bits. */
+/* Products of three 32-bit sizes; false if one does not fit a signed 64-bit integer. */
 static bool volume(const uint32_t size[3], uint64_t *product) {
     uint64_t area = (uint64_t)size[0] * size[1];
-    return !__builtin_mul_overflow(area, size[2], product);
+    return !__builtin_mul_overflow(area, size[2], product) && *product <= INT64_MAX;
+}
+
+static bool is_runnable(const mtl_descriptor *descriptor, uint64_t group_threads) {
+    bool fibres_countable = !(descriptor->flags & MTL_FIBRE) || group_threads <= UINT16_MAX;
+    return descriptor->entry && group_threads > 0 && fibres_countable;
 }
 
 /* `arguments` must outlive the job: the descriptor's own words, or a copy of them. `threads` may
- * work on it at a time. Returns a status. */
-int32_t mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
-                     uint32_t threads) {
+ * work on it at a time. A bad descriptor makes a job without threadgroups whose outcome says so. */
+void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
+                  uint32_t threads) {
     memset(job, 0, sizeof *job);
+    uint64_t group_threads, group_count;
+    mtl_launch *launch = &job->launch;
+    memcpy(launch->threads_per_grid, descriptor->grid, sizeof descriptor->grid);
+    memcpy(launch->threads_per_threadgroup, descriptor->group, sizeof descriptor->group);
+    bool countable = volume(descriptor->group, &group_threads);
+    if (!countable || !is_runnable(descriptor, group_threads)) {
+        job->outcome.status = MTL_BAD_DESCRIPTOR;
+        return;
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        uint32_t grid = descriptor->grid[axis], group = descriptor->group[axis];
+        launch->threadgroups_per_grid[axis] = grid / group + (grid % group != 0);
+    }
+    if (!volume(launch->threadgroups_per_grid, &group_count)) {
+        job->outcome.status = MTL_BAD_DESCRIPTOR;
+        return;
+    }
+    launch->arguments = arguments;
     job->entry = (mtl_entry *)(uintptr_t)descriptor->entry;
     job->uses_fibres = descriptor->flags & MTL_FIBRE;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;
-    job->launch.arguments = arguments;
-    for (int axis = 0; axis < 3; axis++) {
-        uint32_t grid = descriptor->grid[axis], group = descriptor->group[axis];
-        if (group == 0) return job->outcome.status = MTL_BAD_DESCRIPTOR;
-        job->launch.threads_per_grid[axis] = grid;
-        job->launch.threads_per_threadgroup[axis] = group;
-        job->launch.threadgroups_per_grid[axis] = grid / group + (grid % group != 0);
-    }
-    uint64_t group_threads;
-    bool countable = volume(job->launch.threadgroups_per_grid, &job->group_count) &&
-                     volume(job->launch.threads_per_threadgroup, &group_threads) &&
-                     (!job->uses_fibres || group_threads <= UINT16_MAX);
-    if (!countable || !job->entry) {
-        job->group_count = 0;
-        return job->outcome.status = MTL_BAD_DESCRIPTOR;
-    }
-    job->seats = job->group_count < threads ? (uint32_t)job->group_count : threads;
-    return MTL_OK;
+    job->group_count = group_count;
+    job->seats = group_count < threads ? (uint32_t)group_count : threads;
 }
 
 static uint64_t remaining(const mtl_job *job) {

@@ -10,7 +10,7 @@ MTL_EXPORT uint32_t mtl_abi_version(void) { return MTL_ABI_VERSION; }
 /* ---- run and wait ---- */
 
 /* Below this a launch is over before another thread would have woken up. */
-static const uint64_t alone_ns = 20000;
+static const uint64_t alone_ns = 30000;
 
 /* Runs the job on the calling thread without the pool. False if it is, or turns out to be, worth
  * more threads: then some of its threadgroups may have been run already. */
@@ -29,9 +29,10 @@ static bool run_alone(mtl_job *job) {
 /* Runs one launch and returns its status. It starts after all queued launches have ended. */
 MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     const mtl_descriptor *descriptor = block;
+    void *const *arguments = (void *const *)descriptor->arguments;
     mtl_job job;
-    int32_t status = mtl_job_init(&job, descriptor, (void *const *)descriptor->arguments, mtl_threads());
-    if (status == MTL_OK && job.group_count > 0 && !(mtl_pool_idle() && run_alone(&job))) {
+    mtl_job_init(&job, descriptor, arguments, mtl_threads());
+    if (job.group_count > 0 && !(mtl_pool_idle() && run_alone(&job))) {
         mtl_pool_append(&job, 1);
         mtl_pool_wait(&job, -1);
     }

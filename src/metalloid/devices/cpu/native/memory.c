@@ -2,6 +2,7 @@
  * it. */
 #include "runtime.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,17 +18,38 @@ static const size_t mapped_bytes = (size_t)256 << 10;
 
 static _Atomic size_t allocated_bytes;
 
+/* A container's limit, in the two versions of the interface; SIZE_MAX if there is none. */
+static size_t container_bytes(void) {
+    static const char *const files[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char text[32] = {0};
+        int file = open(files[i], O_RDONLY | O_CLOEXEC);
+        if (file < 0) continue;
+        bool known = read(file, text, sizeof text - 1) > 0 && text[0] >= '0' && text[0] <= '9';
+        close(file);
+        if (known) return (size_t)strtoull(text, NULL, 10);
+    }
+    return SIZE_MAX;
+}
+
 static size_t physical_bytes(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
     return pages > 0 && page_size > 0 ? (size_t)pages * (size_t)page_size : SIZE_MAX;
 }
 
+static size_t memory_limit;
+
+__attribute__((constructor)) static void find_memory_limit(void) {
+    size_t machine = physical_bytes(), container = container_bytes();
+    memory_limit = machine < container ? machine : container;
+}
+
 /* Systems promise more memory than they have and kill the process that believes them. Counts bytes
- * against the physical memory instead. */
+ * against the memory that there is instead. */
 static bool reserve(size_t bytes) {
     size_t before = atomic_fetch_add(&allocated_bytes, bytes);
-    size_t limit = physical_bytes();
-    if (bytes <= limit && before <= limit - bytes) return true;
+    if (bytes <= memory_limit && before <= memory_limit - bytes) return true;
     atomic_fetch_sub(&allocated_bytes, bytes);
     return false;
 }

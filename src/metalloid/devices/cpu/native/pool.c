@@ -85,8 +85,7 @@ static void announce(_Atomic uint32_t *epoch, _Atomic uint32_t *sleepers, uint32
 /* ---- the queue; all of these need the lock ---- */
 
 static bool take_seat(mtl_job *job) {
-    if (!job || job->taken_seats == job->seats || mtl_job_exhausted(job)) return false;
-    job->taken_seats++;
+    if (!job || job->workers == job->seats || mtl_job_exhausted(job)) return false;
     job->workers++;
     if (job->started_ns == 0) job->started_ns = mtl_now();
     return true;
@@ -112,29 +111,30 @@ static void complete(mtl_job *job) {
     if (job->ticket) mtl_job_release(job);
 }
 
-/* The queue may have a new head. `helpers` threads come to work on it without being called. */
+/* The queue may have a new head, or the head a free seat. `helpers` threads come to work on it
+ * without being called. */
 static void serve_head(uint32_t helpers) {
     while (pool.head && pool.head->group_count == 0) complete(pool.head);
     const mtl_job *head = pool.head;
-    if (!head || head->taken_seats + helpers >= head->seats) return;
-    announce(&pool.work_epoch, &pool.idle_workers, head->seats - head->taken_seats - helpers);
+    if (!head || head->workers + helpers >= head->seats) return;
+    announce(&pool.work_epoch, &pool.idle_workers, head->seats - head->workers - helpers);
 }
 
-/* Works on the job, with the lock given up, until nothing is left to start or the deadline
- * comes. */
-static void work_seated(mtl_job *job, uint64_t deadline_ns) {
+/* Works on the job, with the lock given up, until nothing is left to start or the deadline comes.
+ * `awaited` is the job for which the caller waits; a worker waits for none. */
+static void work_seated(mtl_job *job, uint64_t deadline_ns, const mtl_job *awaited) {
     pthread_mutex_unlock(&pool.lock);
     uint64_t started = mtl_now();
     mtl_job_work(job, deadline_ns);
     atomic_fetch_add_explicit(&job->busy_ns, mtl_now() - started, memory_order_relaxed);
     pthread_mutex_lock(&pool.lock);
-    job->taken_seats--;
     job->workers--;
     if (mtl_job_exhausted(job)) {
         if (job->workers > 0) return;
         complete(job);
     }
-    serve_head(0);
+    bool comes_back = !deadline_ns && !(awaited && awaited->complete);
+    serve_head(comes_back ? 1 : 0);
 }
 
 static void *worker(void *unused) {
@@ -142,7 +142,7 @@ static void *worker(void *unused) {
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         if (take_seat(pool.head)) {
-            work_seated(pool.head, 0);
+            work_seated(pool.head, 0, NULL);
             continue;
         }
         uint32_t seen = atomic_load(&pool.work_epoch);
@@ -199,7 +199,8 @@ void mtl_pool_append(mtl_job *job, uint32_t helpers) {
 /* Whether a thread with `left_ns` to wait may help with the job without being late, and until
  * when it may start threadgroups. Shares double from one threadgroup on, so the last one takes
  * no longer than all before it. */
-static bool has_time_for(const mtl_job *job, uint64_t now, uint64_t left_ns, uint64_t *deadline_ns) {
+static bool has_time_for(const mtl_job *job, uint64_t now, uint64_t left_ns,
+                         uint64_t *deadline_ns) {
     *deadline_ns = left_ns == FOREVER ? 0 : now + left_ns / 2;
     if (!job || left_ns == FOREVER || pool.workers == 0) return true;
     double cost = mtl_job_cost(job);
@@ -220,7 +221,7 @@ bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
         if (now >= limit) break;
         uint64_t left = limit == FOREVER ? FOREVER : limit - now, deadline;
         if (has_time_for(pool.head, now, left, &deadline) && take_seat(pool.head)) {
-            work_seated(pool.head, deadline);
+            work_seated(pool.head, deadline, job);
             continue;
         }
         uint32_t seen = atomic_load(&pool.done_epoch);

@@ -22,14 +22,13 @@ enum mtl_status {
     MTL_OUT_OF_MEMORY = 5,     /* no memory for stacks or threadgroup memory */
     MTL_BARRIERS_DIFFER = 6,   /* threads of one threadgroup wait at different barriers */
     MTL_BAD_MODULO = 7,        /* shuffle_and_fill with a modulo that is no power of two in range */
-    MTL_BAD_DESCRIPTOR = 8,    /* empty threadgroup, no entry, or a grid too large to count */
+    MTL_BAD_DESCRIPTOR = 8,    /* no entry, empty threadgroup, or more threads than countable */
     MTL_UNKNOWN_TICKET = 9     /* never issued, already fetched, or issued before a fork */
 };
 
 enum { MTL_FIBRE = 1 }; /* mtl_descriptor.flags: run in FIBRE mode */
 
-/* One launch, laid out without padding so that Python can struct.pack it ("<QII3I3IIIQ" + "Q" *
- * n). */
+/* One launch, laid out without padding so that Python can pack it. */
 typedef struct mtl_descriptor {
     uint64_t entry; /* address of an mtl_entry */
     uint32_t flags;
@@ -38,7 +37,7 @@ typedef struct mtl_descriptor {
     uint32_t group[3];          /* threads per threadgroup */
     uint32_t threadgroup_bytes; /* dynamic threadgroup memory of one threadgroup */
     uint32_t reserved;
-    uint64_t cost_slot; /* address of a double: measured ns per threadgroup, 0.0 = unknown; may be 0 */
+    uint64_t cost_slot; /* 0, or address of a double: measured ns per threadgroup, 0.0 = unknown */
     uint64_t arguments[];
 } mtl_descriptor;
 
@@ -56,8 +55,11 @@ typedef struct mtl_outcome {
     uint32_t expected;       /* barrier failures: threads in the threadgroup */
     uint32_t lane;           /* the lane that does not exist, or the bad modulo */
     double seconds;          /* from the first threadgroup started to the last one finished */
-    uint64_t code;           /* address of the instruction or call site that failed, for debuggers */
+    uint64_t code;           /* address of the instruction or the call site, for debuggers */
 } mtl_outcome;
+
+_Static_assert(offsetof(mtl_descriptor, arguments) == 56, "Python packs it");
+_Static_assert(sizeof(mtl_outcome) == 72, "Python unpacks it");
 
 /* A launch on its way. The first block is constant while it runs. */
 typedef struct mtl_job {
@@ -70,12 +72,12 @@ typedef struct mtl_job {
     _Atomic(double) *cost;
 
     _Alignas(64) _Atomic uint64_t next_group; /* the first threadgroup not yet handed out */
-    _Atomic bool cancelled;                   /* set by the first failure; its setter owns `outcome` */
+    _Atomic bool cancelled;                   /* set by the first failure, which owns `outcome` */
     _Atomic uint64_t busy_ns;                 /* sum over the threads that worked on it */
 
     /* Guarded by the pool's lock while the job is queued. */
     _Alignas(64) struct mtl_job *next;
-    uint32_t taken_seats, workers;
+    uint32_t workers; /* threads that work on it now */
     bool complete;
     uint64_t started_ns;
     mtl_outcome outcome;
@@ -93,8 +95,8 @@ static inline uint64_t mtl_now(void) {
 }
 
 /* job.c */
-int32_t mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
-                     uint32_t threads);
+void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
+                  uint32_t threads);
 bool mtl_job_exhausted(const mtl_job *job);
 bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end);
 uint64_t mtl_job_fair_share(const mtl_job *job);

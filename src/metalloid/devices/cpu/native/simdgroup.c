@@ -30,16 +30,16 @@ typedef uint32_t b32;
 typedef uint64_t b64;
 
 /* Values travel as 64-bit words that hold the bytes of the type. */
-#define WORDS_OF(T)                          \
-    static inline uint64_t T##_word(T x) {   \
-        uint64_t word = 0;                   \
-        memcpy(&word, &x, sizeof x);         \
-        return word;                         \
-    }                                        \
+#define WORDS_OF(T)                            \
+    static inline uint64_t T##_word(T x) {     \
+        uint64_t word = 0;                     \
+        memcpy(&word, &x, sizeof x);           \
+        return word;                           \
+    }                                          \
     static inline T T##_value(uint64_t word) { \
-        T x;                                 \
-        memcpy(&x, &word, sizeof x);         \
-        return x;                            \
+        T x;                                   \
+        memcpy(&x, &word, sizeof x);           \
+        return x;                              \
     }
 WORDS_OF(u32) WORDS_OF(i32) WORDS_OF(u64) WORDS_OF(i64) WORDS_OF(f32)
 
@@ -48,48 +48,48 @@ static bool is_active(const mtl_exchange *call, uint32_t lane) { return call->ac
 /* ---- reductions and prefixes ---- */
 
 /* A segment of values, neutral elements in place of inactive lanes. */
-#define LOAD_SEGMENT(T, NEUTRAL)                                                              \
-    T t[MTL_SIMD_WIDTH];                                                                      \
-    for (uint32_t i = 0; i < width; i++) {                                                    \
+#define LOAD_SEGMENT(T, NEUTRAL)                                                               \
+    T t[MTL_SIMD_WIDTH];                                                                       \
+    for (uint32_t i = 0; i < width; i++) {                                                     \
         t[i] = is_active(call, base + i) ? T##_value(call->lanes[base + i].value) : (NEUTRAL); \
     }
 
-#define REDUCE_RULE(NAME, T, COMBINE, NEUTRAL)                                       \
-    static int32_t NAME##_##T(mtl_exchange *call) {                                  \
-        uint32_t width = call->width;                                                \
-        for (uint32_t base = 0; base < MTL_SIMD_WIDTH; base += width) {              \
-            LOAD_SEGMENT(T, NEUTRAL)                                                 \
-            for (uint32_t d = width / 2; d > 0; d /= 2) {                            \
-                for (uint32_t i = 0; i < d; i++) t[i] = COMBINE(T, t[i], t[i + d]);  \
-            }                                                                        \
-            uint64_t word = T##_word(t[0]);                                          \
+#define REDUCE_RULE(NAME, T, COMBINE, NEUTRAL)                                        \
+    static int32_t NAME##_##T(mtl_exchange *call) {                                   \
+        uint32_t width = call->width;                                                 \
+        for (uint32_t base = 0; base < MTL_SIMD_WIDTH; base += width) {               \
+            LOAD_SEGMENT(T, NEUTRAL)                                                  \
+            for (uint32_t d = width / 2; d > 0; d /= 2) {                             \
+                for (uint32_t i = 0; i < d; i++) t[i] = COMBINE(T, t[i], t[i + d]);   \
+            }                                                                         \
+            uint64_t word = T##_word(t[0]);                                           \
             for (uint32_t i = 0; i < width; i++) call->lanes[base + i].result = word; \
-        }                                                                            \
-        return MTL_OK;                                                               \
+        }                                                                             \
+        return MTL_OK;                                                                \
     }
 
-#define PREFIX_RULES(NAME, T, COMBINE, NEUTRAL, START)                                      \
-    static int32_t prefix_inclusive_##NAME##_##T(mtl_exchange *call) {                      \
-        uint32_t width = call->width;                                                       \
-        for (uint32_t base = 0; base < MTL_SIMD_WIDTH; base += width) {                     \
-            LOAD_SEGMENT(T, NEUTRAL)                                                        \
-            for (uint32_t d = 1; d < width; d *= 2) {                                       \
-                for (uint32_t i = width; i-- > d;) t[i] = COMBINE(T, t[i - d], t[i]);       \
-            }                                                                               \
+#define PREFIX_RULES(NAME, T, COMBINE, NEUTRAL, START)                                          \
+    static int32_t prefix_inclusive_##NAME##_##T(mtl_exchange *call) {                          \
+        uint32_t width = call->width;                                                           \
+        for (uint32_t base = 0; base < MTL_SIMD_WIDTH; base += width) {                         \
+            LOAD_SEGMENT(T, NEUTRAL)                                                            \
+            for (uint32_t d = 1; d < width; d *= 2) {                                           \
+                for (uint32_t i = width; i-- > d;) t[i] = COMBINE(T, t[i - d], t[i]);           \
+            }                                                                                   \
             for (uint32_t i = 0; i < width; i++) call->lanes[base + i].result = T##_word(t[i]); \
-        }                                                                                   \
-        return MTL_OK;                                                                      \
-    }                                                                                       \
-    static int32_t prefix_exclusive_##NAME##_##T(mtl_exchange *call) {                      \
-        prefix_inclusive_##NAME##_##T(call);                                                \
-        for (uint32_t lane = MTL_SIMD_WIDTH; lane-- > 0;) {                                 \
-            T before = (START);                                                             \
-            if (lane % call->width > 0) {                                                   \
-                before = COMBINE(T, before, T##_value(call->lanes[lane - 1].result));       \
-            }                                                                               \
-            call->lanes[lane].result = T##_word(before);                                    \
-        }                                                                                   \
-        return MTL_OK;                                                                      \
+        }                                                                                       \
+        return MTL_OK;                                                                          \
+    }                                                                                           \
+    static int32_t prefix_exclusive_##NAME##_##T(mtl_exchange *call) {                          \
+        prefix_inclusive_##NAME##_##T(call);                                                    \
+        for (uint32_t lane = MTL_SIMD_WIDTH; lane-- > 0;) {                                     \
+            T before = (START);                                                                 \
+            if (lane % call->width > 0) {                                                       \
+                before = COMBINE(T, before, T##_value(call->lanes[lane - 1].result));           \
+            }                                                                                   \
+            call->lanes[lane].result = T##_word(before);                                        \
+        }                                                                                       \
+        return MTL_OK;                                                                          \
     }
 
 /* Signed integers wrap. */
@@ -127,9 +127,9 @@ static f32 maximum_number(f32 a, f32 b) {
     PREFIX_RULES(sum, T, INT_SUM, 0, 0)       \
     PREFIX_RULES(product, T, INT_PRODUCT, 1, 1)
 
-#define BIT_RULES(T)                        \
-    REDUCE_RULE(and, T, BIT_AND, (T)~(T)0)  \
-    REDUCE_RULE(or, T, BIT_OR, 0)           \
+#define BIT_RULES(T)                       \
+    REDUCE_RULE(and, T, BIT_AND, (T)~(T)0) \
+    REDUCE_RULE(or, T, BIT_OR, 0)          \
     REDUCE_RULE(xor, T, BIT_XOR, 0)
 
 INTEGER_RULES(i32, INT32_MIN, INT32_MAX)
@@ -149,18 +149,18 @@ BIT_RULES(u64)
 
 /* In SOURCE: `self`, the reader's place in its segment; `reader`; `width`. A source
  * outside the segment, or an inactive one, gives the reader's own value. */
-#define SHUFFLE_RULE(NAME, SOURCE)                                                    \
-    static int32_t NAME(mtl_exchange *call) {                                         \
-        uint32_t width = call->width;                                                 \
-        for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {                      \
-            if (!is_active(call, lane)) continue;                                     \
-            mtl_fibre *reader = &call->lanes[lane];                                   \
-            uint32_t self = lane % width, source = (SOURCE);                                \
-            uint32_t from = lane - self + source;                                     \
-            bool own = source >= width || !is_active(call, from);                     \
-            reader->result = own ? reader->value : call->lanes[from].value;           \
-        }                                                                             \
-        return MTL_OK;                                                                \
+#define SHUFFLE_RULE(NAME, SOURCE)                                          \
+    static int32_t NAME(mtl_exchange *call) {                               \
+        uint32_t width = call->width;                                       \
+        for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {            \
+            if (!is_active(call, lane)) continue;                           \
+            mtl_fibre *reader = &call->lanes[lane];                         \
+            uint32_t self = lane % width, source = (SOURCE);                \
+            uint32_t from = lane - self + source;                           \
+            bool own = source >= width || !is_active(call, from);           \
+            reader->result = own ? reader->value : call->lanes[from].value; \
+        }                                                                   \
+        return MTL_OK;                                                      \
     }
 
 SHUFFLE_RULE(shuffle_in_range, reader->operand)
@@ -248,69 +248,69 @@ MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
 
 MTL_EXPORT uint32_t __msl_simd_lane(void) { return mtl_current->running->lane; }
 
-#define EXPORT_UNARY(P, WIDTH, NAME, SUFFIX, T, RULE)                             \
-    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T value) {                         \
-        mtl_context *context = mtl_current;                                       \
-        context->running->value = T##_word(value);                                \
-        return T##_value(mtl_exchange_wait(context, RULE, WIDTH, SITE));          \
+#define EXPORT_UNARY(P, WIDTH, NAME, SUFFIX, T, RULE)                    \
+    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T value) {                \
+        mtl_context *context = mtl_current;                              \
+        context->running->value = T##_word(value);                       \
+        return T##_value(mtl_exchange_wait(context, RULE, WIDTH, SITE)); \
     }
 
-#define EXPORT_SHUFFLE(P, WIDTH, NAME, SUFFIX, T, RULE)                           \
-    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T data, uint16_t operand) {        \
+#define EXPORT_SHUFFLE(P, WIDTH, NAME, SUFFIX, T, RULE)                    \
+    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T data, uint16_t operand) { \
+        mtl_context *context = mtl_current;                                \
+        context->running->value = T##_word(data);                          \
+        context->running->operand = operand;                               \
+        return T##_value(mtl_exchange_wait(context, RULE, WIDTH, SITE));   \
+    }
+
+#define EXPORT_FILL(P, WIDTH, NAME, SUFFIX, T)                                    \
+    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T data, T filling, uint16_t delta, \
+                                               uint16_t modulo) {                 \
         mtl_context *context = mtl_current;                                       \
         context->running->value = T##_word(data);                                 \
-        context->running->operand = operand;                                      \
-        return T##_value(mtl_exchange_wait(context, RULE, WIDTH, SITE));          \
+        context->running->filling = T##_word(filling);                            \
+        context->running->operand = delta;                                        \
+        context->running->modulo = modulo;                                        \
+        return T##_value(mtl_exchange_wait(context, NAME, WIDTH, SITE));          \
     }
 
-#define EXPORT_FILL(P, WIDTH, NAME, SUFFIX, T)                                              \
-    MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T data, T filling, uint16_t delta,           \
-                                               uint16_t modulo) {                           \
-        mtl_context *context = mtl_current;                                                 \
-        context->running->value = T##_word(data);                                           \
-        context->running->filling = T##_word(filling);                                      \
-        context->running->operand = delta;                                                  \
-        context->running->modulo = modulo;                                                  \
-        return T##_value(mtl_exchange_wait(context, NAME, WIDTH, SITE));                    \
-    }
-
-#define EXPORT_ARITHMETIC(P, WIDTH, T)                                                      \
-    EXPORT_UNARY(P, WIDTH, sum, T, T, sum_##T)                                              \
-    EXPORT_UNARY(P, WIDTH, product, T, T, product_##T)                                      \
-    EXPORT_UNARY(P, WIDTH, min, T, T, min_##T)                                              \
-    EXPORT_UNARY(P, WIDTH, max, T, T, max_##T)                                              \
-    EXPORT_UNARY(P, WIDTH, prefix_inclusive_sum, T, T, prefix_inclusive_sum_##T)            \
-    EXPORT_UNARY(P, WIDTH, prefix_exclusive_sum, T, T, prefix_exclusive_sum_##T)            \
-    EXPORT_UNARY(P, WIDTH, prefix_inclusive_product, T, T, prefix_inclusive_product_##T)    \
+#define EXPORT_ARITHMETIC(P, WIDTH, T)                                                   \
+    EXPORT_UNARY(P, WIDTH, sum, T, T, sum_##T)                                           \
+    EXPORT_UNARY(P, WIDTH, product, T, T, product_##T)                                   \
+    EXPORT_UNARY(P, WIDTH, min, T, T, min_##T)                                           \
+    EXPORT_UNARY(P, WIDTH, max, T, T, max_##T)                                           \
+    EXPORT_UNARY(P, WIDTH, prefix_inclusive_sum, T, T, prefix_inclusive_sum_##T)         \
+    EXPORT_UNARY(P, WIDTH, prefix_exclusive_sum, T, T, prefix_exclusive_sum_##T)         \
+    EXPORT_UNARY(P, WIDTH, prefix_inclusive_product, T, T, prefix_inclusive_product_##T) \
     EXPORT_UNARY(P, WIDTH, prefix_exclusive_product, T, T, prefix_exclusive_product_##T)
 
-#define EXPORT_BITS(P, WIDTH, SUFFIX, T)                                                    \
-    EXPORT_UNARY(P, WIDTH, and, SUFFIX, T, and_##T)                                         \
-    EXPORT_UNARY(P, WIDTH, or, SUFFIX, T, or_##T)                                           \
-    EXPORT_UNARY(P, WIDTH, xor, SUFFIX, T, xor_##T)                                         \
-    EXPORT_UNARY(P, WIDTH, broadcast_first, SUFFIX, T, broadcast_first)                     \
-    EXPORT_SHUFFLE(P, WIDTH, broadcast, SUFFIX, T, shuffle)                                 \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle, SUFFIX, T, shuffle)                                   \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle_xor, SUFFIX, T, shuffle_xor)                           \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle_up, SUFFIX, T, shuffle_up)                             \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle_down, SUFFIX, T, shuffle_down)                         \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle_rotate_up, SUFFIX, T, shuffle_rotate_up)               \
-    EXPORT_SHUFFLE(P, WIDTH, shuffle_rotate_down, SUFFIX, T, shuffle_rotate_down)           \
-    EXPORT_FILL(P, WIDTH, shuffle_and_fill_up, SUFFIX, T)                                   \
+#define EXPORT_BITS(P, WIDTH, SUFFIX, T)                                          \
+    EXPORT_UNARY(P, WIDTH, and, SUFFIX, T, and_##T)                               \
+    EXPORT_UNARY(P, WIDTH, or, SUFFIX, T, or_##T)                                 \
+    EXPORT_UNARY(P, WIDTH, xor, SUFFIX, T, xor_##T)                               \
+    EXPORT_UNARY(P, WIDTH, broadcast_first, SUFFIX, T, broadcast_first)           \
+    EXPORT_SHUFFLE(P, WIDTH, broadcast, SUFFIX, T, shuffle)                       \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle, SUFFIX, T, shuffle)                         \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle_xor, SUFFIX, T, shuffle_xor)                 \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle_up, SUFFIX, T, shuffle_up)                   \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle_down, SUFFIX, T, shuffle_down)               \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle_rotate_up, SUFFIX, T, shuffle_rotate_up)     \
+    EXPORT_SHUFFLE(P, WIDTH, shuffle_rotate_down, SUFFIX, T, shuffle_rotate_down) \
+    EXPORT_FILL(P, WIDTH, shuffle_and_fill_up, SUFFIX, T)                         \
     EXPORT_FILL(P, WIDTH, shuffle_and_fill_down, SUFFIX, T)
 
-#define EXPORT_ALL(P, WIDTH)                                                                \
-    EXPORT_ARITHMETIC(P, WIDTH, i32)                                                        \
-    EXPORT_ARITHMETIC(P, WIDTH, u32)                                                        \
-    EXPORT_ARITHMETIC(P, WIDTH, i64)                                                        \
-    EXPORT_ARITHMETIC(P, WIDTH, u64)                                                        \
-    EXPORT_ARITHMETIC(P, WIDTH, f32)                                                        \
-    EXPORT_BITS(P, WIDTH, b32, u32)                                                         \
-    EXPORT_BITS(P, WIDTH, b64, u64)                                                         \
-    MTL_EXPORT uint64_t __msl_##P##_ballot(_Bool vote) {                                    \
-        mtl_context *context = mtl_current;                                                 \
-        context->running->value = vote;                                                     \
-        return mtl_exchange_wait(context, ballot, WIDTH, SITE);                             \
+#define EXPORT_ALL(P, WIDTH)                                    \
+    EXPORT_ARITHMETIC(P, WIDTH, i32)                            \
+    EXPORT_ARITHMETIC(P, WIDTH, u32)                            \
+    EXPORT_ARITHMETIC(P, WIDTH, i64)                            \
+    EXPORT_ARITHMETIC(P, WIDTH, u64)                            \
+    EXPORT_ARITHMETIC(P, WIDTH, f32)                            \
+    EXPORT_BITS(P, WIDTH, b32, u32)                             \
+    EXPORT_BITS(P, WIDTH, b64, u64)                             \
+    MTL_EXPORT uint64_t __msl_##P##_ballot(_Bool vote) {        \
+        mtl_context *context = mtl_current;                     \
+        context->running->value = vote;                         \
+        return mtl_exchange_wait(context, ballot, WIDTH, SITE); \
     }
 
 EXPORT_ALL(simd, MTL_SIMD_WIDTH)

@@ -1,12 +1,15 @@
 /* Switching between stacks.
  *
- *   void mtl_switch(void **save, void *target) Saves the callee-saved registers on the current
- *   stack and the stack pointer in *save, then continues at `target`, a stack pointer that an
- *   earlier mtl_switch saved or that mtl_stack_prepare made.
- *   mtl_resume The second half of mtl_switch. The signal handler jumps here, with the target in the
- *   second argument register, to abandon a kernel that faulted.
- *   mtl_stack_start Where a prepared stack begins: calls the function in one callee-saved register
- *   with the argument in another. The function never returns.
+ * void mtl_switch(void **save, void *target)
+ *     Saves the callee-saved registers on the current stack and the stack pointer in *save, then
+ *     continues at `target`, a stack pointer that an earlier mtl_switch saved or that
+ *     mtl_stack_prepare made.
+ * mtl_resume
+ *     The second half of mtl_switch. The signal handler jumps here, with the target in the second
+ *     argument register, to abandon a kernel that faulted.
+ * mtl_stack_start
+ *     Where a prepared stack begins: calls the function in one callee-saved register with the
+ *     argument in another. The function never returns.
  *
  * Floating-point control registers are not switched: all threads of a kernel share one setting,
  * made by mtl_float_mode_enter. The switch ends in a return, not an indirect jump: most switches go

@@ -2,8 +2,7 @@
 //
 // The code is written for three compilers at once: clang for x86-64, clang for NVPTX (no libm to
 // link) and the SPMD pass that turns one scalar thread into 16 or 32 vector lanes. Hence the rules:
-//   * no branches: compute both arms into named values, then select one with a ternary, and join
-//     conditions with & and |, which evaluate both sides;
+//   * no branches: choose() instead of `?:`, & and | instead of && and ||;
 //   * no library calls: only builtins that LLVM expands in line on both targets;
 //   * no double, no tables: both are slow or impossible to vectorise on one of the targets.
 #pragma once
@@ -12,8 +11,9 @@
 
 // First line of every body that rounds. Error-free transforms, magic-number rounding and special
 // values break when the optimiser reassociates, contracts or drops NaN, and users may compile
-// kernels with fast-math flags. `float_control` switches all of these off, but NVPTX refuses it;
-// there division and square root, the two operations that `afn` degrades, go through intrinsics.
+// kernels with fast-math flags. `float_control` switches all of these off. NVPTX refuses it, and
+// its back end contracts under -ffp-contract=fast whatever the pragmas say; so there division,
+// square root and products that must not fuse go through intrinsics (the *_rounded functions).
 #if defined(__NVPTX__)
 #define METALLOID_STRICT_FP _Pragma("clang fp reassociate(off) reciprocal(off) contract(off)")
 #else
@@ -63,6 +63,14 @@ METALLOID_INLINE bool either_is_nan(float x, float y) {
   return (bits_x > bits_y ? bits_x : bits_y) > infinity_bits;
 }
 
+// The one way to select a float. It selects bits, because clang puts fast-math flags on a float
+// `?:` even where pragmas forbid them, and evaluates both arms, because a function does.
+METALLOID_INLINE float choose(bool condition, float if_true, float if_false) {
+  const uint32 bits_true = bits_of(if_true);
+  const uint32 bits_false = bits_of(if_false);
+  return from_bits(condition ? bits_true : bits_false);
+}
+
 METALLOID_INLINE float absolute(float x) { return from_bits(magnitude_bits(x)); }
 METALLOID_INLINE float with_sign_of(float magnitude, float sign) {
   return from_bits(magnitude_bits(magnitude) | sign_bit(sign));
@@ -76,11 +84,11 @@ METALLOID_INLINE float fused(float a, float b, float c) {
 // Clamps that keep NaN. The operand order is the one that becomes a single min or max on x86.
 METALLOID_INLINE float at_most(float x, float limit) {
   METALLOID_STRICT_FP
-  return limit < x ? limit : x;
+  return choose(limit < x, limit, x);
 }
 METALLOID_INLINE float at_least(float x, float limit) {
   METALLOID_STRICT_FP
-  return limit > x ? limit : x;
+  return choose(limit > x, limit, x);
 }
 
 // Correctly rounded whatever the fast-math flags say.
@@ -90,6 +98,14 @@ METALLOID_INLINE float divide_rounded(float x, float y) {
   return __nvvm_div_rn_f(x, y);
 #else
   return x / y;
+#endif
+}
+METALLOID_INLINE float multiply_rounded(float x, float y) {
+  METALLOID_STRICT_FP
+#if defined(__NVPTX__)
+  return __nvvm_mul_rn_f(x, y);
+#else
+  return x * y;
 #endif
 }
 METALLOID_INLINE float sqrt_rounded(float x) {
@@ -122,7 +138,7 @@ METALLOID_INLINE Normalized normalize(float x) {
   METALLOID_STRICT_FP
   const bool subnormal = magnitude_bits(x) < 0x00800000u;
   const float lifted = x * 0x1p24f;
-  const uint32 bits = bits_of(subnormal ? lifted : x);
+  const uint32 bits = bits_of(choose(subnormal, lifted, x));
   const int32 bias = subnormal ? 127 + 24 : 127;
   const float mantissa = from_bits((bits & ~infinity_bits) | one_bits);
   return {mantissa, static_cast<int32>((bits >> 23) & 0xffu) - bias};

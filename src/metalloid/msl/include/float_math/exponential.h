@@ -74,9 +74,9 @@ METALLOID_INLINE float exp10(float x) {
 
 }  // namespace metalloid::precise
 
-#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
-
 namespace metalloid::fast {
+
+#if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
 
 // e^x, polynomial 2^-23.2; the one-constant reduction costs |x| 2^-27.
 METALLOID_INLINE float exp(float x) {
@@ -103,6 +103,8 @@ METALLOID_INLINE float exp2(float x) {
   return doubled * from_bits(bits_of(shifted) << 23);
 }
 
+#endif
+
 // 10^x, polynomial 2^-23.4.
 METALLOID_INLINE float exp10(float x) {
   METALLOID_STRICT_FP
@@ -117,5 +119,3 @@ METALLOID_INLINE float exp10(float x) {
 }
 
 }  // namespace metalloid::fast
-
-#endif

@@ -5,6 +5,7 @@
 #include "core.h"
 #include "exponential.h"
 #include "logarithm.h"
+#include "power.h"
 
 namespace metalloid::float_math {
 
@@ -93,11 +94,11 @@ METALLOID_INLINE float asinh(float x) {
   using namespace float_math;
   const float a = absolute(x);
   const bool large = a > asymptotic_limit;
-  const float square = a * a;
+  const float square = multiply_rounded(a, a);
   const float excess = divide_rounded(square, 1.0f + sqrt_rounded(1.0f + square));
-  const float z = large ? a : a + excess;
-  const float value = log1p_plus_multiple_of_ln2(z, large ? 1.0f : 0.0f);
-  return with_sign_of(is_nan_or_infinite(x) ? a : value, x);
+  const float z = choose(large, a, a + excess);
+  const float value = log1p_plus_multiple_of_ln2(z, choose(large, 1.0f, 0.0f));
+  return with_sign_of(choose(is_nan_or_infinite(x), a, value), x);
 }
 
 // acosh x = log1p(t + sqrt(t^2 + 2t)), t = x - 1; log(2x) for large x.
@@ -107,10 +108,10 @@ METALLOID_INLINE float acosh(float x) {
   const bool large = x > asymptotic_limit;
   const float t = x - 1.0f;
   const float root = sqrt_rounded(fused(t, t, t + t));
-  const float z = large ? x : t + root;
-  const float value = log1p_plus_multiple_of_ln2(z, large ? 1.0f : 0.0f);
-  const float in_domain = is_nan_or_infinite(x) ? x : value;
-  return x < 1.0f ? quiet_nan() : in_domain;
+  const float z = choose(large, x, t + root);
+  const float value = log1p_plus_multiple_of_ln2(z, choose(large, 1.0f, 0.0f));
+  const float in_domain = choose(is_nan_or_infinite(x), x, value);
+  return choose(x < 1.0f, quiet_nan(), in_domain);
 }
 
 // atanh a = log1p(2a / (1 - a)) / 2.
@@ -120,22 +121,28 @@ METALLOID_INLINE float atanh(float x) {
   const float a = absolute(x);
   const float z = divide_rounded(a + a, 1.0f - a);
   const float value = 0.5f * log1p_plus_multiple_of_ln2(z, 0.0f);
-  const float up_to_one = a == 1.0f ? infinity() : value;
-  const float outside = is_nan(x) ? x : quiet_nan();
+  const float up_to_one = choose(a == 1.0f, infinity(), value);
+  const float outside = choose(is_nan(x), x, quiet_nan());
   const float inside = with_sign_of(up_to_one, x);
-  return a <= 1.0f ? inside : outside;
+  return choose(a <= 1.0f, inside, outside);
 }
 
 }  // namespace metalloid::precise
 
 namespace metalloid::fast {
 
-// The precise forms have no special cases worth dropping.
+// The precise forms have no special cases worth dropping; tanh saves on the division.
 using precise::acosh;
 using precise::asinh;
 using precise::atanh;
 using precise::cosh;
 using precise::sinh;
-using precise::tanh;
+
+METALLOID_INLINE float tanh(float x) {
+  METALLOID_STRICT_FP
+  using namespace float_math;
+  const float m = exp_minus_one_of_double(at_most(absolute(x), 10.0f));
+  return with_sign_of(fast::divide(m, m + 2.0f), x);
+}
 
 }  // namespace metalloid::fast

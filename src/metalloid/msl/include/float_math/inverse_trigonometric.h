@@ -6,6 +6,7 @@
 
 #include "constants.h"
 #include "core.h"
+#include "power.h"
 
 namespace metalloid::float_math {
 
@@ -14,51 +15,50 @@ METALLOID_INLINE float add_quarter_turns(float scaled_quarter_turns, float r) {
   return fused(scaled_quarter_turns, half_pi_cofactor, r);
 }
 
-// asin |x| for |x| <= 1/2, asin sqrt((1 - |x|) / 2) above (Cody & Waite 1980): there
-// asin |x| = pi/2 - 2 r and acos |x| = 2 r. NaN outside [-1, 1].
-struct ArcSine {
-  float r;
+// asin |x| = asin a for |x| <= 1/2; above, asin |x| = pi/2 - 2 asin a and acos |x| = 2 asin a with
+// a = sqrt((1 - |x|) / 2) (Cody & Waite 1980). NaN outside [-1, 1].
+struct FoldedSine {
+  float argument;  // a <= 1/2
+  float square;    // a^2
   bool folded;
 };
-template <class Polynomial>
-METALLOID_INLINE ArcSine fold_arcsine(float x, Polynomial asin_slope) {
+METALLOID_INLINE float half_complement(float x) { return fused(absolute(x), -0.5f, 0.5f); }
+METALLOID_INLINE FoldedSine fold_sine(float x, float root_of_half_complement) {
   METALLOID_STRICT_FP
   const float magnitude = absolute(x);
   const bool folded = magnitude > 0.5f;
-  const float half_complement = fused(magnitude, -0.5f, 0.5f);
-  const float root = sqrt_rounded(half_complement);
-  const float square = magnitude * magnitude;
-  const float s = folded ? half_complement : square;
-  const float argument = folded ? root : magnitude;
-  return {fused(argument * s, asin_slope(s), argument), folded};
+  return {choose(folded, root_of_half_complement, magnitude),
+          choose(folded, half_complement(x), magnitude * magnitude), folded};
 }
 
-// (asin(x) - x) / x^3 of s = x^2 <= 1/4: relative error of asin below 2^-27.6.
-struct AsinSlope {
-  METALLOID_INLINE float operator()(float s) const {
-    return polynomial(s, 0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bbap-5f, 0x1.8c3e2ap-6f,
-                      0x1.595c8cp-5f);
-  }
-};
+// (asin(a) - a) / a^3 of s = a^2 <= 1/4: relative error of asin below 2^-27.6.
+METALLOID_INLINE float asin_slope(float s) {
+  return polynomial(s, 0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bbap-5f, 0x1.8c3e2ap-6f,
+                    0x1.595c8cp-5f);
+}
 // Below 2^-23.4.
-struct FastAsinSlope {
-  METALLOID_INLINE float operator()(float s) const {
-    return polynomial(s, 0x1.554fa2p-3f, 0x1.34dc64p-4f, 0x1.47f472p-5f, 0x1.993e42p-5f);
-  }
-};
-
-METALLOID_INLINE float asin_of(ArcSine a, float x) {
-  METALLOID_STRICT_FP
-  const float unfolded = add_quarter_turns(half_pi_factor, -2.0f * a.r);
-  return with_sign_of(a.folded ? unfolded : a.r, x);
+METALLOID_INLINE float fast_asin_slope(float s) {
+  return polynomial(s, 0x1.554fa2p-3f, 0x1.34dc64p-4f, 0x1.47f472p-5f, 0x1.993e42p-5f);
 }
 
-METALLOID_INLINE float acos_of(ArcSine a, float x) {
+METALLOID_INLINE float arcsine(FoldedSine a, float slope) {
   METALLOID_STRICT_FP
-  const float magnitude = a.folded ? 2.0f * a.r : a.r;
-  const uint32 sign = a.folded ? sign_bit(x) : sign_bit(x) ^ sign_mask;
-  const float folded_turns = is_negative(x) ? 2.0f * half_pi_factor : 0.0f;
-  return add_quarter_turns(a.folded ? folded_turns : half_pi_factor, flip_sign(magnitude, sign));
+  return fused(a.argument * a.square, slope, a.argument);
+}
+METALLOID_INLINE float unfold_asin(FoldedSine a, float slope, float x) {
+  METALLOID_STRICT_FP
+  const float r = arcsine(a, slope);
+  const float unfolded = add_quarter_turns(half_pi_factor, -2.0f * r);
+  return with_sign_of(choose(a.folded, unfolded, r), x);
+}
+METALLOID_INLINE float unfold_acos(FoldedSine a, float slope, float x) {
+  METALLOID_STRICT_FP
+  const float r = arcsine(a, slope);
+  const float magnitude = choose(a.folded, 2.0f * r, r);
+  const uint32 sign = sign_bit(x) ^ (a.folded ? 0u : sign_mask);
+  const float folded_turns = choose(is_negative(x), 2.0f * half_pi_factor, 0.0f);
+  const float turns = choose(a.folded, folded_turns, half_pi_factor);
+  return add_quarter_turns(turns, flip_sign(magnitude, sign));
 }
 
 // atan t, 0 <= t <= 1: relative error below 2^-25.8.
@@ -82,8 +82,8 @@ METALLOID_INLINE float fast_atan_octant(float t) {
 METALLOID_INLINE float unfold_octant(float r, bool steep, float y, float x) {
   METALLOID_STRICT_FP
   const bool left = is_negative(x);
-  const float flat_turns = left ? 2.0f * half_pi_factor : 0.0f;
-  const float turns = steep ? half_pi_factor : flat_turns;
+  const float flat_turns = choose(left, 2.0f * half_pi_factor, 0.0f);
+  const float turns = choose(steep, half_pi_factor, flat_turns);
   const float angle = add_quarter_turns(turns, flip_sign(r, steep != left ? sign_mask : 0u));
   return with_sign_of(angle, y);
 }
@@ -94,12 +94,14 @@ namespace metalloid::precise {
 
 METALLOID_INLINE float asin(float x) {
   using namespace float_math;
-  return asin_of(fold_arcsine(x, AsinSlope{}), x);
+  const FoldedSine a = fold_sine(x, sqrt_rounded(half_complement(x)));
+  return unfold_asin(a, asin_slope(a.square), x);
 }
 
 METALLOID_INLINE float acos(float x) {
   using namespace float_math;
-  return acos_of(fold_arcsine(x, AsinSlope{}), x);
+  const FoldedSine a = fold_sine(x, sqrt_rounded(half_complement(x)));
+  return unfold_acos(a, asin_slope(a.square), x);
 }
 
 // Folded at 1: atan a = pi/2 - atan(1/a).
@@ -108,10 +110,10 @@ METALLOID_INLINE float atan(float x) {
   using namespace float_math;
   const float magnitude = absolute(x);
   const bool steep = magnitude > 1.0f;
-  const float t = divide_rounded(steep ? 1.0f : magnitude, steep ? magnitude : 1.0f);
+  const float t = divide_rounded(choose(steep, 1.0f, magnitude), choose(steep, magnitude, 1.0f));
   const float r = atan_octant(t);
   const float unfolded = add_quarter_turns(half_pi_factor, -r);
-  return with_sign_of(steep ? unfolded : r, x);
+  return with_sign_of(choose(steep, unfolded, r), x);
 }
 
 // The angle of the point (x, y), special cases as in C99 F.9.1.4: the quotient of the smaller by
@@ -122,13 +124,13 @@ METALLOID_INLINE float atan2(float y, float x) {
   const float magnitude_y = absolute(y);
   const float magnitude_x = absolute(x);
   const bool steep = magnitude_y > magnitude_x;
-  const float smaller = steep ? magnitude_x : magnitude_y;
-  const float larger = steep ? magnitude_y : magnitude_x;
-  const float quotient = divide_rounded(smaller, is_zero(larger) ? 1.0f : larger);
-  const float t = is_infinite(smaller) ? 1.0f : quotient;
+  const float smaller = choose(steep, magnitude_x, magnitude_y);
+  const float larger = choose(steep, magnitude_y, magnitude_x);
+  const float quotient = divide_rounded(smaller, choose(is_zero(larger), 1.0f, larger));
+  const float t = choose(is_infinite(smaller), 1.0f, quotient);
   const float angle = unfold_octant(atan_octant(t), steep, y, x);
   const float nan = x + y;
-  return either_is_nan(x, y) ? nan : angle;
+  return choose(either_is_nan(x, y), nan, angle);
 }
 
 }  // namespace metalloid::precise
@@ -137,12 +139,14 @@ namespace metalloid::fast {
 
 METALLOID_INLINE float asin(float x) {
   using namespace float_math;
-  return asin_of(fold_arcsine(x, FastAsinSlope{}), x);
+  const FoldedSine a = fold_sine(x, fast::sqrt(half_complement(x)));
+  return unfold_asin(a, fast_asin_slope(a.square), x);
 }
 
 METALLOID_INLINE float acos(float x) {
   using namespace float_math;
-  return acos_of(fold_arcsine(x, FastAsinSlope{}), x);
+  const FoldedSine a = fold_sine(x, fast::sqrt(half_complement(x)));
+  return unfold_acos(a, fast_asin_slope(a.square), x);
 }
 
 METALLOID_INLINE float atan(float x) {
@@ -150,10 +154,10 @@ METALLOID_INLINE float atan(float x) {
   using namespace float_math;
   const float magnitude = absolute(x);
   const bool steep = magnitude > 1.0f;
-  const float t = divide_rounded(steep ? 1.0f : magnitude, steep ? magnitude : 1.0f);
+  const float t = fast::divide(choose(steep, 1.0f, magnitude), choose(steep, magnitude, 1.0f));
   const float r = fast_atan_octant(t);
   const float unfolded = add_quarter_turns(half_pi_factor, -r);
-  return with_sign_of(steep ? unfolded : r, x);
+  return with_sign_of(choose(steep, unfolded, r), x);
 }
 
 // Without the cases of infinities; atan2(0, 0) stays 0, as shaders rely on it.
@@ -163,9 +167,9 @@ METALLOID_INLINE float atan2(float y, float x) {
   const float magnitude_y = absolute(y);
   const float magnitude_x = absolute(x);
   const bool steep = magnitude_y > magnitude_x;
-  const float smaller = steep ? magnitude_x : magnitude_y;
-  const float larger = steep ? magnitude_y : magnitude_x;
-  const float t = divide_rounded(smaller, at_least(larger, 0x1p-126f));
+  const float smaller = choose(steep, magnitude_x, magnitude_y);
+  const float larger = choose(steep, magnitude_y, magnitude_x);
+  const float t = fast::divide(smaller, choose(is_zero(larger), 1.0f, larger));
   return unfold_octant(fast_atan_octant(t), steep, y, x);
 }
 

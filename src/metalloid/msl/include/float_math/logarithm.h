@@ -12,46 +12,48 @@
 namespace metalloid::float_math {
 
 constexpr uint32 two_thirds_bits = 0x3f2aaaabu;
+constexpr uint32 sqrt_half_bits = 0x3f3504f3u;
 constexpr uint32 exponent_mask = 0xff800000u;
 
-// x = (1 + fraction) 2^exponent, -1/3 <= fraction < 1/3.
+// x = (1 + fraction) 2^exponent, pivot <= 1 + fraction < 2 pivot.
 struct LogArgument {
   float fraction;
   float exponent;
 };
 
 // For positive, finite, normal x.
-METALLOID_INLINE LogArgument split_normal(float x, float exponent_offset) {
+METALLOID_INLINE LogArgument split_normal(float x, float exponent_offset,
+                                          uint32 pivot_bits = two_thirds_bits) {
   METALLOID_STRICT_FP
   const uint32 bits = bits_of(x);
-  const uint32 exponent = (bits - two_thirds_bits) & exponent_mask;
+  const uint32 exponent = (bits - pivot_bits) & exponent_mask;
   const float mantissa = from_bits(bits - exponent);
   const float exponent_times_2_23 = static_cast<float>(static_cast<int32>(exponent));
   return {mantissa - 1.0f, fused(exponent_times_2_23, 0x1p-23f, exponent_offset)};
 }
 
 // For positive, finite x.
-METALLOID_INLINE LogArgument split_positive(float x) {
+METALLOID_INLINE LogArgument split_positive(float x, uint32 pivot_bits = two_thirds_bits) {
   METALLOID_STRICT_FP
   const bool subnormal = x < 0x1p-126f;
   const float lifted = x * 0x1p23f;
-  return split_normal(subnormal ? lifted : x, subnormal ? -23.0f : 0.0f);
+  return split_normal(choose(subnormal, lifted, x), choose(subnormal, -23.0f, 0.0f), pivot_bits);
 }
 
 // log(0) = -inf, log(+inf) = +inf, log(negative) = log(NaN) = NaN; else `result`.
 METALLOID_INLINE float with_log_special_cases(float x, float result) {
   METALLOID_STRICT_FP
   const float same = x + x;
-  const float nonzero = is_negative(x) ? quiet_nan() : same;
-  const float special = is_zero(x) ? -infinity() : nonzero;
-  return is_positive_finite(x) ? result : special;
+  const float nonzero = choose(is_negative(x), quiet_nan(), same);
+  const float special = choose(is_zero(x), -infinity(), nonzero);
+  return choose(is_positive_finite(x), result, special);
 }
 
 // log(0) = -inf and log(negative) = NaN are all that fast mode keeps; subnormals count as zero.
 METALLOID_INLINE float with_fast_log_special_cases(float x, float result) {
   METALLOID_STRICT_FP
-  const float special = x < 0.0f ? quiet_nan() : -infinity();
-  return x < 0x1p-126f ? special : result;
+  const float special = choose(x < 0.0f, quiet_nan(), -infinity());
+  return choose(x < 0x1p-126f, special, result);
 }
 
 // (log(1 + f) - f) / f^2, |f| <= 1/3: relative error of f + f^2 q(f) below 2^-27.6.

@@ -23,7 +23,7 @@ METALLOID_INLINE float fmax(float x, float y) {
 METALLOID_INLINE float fdim(float x, float y) {
   METALLOID_STRICT_FP
   const float difference = x - y;
-  return x <= y ? 0.0f : difference;
+  return float_math::choose(x <= y, 0.0f, difference);
 }
 
 METALLOID_INLINE float fma(float a, float b, float c) { return float_math::fused(a, b, c); }
@@ -41,7 +41,7 @@ METALLOID_INLINE float ldexp(float x, int k) {
   const uint32 biased = static_cast<uint32>(clamped + scale_bias);
   const float value = scale_by_power_of_two(parts.mantissa, biased);
   const float same = x + x;
-  return is_zero_nan_or_infinite(x) ? same : value;
+  return choose(is_zero_nan_or_infinite(x), same, value);
 }
 
 // x = result 2^exponent with 1/2 <= |result| < 1; 0, inf and NaN come back with exponent 0.
@@ -52,7 +52,7 @@ METALLOID_INLINE float frexp(float x, int& exponent) {
   const bool special = is_zero_nan_or_infinite(x);
   const float half = 0.5f * parts.mantissa;
   exponent = special ? 0 : parts.exponent + 1;
-  return special ? x : half;
+  return choose(special, x, half);
 }
 
 // floor(log2 |x|); INT_MIN for 0 and NaN, INT_MAX for infinities.
@@ -73,10 +73,10 @@ METALLOID_INLINE float nextafter(float x, float y) {
   const bool away_from_zero = (x < y) != is_negative(x);
   const uint32 stepped = bits_of(x) + (away_from_zero ? 1u : ~0u);
   const uint32 from_zero = sign_bit(y) | 1u;
-  const float neighbour = from_bits(is_zero(x) ? from_zero : stepped);
-  const float moved = x == y ? y : neighbour;
+  const float neighbour = choose(is_zero(x), from_bits(from_zero), from_bits(stepped));
+  const float moved = choose(x == y, y, neighbour);
   const float nan = x + y;
-  return either_is_nan(x, y) ? nan : moved;
+  return choose(either_is_nan(x, y), nan, moved);
 }
 
 }  // namespace metalloid::precise

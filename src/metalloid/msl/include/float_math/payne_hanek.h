@@ -69,11 +69,10 @@ METALLOID_INLINE QuarterTurns reduce_huge_angle(float x) {
   // fraction * pi/2 with pi/2 in two floats; rounded once.
   constexpr float scale_high = half_pi_high * 0x1p-63f;
   constexpr float scale_low = half_pi_middle * 0x1p-63f;
-  const float scaled = head * scale_high;
-  const float error = fused(head, scale_high, -scaled);
-  const float correction = fused(head, scale_low, fused(tail, scale_high, error));
-  const float rest = flip_sign(scaled + correction, sign_bit(x));
-  return {is_nan_or_infinite(x) ? quiet_nan() : rest, is_negative(x) ? 0u - quarters : quarters};
+  const float correction = fused(head, scale_low, tail * scale_high);
+  const float rest = flip_sign(fused(head, scale_high, correction), sign_bit(x));
+  const uint32 signed_quarters = is_negative(x) ? 0u - quarters : quarters;
+  return {choose(is_nan_or_infinite(x), quiet_nan(), rest), signed_quarters};
 }
 
 }  // namespace metalloid::float_math

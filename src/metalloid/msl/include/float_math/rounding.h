@@ -28,7 +28,7 @@ METALLOID_INLINE float fract(float x) {
   using namespace float_math;
   const float difference = x - __builtin_elementwise_floor(x);
   const float below_one = at_most(difference, 0x1.fffffep-1f);
-  return is_infinite(x) ? 0.0f : below_one;
+  return choose(is_infinite(x), 0.0f, below_one);
 }
 
 // The parts have the sign of x; modf(+-inf) = +-0.
@@ -37,7 +37,7 @@ METALLOID_INLINE float modf(float x, float& whole) {
   using namespace float_math;
   whole = __builtin_elementwise_trunc(x);
   const float difference = x - whole;
-  return with_sign_of(is_infinite(x) ? 0.0f : difference, x);
+  return with_sign_of(choose(is_infinite(x), 0.0f, difference), x);
 }
 
 }  // namespace metalloid::precise
@@ -52,7 +52,7 @@ METALLOID_INLINE float shift_modulo(float remainder, float divisor, int32 shift)
   const float quotient = __builtin_elementwise_trunc(divide_rounded(shifted, divisor));
   const float rest = fused(-quotient, divisor, shifted);
   const float corrected = rest + divisor;
-  return rest < 0.0f ? corrected : rest;
+  return choose(rest < 0.0f, corrected, rest);
 }
 
 }  // namespace metalloid::float_math
@@ -76,10 +76,10 @@ METALLOID_INLINE float fmod(float x, float y) {
   const uint32 biased = static_cast<uint32>(divisor.exponent + scale_bias);
   const float scaled = with_sign_of(scale_by_power_of_two(rest, biased), x);
   const bool smaller = magnitude_bits(x) < magnitude_bits(y);
-  const float value = smaller ? x : scaled;
+  const float value = choose(smaller, x, scaled);
   const bool bad_dividend = is_nan_or_infinite(x);
   const bool bad_divisor = magnitude_bits(y) - 1u >= infinity_bits;
-  return (bad_dividend | bad_divisor) ? quiet_nan() : value;
+  return choose(bad_dividend | bad_divisor, quiet_nan(), value);
 }
 
 }  // namespace metalloid::precise

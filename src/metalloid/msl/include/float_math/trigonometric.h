@@ -12,7 +12,7 @@
 
 namespace metalloid::float_math {
 
-// sin r, |r| <= pi/4: relative error below 2^-27.8. Keeps the sign of a zero.
+// sin r, |r| <= pi/4: relative error below 2^-27.8. Loses the sign of a zero.
 METALLOID_INLINE float sin_quadrant(float r) {
   METALLOID_STRICT_FP
   const float s = r * r;
@@ -51,7 +51,7 @@ METALLOID_INLINE QuarterTurns reduce_small_angle(float x) {
 METALLOID_INLINE QuarterTurns reduce_angle(float x) {
   METALLOID_STRICT_FP
   QuarterTurns turns = reduce_small_angle(x);
-  // The only branch of this library: no lane of an ordinary simdgroup takes it.
+  // The only branch of this library, as fmod has its only loop: ordinary simdgroups skip it.
   if (magnitude_bits(x) > bits_of(small_angle_limit)) {
     turns = reduce_huge_angle(x);
   }
@@ -61,7 +61,7 @@ METALLOID_INLINE QuarterTurns reduce_angle(float x) {
 // sin(n pi/2 + r) from sin r and cos r; the cosine is this with n + 1.
 METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
   METALLOID_STRICT_FP
-  const float value = (n & 1u) != 0 ? cosine : sine;
+  const float value = choose((n & 1u) != 0, cosine, sine);
   return flip_sign(value, (n & 2u) << 30);
 }
 
@@ -69,7 +69,7 @@ METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
 METALLOID_INLINE float pick_tangent(float tangent, uint32 n) {
   METALLOID_STRICT_FP
   const bool odd = (n & 1u) != 0;
-  return divide_rounded(odd ? -1.0f : tangent, odd ? tangent : 1.0f);
+  return divide_rounded(choose(odd, -1.0f, tangent), choose(odd, tangent, 1.0f));
 }
 
 // For the *pi functions: |x| = 2k + n/2 + r exactly, |r| <= 1/4, n in 0..4. NaN for inf and NaN.
@@ -132,7 +132,8 @@ namespace metalloid::precise {
 METALLOID_INLINE float sin(float x) {
   using namespace float_math;
   const QuarterTurns t = reduce_angle(x);
-  return pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters);
+  const float value = pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters);
+  return choose(is_zero(x), x, value);
 }
 
 METALLOID_INLINE float cos(float x) {
@@ -147,7 +148,7 @@ METALLOID_INLINE float sincos(float x, float& cosine) {
   const float s = sin_quadrant(t.rest);
   const float c = cos_quadrant(t.rest);
   cosine = pick_quadrant(s, c, t.quarters + 1u);
-  return pick_quadrant(s, c, t.quarters);
+  return choose(is_zero(x), x, pick_quadrant(s, c, t.quarters));
 }
 
 METALLOID_INLINE float tan(float x) {
@@ -162,8 +163,7 @@ METALLOID_INLINE float sinpi(float x) {
   using namespace float_math;
   const QuarterTurns t = reduce_half_turns(x);
   const float value = pick_quadrant(sinpi_quadrant(t.rest), cospi_quadrant(t.rest), t.quarters);
-  const float unsigned_zero = value + 0.0f;
-  return flip_sign(unsigned_zero, sign_bit(x));
+  return flip_sign(choose(is_zero(value), 0.0f, value), sign_bit(x));
 }
 
 // cos(pi x); exact zeros are +0, as in C23.
@@ -173,7 +173,7 @@ METALLOID_INLINE float cospi(float x) {
   const QuarterTurns t = reduce_half_turns(x);
   const uint32 n = t.quarters + 1u;
   const float value = pick_quadrant(sinpi_quadrant(t.rest), cospi_quadrant(t.rest), n);
-  return value + 0.0f;
+  return choose(is_zero(value), 0.0f, value);
 }
 
 // tan(pi x); C23 wants tanpi(2k) = +0, tanpi(2k + 1) = -0, tanpi(2k + 1/2) = inf and
@@ -186,7 +186,7 @@ METALLOID_INLINE float tanpi(float x) {
   const uint32 special_sign = (t.quarters & 2u) << 30;
   const bool special = is_zero(t.rest);
   const float signed_value = from_bits(magnitude_bits(value) | special_sign);
-  return flip_sign(special ? signed_value : value, sign_bit(x));
+  return flip_sign(choose(special, signed_value, value), sign_bit(x));
 }
 
 }  // namespace metalloid::precise

@@ -1,0 +1,206 @@
+"""Libraries: sources, options, warnings, inspection."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+ID = "uint i [[thread_position_in_grid]]"
+
+
+def run(kernel, dtype=np.float32, n=1):
+    out = np.zeros(n, dtype)
+    kernel(out, threads=n)
+    return out
+
+
+def test_a_file_includes_its_neighbours_and_folders(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "far.h").write_text("#define FAR 20\n")
+    (tmp_path / "near.h").write_text('#include "far.h"\nconstant int near_value = 3;\n')
+    file = tmp_path / "kernel.metal"
+    file.write_text(
+        '#include "near.h"\nkernel void f(device int* x) { x[0] = near_value + FAR; }\n'
+    )
+    lib = mtl.library(path=file, include_dirs=[tmp_path / "lib"])
+    assert run(lib.f, np.int32) == 23
+    assert lib.f.source == file.read_text()
+    assert repr(lib) == f"<Library {file}: 1 kernel (f)>"
+
+
+def test_a_changed_include_is_noticed(tmp_path):
+    header, file = tmp_path / "value.h", tmp_path / "kernel.metal"
+    file.write_text('#include "value.h"\nkernel void f(device int* x) { x[0] = VALUE; }\n')
+    for value in (1, 2, 2, 1):
+        header.write_text(f"#define VALUE {value}\n")
+        assert run(mtl.library(path=file).f, np.int32) == value
+
+
+def test_errors_in_an_include_are_at_its_own_line(tmp_path):
+    (tmp_path / "bad.h").write_text("\n\nfloat bad() { return wrong; }\n")
+    file = tmp_path / "kernel.metal"
+    file.write_text('#include "bad.h"\nkernel void f(device float* x) { x[0] = bad(); }\n')
+    with pytest.raises(mtl.CompileError) as caught:
+        mtl.library(path=file)
+    assert str(caught.value) == (
+        f"{tmp_path}/bad.h:3:22: error: use of undeclared identifier 'wrong'\n"
+        "float bad() { return wrong; }\n"
+        "                     ^"
+    )
+    assert caught.value.filename == f"{tmp_path}/bad.h"
+    assert caught.value.lineno == 3
+
+
+def test_defines():
+    source = "kernel void f(device int* x) { x[0] = A + B; }\n#ifdef EMPTY\n#else\n#error\n#endif"
+    lib = mtl.library(source, defines={"A": 40, "B": True, "EMPTY": None})
+    assert run(lib.f, np.int32) == 41
+
+
+def test_math_modes():
+    source = HEADER + (
+        "kernel void fused(device float* x) {\n"
+        "    volatile float a = 1.0 + 0x1p-12, b = -1.0 - 0x1p-11;\n"
+        "    x[0] = a * a + b;\n}\n"
+        "#ifdef __FAST_MATH__\n#define FAST 1\n#else\n#define FAST 0\n#endif\n"
+        "kernel void is_fast(device int* x) { x[0] = FAST; }\n"
+    )
+    results = {}
+    for mode in ("safe", "relaxed", "fast"):
+        lib = mtl.library(source, math_mode=mode)
+        results[mode] = float(run(lib.fused)[0])
+        assert run(lib.is_fast, np.int32) == (mode == "fast")
+    # The product's last bits survive only if it is not rounded before the addition.
+    assert results == {"safe": 0.0, "relaxed": 2.0**-24, "fast": 2.0**-24}
+
+
+def test_safe_mode_keeps_infinities_and_nans():
+    lib = mtl.library(
+        HEADER + f"kernel void f(device float* x, {ID}) {{\n"
+        "    float v = x[i]; x[i] = isnan(v) ? 1 : isinf(v) ? 2 : v == v ? 3 : 4; }"
+    )
+    x = np.array([np.nan, np.inf, -np.inf, 0], np.float32)
+    lib.f(x, threads=4)
+    assert x.tolist() == [1, 2, 2, 3]
+
+
+def test_warnings_are_collected():
+    lib = mtl.library(f"kernel void f(device int* x, {ID}) {{\n    int unused;\n    x[i] = 1;\n}}")
+    (warning,) = lib.warnings
+    assert str(warning) == (
+        "program_source:2:9: warning: unused variable 'unused'\n    int unused;\n        ^"
+    )
+    assert mtl.library(lib.source).warnings == lib.warnings  # also from the cache
+
+
+def test_correct_metal_gives_no_warnings():
+    lib = mtl.library(
+        HEADER + "constant float table[2] = {1.0, 2.0};\n"
+        "struct S { half4 a; packed_float3 b; };\n"
+        "template <typename T> T twice(T x) { return x + x; }\n"
+        f"kernel void f(device S* s [[buffer(0)]], const device half* h [[buffer(1)]], {ID}) {{\n"
+        "    threadgroup float tile[32];\n"
+        "    tile[i % 32] = table[i & 1] * h[i];\n"
+        "    threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+        "    s[i].a = half4(twice(tile[0]));\n"
+        "    s[i].b = float3(1, 2, 3) * s[i].b;\n"
+        "    uchar c = i; c += 1; s[i].a.x = c;\n}"
+    )
+    assert lib.warnings == ()
+
+
+def test_every_kernel_is_an_attribute_and_an_item():
+    lib = mtl.library(
+        "kernel void a(device int* x) { x[0] = 1; }\nkernel void b(device int* x) { x[0] = 2; }"
+    )
+    assert lib.functions == ("a", "b") == tuple(lib)
+    assert "a" in lib
+    assert "c" not in lib
+    assert len(lib) == 2
+    assert {"a", "b"} <= set(dir(lib))
+    assert lib.a is lib["a"] is lib.function("a")
+    assert not hasattr(lib, "c")
+    with pytest.raises(KeyError):
+        lib["c"]
+
+
+def test_inspection():
+    kernel = mtl.library(HEADER + f"kernel void f(device float4* x, {ID}) {{ x[i] *= 2; }}").f
+    assert str(kernel.signature) == "f(device float4* x)"
+    (parameter,) = kernel.signature.buffers
+    assert (parameter.layout.bytes, parameter.layout.alignment) == (16, 16)
+    assert (parameter.layout.lanes, parameter.layout.scalar.name) == (4, "float")
+    assert "define void @mtl_kernel" in kernel.asm["ll"]
+    machine = kernel.asm["x86" if os.uname().machine == "x86_64" else "arm64"]
+    assert "mtl_kernel:" in machine
+    assert "f(device float4* x" in kernel.asm["cpp"]
+    assert kernel.max_group_size == 1024
+    assert kernel.engine == "reference: a loop over threads"
+    assert repr(kernel) == "<Kernel f(device float4* x) on cpu>"
+
+
+def test_kernels_may_be_named_like_builtins():
+    lib = mtl.library(
+        HEADER + "kernel void exp(device float* x) { x[0] = metal::exp(0.0); }\n"
+        "kernel void min(device float* x) { x[0] = 2; }\n"
+        "kernel void device_add(device float* x) { x[0] = 3; }"
+    )
+    assert [float(run(lib[name])[0]) for name in lib] == [1, 2, 3]
+
+
+def test_function_constants():
+    lib = mtl.library(
+        HEADER + "constant int n [[function_constant(0)]];\n"
+        "constant float2 v [[function_constant(1)]];\n"
+        "constant bool has_n = is_function_constant_defined(n);\n"
+        "kernel void f(device float* x) { x[0] = has_n ? n + v.y : -1; }"
+    )
+    assert run(lib.f) == -1
+    assert run(lib.function("f", {"n": 3, "v": (1, 0.5)})) == 3.5
+    assert run(lib.function("f", {0: 4})) == 4
+    assert lib.function("f", {"n": 3}) is lib.function("f", {0: 3})
+
+
+def test_templates_with_host_names():
+    lib = mtl.library(
+        HEADER
+        + "namespace ops { struct Twice { template <typename T> T operator()(T x) { return 2 * x; } };\n"
+        f"template <typename T, typename Op, int N = 1> [[kernel]] void map(device T* x [[buffer(0)]], {ID}) {{\n"
+        "    for (int k = 0; k < N; k++) x[i] = Op()(x[i]); }\n}\n"
+        "#define MAKE(name, T) template [[host_name(name)]] [[kernel]] decltype(ops::map<T, ops::Twice, 3>) ops::map<T, ops::Twice, 3>;\n"
+        'MAKE("map_float", float)\nMAKE("map_int", int)'
+    )
+    assert lib.functions == ("map_float", "map_int")
+    x = np.array([1.5, 2], np.float32)
+    lib.map_float(x, threads=2)
+    assert x.tolist() == [12, 16]
+    y = np.array([1, 2], np.int32)
+    lib.map_int(y, threads=2)
+    assert y.tolist() == [8, 16]
+
+
+def test_the_second_time_nothing_is_compiled(fresh_cache, monkeypatch):
+    source = HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = {time.time_ns()}; }}"
+    mtl.library(source).f(np.zeros(1, np.float32), threads=1)
+    from metalloid.compiler import clang
+
+    def refuse(*_, **__):
+        raise AssertionError("the compiler was called")
+
+    monkeypatch.setattr(clang, "run", refuse)
+    assert run(mtl.library(source).f) > 0
+
+
+def test_devices():
+    (device,) = [d for d in mtl.devices() if d.name == "cpu"]
+    assert device is mtl.Device("cpu") is mtl.Device(device)
+    assert mtl.default_device() in mtl.devices()
+    information = device.info()
+    assert information.threads >= 1
+    assert information.memory_bytes > 2**28
+    with mtl.config.scope(device="cpu"):
+        assert mtl.default_device() is device

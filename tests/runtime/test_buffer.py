@@ -1,0 +1,81 @@
+"""Buffers: memory that outlives launches, and is given back."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+ADD = mtl.library(
+    "kernel void add(device int* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"
+)
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_new_buffer_is_zero():
+    for size in (1, 100, 2**20 + 1):
+        buffer = mtl.Buffer(size)
+        assert not np.asarray(buffer).any()
+        np.asarray(buffer)[:] = 255
+        del buffer
+
+
+def test_shape_and_type_are_kept():
+    for array in (
+        np.zeros((2, 3), np.float16),
+        np.float64(1.5),
+        np.zeros((0, 4)),
+        np.arange(3)[::-1],
+    ):
+        buffer = mtl.Buffer(array)
+        assert np.asarray(buffer).shape == np.shape(array)
+        assert (np.asarray(buffer) == array).all()
+        assert buffer.nbytes == np.asarray(array).nbytes
+
+
+def test_memory_is_aligned_for_every_type():
+    for size in (1, 7, 100, 5000):
+        assert mtl.Buffer(size).address % 64 == 0
+
+
+def test_reading_waits_and_copying_in_waits():
+    buffer = mtl.Buffer(np.zeros(100_000, np.int32))
+    for round_ in range(50):
+        ADD.add(buffer, threads=100_000, wait=False)
+        assert (np.asarray(buffer) == round_ + 1).all()
+
+
+def test_an_array_of_a_buffer_keeps_its_memory():
+    array = np.asarray(mtl.Buffer(np.arange(1000, dtype=np.int32)))
+    gc.collect()
+    others = [mtl.Buffer(np.full(1000, -1, np.int32)) for _ in range(50)]
+    assert (array == np.arange(1000)).all()
+    del others
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
+def test_memory_is_given_back():
+    def round_():
+        for _ in range(20):
+            buffer = mtl.Buffer(2**24)
+            np.asarray(buffer)[:] = 1
+            ADD.add(buffer, threads=16)
+
+    round_()
+    gc.collect()
+    before = resident_bytes()
+    round_()
+    gc.collect()
+    mtl.default_device().synchronize()
+    assert resident_bytes() - before < 2**25
+
+
+def test_representation():
+    assert repr(mtl.Buffer(12)) == "<Buffer 12 bytes (uint8 (12,)) on cpu>"
+    assert len(mtl.Buffer(np.zeros((3, 2)))) == 3
