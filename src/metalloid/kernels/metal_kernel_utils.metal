@@ -33,8 +33,8 @@ struct complex64_t {
   float real;
   float imag;
 
-  complex64_t() thread = default;
-  constexpr complex64_t(float real, float imag = 0) thread : real(real), imag(imag) {}
+  complex64_t() = default;
+  constexpr complex64_t(float real, float imag = 0) : real(real), imag(imag) {}
 
   // A complex number used as a real one is its real part, so that `T x = input[i]` suits every T.
   template <typename T, typename = enable_if_t<is_arithmetic_v<T>>>
@@ -203,7 +203,7 @@ struct LoopedElemToLoc {
   Location index = 0;
   Location offset = 0;
 
-  LoopedElemToLoc(int ndim) thread : ndim(ndim) {}
+  LoopedElemToLoc(int ndim) : ndim(ndim) {}
 
   void next(constant const int* shape, constant const int64_t* strides) thread {
     index += 1;

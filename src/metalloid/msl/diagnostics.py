@@ -161,22 +161,27 @@ class PlaceMap:
             start += len(text)
         return offsets
 
-    def source_line(self, file: str, line: int) -> str:
-        """Line of the user's file; empty if there is no such line."""
-        if file not in self._files:
-            self._files[file] = (self._read(file) or "").splitlines()
-        lines = self._files[file]
-        return lines[line - 1] if 0 < line <= len(lines) else ""
-
     def localise(self, diagnostic: Diagnostic) -> Diagnostic:
         """The diagnostic at the user's own column, with the user's own line."""
+        lines = self._lines(diagnostic.file)
+        if not lines:
+            return diagnostic
+        if diagnostic.line > len(lines):
+            # Something is missing, which clang notices in the text we put behind the user's.
+            end = lines[-1]
+            return replace(diagnostic, line=len(lines), column=len(end) + 1, source_line=end)
+        source_line = lines[diagnostic.line - 1]
         position = self.token_at(diagnostic)
-        source_line = self.source_line(diagnostic.file, diagnostic.line)
         column = diagnostic.column
         if position is not None:
             column = self._column(position, diagnostic, source_line)
-        column = max(1, min(column, len(source_line) + 1)) if source_line else column
+        column = max(1, min(column, len(source_line) + 1))
         return replace(diagnostic, column=column, source_line=source_line)
+
+    def _lines(self, file: str) -> list[str]:
+        if file not in self._files:
+            self._files[file] = (self._read(file) or "").splitlines()
+        return self._files[file]
 
     def token_at(self, diagnostic: Diagnostic) -> int | None:
         """Position of the token a (not yet localised) diagnostic points at."""

@@ -110,9 +110,10 @@ def test_vectors(sheet, kernel):
 # -- swizzles: every word there is
 
 ALPHABETS = ("xyzw", "rgba")
-CODES = {2: "uint code(T2 v) { return v.x + 10 * v.y; }",
-         3: "uint code(T3 v) { return v.x + 10 * v.y + 100 * v.z; }",
-         4: "uint code(T4 v) { return v.x + 10 * v.y + 100 * v.z + 1000 * v.w; }"}  # fmt: skip
+CODES = {
+    lanes: f"uint code(T{lanes} v) {{ return {' + '.join(f'{10**j} * uint(v[{j}])' for j in range(lanes))}; }}"
+    for lanes in (2, 3, 4)
+}
 
 
 def words(lanes, repeat=True):
@@ -198,7 +199,7 @@ SWIZZLED = Sheet(
         Row("float", "v.xyz.zy.x", lambda v: v[:, 2]),
         Row("float2", "max(v.xy, v.zw)", lambda v: np.maximum(v[:, :2], v[:, 2:])),
         Row("float4", "y = float4(v.bgr, s);", lambda v, s: joined(v[:, 2::-1], s)),
-        Row("float4", "y = 0; y.x = s; y.a = w.b;", lambda s, w: joined(s, 0 * s, 0 * s, w[:, 2])),
+        Row("float4", "y = 0; y.x = s; y.a = w.b;", lambda s, w: joined(s, np.zeros_like(s), np.zeros_like(s), w[:, 2])),
         Row("bool2", "v.xy < v.zw", lambda v: v[:, :2] < v[:, 2:]),
         Row("float2", "thread float4& r = v; r.yz = -r.yz; y = v.yz;", lambda v: -v[:, 1:3]),
     ],
