@@ -11,13 +11,10 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "devices", "kernels", "array",
+    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "kernels", "array",
     "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
     "cli",
 )  # fmt: skip
-#: The packages below `kernels` do not know which devices there are: `runtime.registry` opens them
-#: by name.
-DEVICES = sorted(p.name for p in (PACKAGE / "devices").iterdir() if (p / "__init__.py").exists())
 
 
 def imports_of(path):
@@ -48,11 +45,11 @@ def test_imports_point_one_way(path):
             continue
         imported = module.split(".")[1]
         assert LAYERS.index(imported) <= LAYERS.index(layer), f"{layer} imports {imported}"
-        if layer == "devices" and imported == "devices":
+        if layer == "backends" and imported == "backends":
             own = path.relative_to(PACKAGE).parts[1]
-            assert module.split(".")[2] == own, f"device {own} imports {module}"
-        if layer not in ("devices",):
-            assert imported != "devices", "devices are opened by runtime.registry, by name"
+            assert module.split(".")[2] == own, f"backend {own} imports {module}"
+        if layer != "backends":
+            assert imported != "backends", "devices are opened by runtime.registry, by name"
 
 
 def test_every_folder_of_the_package_is_a_layer():

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.load import load
+    from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
@@ -43,6 +44,7 @@ __all__ = [
     "KernelFault",
     "LaunchError",
     "Library",
+    "MetalKernel",
     "MetalloidError",
     "OutOfMemory",
     "UnknownFunction",
@@ -52,6 +54,7 @@ __all__ = [
     "devices",
     "library",
     "load",
+    "metal_kernel",
     "threadgroup_memory",
 ]
 
@@ -62,11 +65,13 @@ _HOMES = {
     "Event": "runtime.event",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
+    "MetalKernel": "kernels.metal_kernel",
     "config": "settings:settings",
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",
     "load": "kernels.load",
+    "metal_kernel": "kernels.metal_kernel",
     "threadgroup_memory": "runtime.arguments",
 }
 

@@ -31,7 +31,7 @@ def shared_object(objects: dict[str, bytes], name: str) -> bytes:
             # zig's own linker signs the result, without which macOS refuses to load it.
             command = ["cc", "-shared", "-nostdlib", "-Wl,-undefined,dynamic_lookup"]
         else:
-            command = ["ld.lld", "-shared", "-soname", name, "--build-id=none"]
+            command = ["ld.lld", "-shared", "-soname", name, "-z", "now", "-z", "noexecstack"]
         outcome = clang.run([*command, "-o", str(output), *paths], scratch=folder)
         if outcome.status != 0:
             raise DeviceUnavailable(f"[compiler] {name} could not be linked:\n{outcome.messages}")

@@ -39,7 +39,7 @@ def toolchain_digest() -> str:
     """Changes when clang, our headers or the code that drives them do; part of every cache key."""
     parts: list[str | bytes] = [clang.fingerprint()]
     package = Path(__file__).parent.parent
-    for folder in ("msl", "compiler", "devices"):
+    for folder in ("msl", "compiler", "backends"):
         for path in sorted((package / folder).rglob("*")):
             if path.suffix in (".py", ".h", ".txt"):
                 parts += [path.relative_to(package).as_posix(), path.read_bytes()]

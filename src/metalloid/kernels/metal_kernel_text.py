@@ -151,22 +151,27 @@ class GeneratedKernel:
         """The diagnostic in its own piece; None for notes about what the user did not write."""
         if diagnostic.file != PROGRAM_SOURCE:
             return diagnostic
-        line, name = diagnostic.line, ""
-        for name, text in self.pieces:
-            lines = text.count("\n")
-            if line <= lines:
-                break
-            line -= lines
+        name, line = self._place(diagnostic.line)
         if diagnostic.severity == "note" and name.endswith(_SIGNATURE):
             return None
         return replace(diagnostic, file=name, line=line)
 
+    def _place(self, line: int) -> tuple[str, int]:
+        """Piece of a line of the text, and the line's number in it."""
+        for name, text in self.pieces:
+            lines = text.count("\n")
+            if line <= lines:
+                return name, line
+            line -= lines
+        return self.pieces[-1][0], line
 
+
+@functools.lru_cache(maxsize=256)
 def generate(
     name: str,
-    inputs: Sequence[InputText],
-    outputs: Sequence[OutputText],
-    template: Sequence[TemplateArgument],
+    inputs: tuple[InputText, ...],
+    outputs: tuple[OutputText, ...],
+    template: tuple[TemplateArgument, ...],
     source: str,
     header: str,
 ) -> GeneratedKernel:
@@ -174,7 +179,7 @@ def generate(
 
     Examples
     --------
-    >>> kernel = generate("copy", [InputText("x", "float")], [OutputText("y", "float")], [],
+    >>> kernel = generate("copy", (InputText("x", "float"),), (OutputText("y", "float"),), (),
     ...                   "y[grid_size.x] = x[0];", "")
     >>> print(kernel.own_text)
     [[kernel]] void custom_kernel_copy_float_float(
@@ -227,7 +232,7 @@ def _parameters(
 ) -> list[str]:
     """Every parameter with its attribute, in the order of the text."""
     # A name that is given to something means that, and nothing of ours.
-    taken = {argument.name for argument in (*inputs, *outputs, *template)}
+    taken = {x.name for x in inputs} | {x.name for x in outputs} | {x.name for x in template}
     wanted = used - taken
     memory = []
     for argument in inputs:

@@ -12,7 +12,7 @@ from metalloid.settings import settings
 
 #: Kind of device -> module that offers ``open_device()``, best first. A module is imported when a
 #: device of its kind is asked for; it raises DeviceUnavailable where there is none.
-_KINDS = {"cpu": "metalloid.devices.cpu.device"}
+_KINDS = {"cpu": "metalloid.backends.cpu.device"}
 
 _open: dict[str, Device] = {}
 _lock = threading.Lock()

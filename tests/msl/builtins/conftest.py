@@ -12,7 +12,7 @@ WORKERS = 2
 
 def compiled(sheet):
     """The kernel of a sheet. Each is a library: a text is parsed again for each of its kernels."""
-    library = mtl.library(HEADER + sheet.source, math_mode=sheet.math_mode)
+    library = mtl.library(HEADER + sheet.declarations + sheet.source, math_mode=sheet.math_mode)
     return library.function(sheet.kernel_name)
 
 

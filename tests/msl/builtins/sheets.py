@@ -7,6 +7,7 @@ with an output buffer per row, which keeps compilation cheap.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ class Sheet:
     rows : sequence of Row
     math_mode : str
         Of the library.
+    declarations : str
+        MSL text that the rows use.
     group_sizes : sequence of int
         Threads of a threadgroup, a launch each. Groups of 64 run as vectors of threads on a CPU,
         those of 3 one thread after the other: two ways through the compiler.
@@ -70,6 +73,7 @@ class Sheet:
     data: Callable[[np.random.Generator], Mapping[str, np.ndarray]]
     rows: Sequence[Row]
     math_mode: str = "safe"
+    declarations: str = ""
     group_sizes: Sequence[int] = (64, 3)
 
     def __str__(self) -> str:
@@ -111,11 +115,11 @@ class Sheet:
 
 
 def _named(function: Callable, data: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The arguments that `function` names, in its parameters or in its attribute `names`."""
+    """The inputs that `function` names: by its attribute `names`, or by its parameters."""
     names = getattr(function, "names", None)
     if names is None:
-        code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
+        parameters = inspect.signature(function).parameters.values()
+        names = [p.name for p in parameters if p.default is p.empty]
     return tuple(data[name] for name in names)
 
 

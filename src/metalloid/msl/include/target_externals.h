@@ -8,7 +8,7 @@
 #include "metal_types.h"
 
 // No thread may be left behind: convergent keeps the optimiser from moving a call into a branch.
-#define METALLOID_EXTERNAL extern "C" __attribute__((convergent, nothrow))
+#define METALLOID_EXTERNAL extern "C" __attribute__((convergent, nomerge, nothrow))
 
 #define METALLOID_FOR_EACH_LANE_NUMBER(X, name) \
   X(name, i32, int) X(name, u32, uint) X(name, i64, long) X(name, u64, ulong) X(name, f32, float)

@@ -6,7 +6,7 @@ using namespace metal;
 #include "mlx/backend/metal/kernels/utils.h"
 #include "mlx/backend/metal/kernels/cross_entropy.h"
 
-#define instantiate_cross_entropy(name, type)                    \
+#define instantiate_cross_entropy(name, type)                     \
   instantiate_kernel("cross_entropy_" #name, cross_entropy, type) \
   instantiate_kernel("cross_entropy_vjp_" #name, cross_entropy_vjp, type)
 

@@ -4,10 +4,10 @@
 #include "mlx/backend/metal/kernels/utils.h"
 #include "mlx/backend/metal/kernels/gemv_masked.h"
 
-#define instantiate_masked(name, type, out_mask, op_mask)                                  \
-  instantiate_kernel("gemv_masked_" #name, gemv_masked, type, out_mask, op_mask,            \
-                     2, 1, 2, 16, 4, 4, false)                                              \
-  instantiate_kernel("gemv_t_masked_" #name, gemv_t_masked, type, out_mask, op_mask,        \
+#define instantiate_masked(name, type, out_mask, op_mask)                            \
+  instantiate_kernel("gemv_masked_" #name, gemv_masked, type, out_mask, op_mask,     \
+                     2, 1, 2, 16, 4, 4, false)                                       \
+  instantiate_kernel("gemv_t_masked_" #name, gemv_t_masked, type, out_mask, op_mask, \
                      1, 4, 8, 4, 4, 4, false)
 
 instantiate_masked(float_bool_bool, float, bool, bool)

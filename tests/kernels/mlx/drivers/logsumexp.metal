@@ -6,7 +6,7 @@ using namespace metal;
 #include "mlx/backend/metal/kernels/utils.h"
 #include "mlx/backend/metal/kernels/logsumexp.h"
 
-#define instantiate_logsumexp(name, type)                \
+#define instantiate_logsumexp(name, type)                 \
   instantiate_kernel("logsumexp_" #name, logsumexp, type) \
   instantiate_kernel("logsumexp_looped_" #name, logsumexp_looped, type)
 

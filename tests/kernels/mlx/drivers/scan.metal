@@ -1,18 +1,18 @@
 #include "mlx/backend/metal/kernels/utils.h"
 #include "mlx/backend/metal/kernels/scan.h"
 
-#define instantiate_direction(name, type, op, inclusion, inclusive, direction, reverse)       \
+#define instantiate_direction(name, type, op, inclusion, inclusive, direction, reverse)          \
   instantiate_kernel("contiguous_scan_" #inclusion direction "_" #op "_" #name, contiguous_scan, \
-                     type, type, op<type>, 4, inclusive, reverse)                              \
+                     type, type, op<type>, 4, inclusive, reverse)                                \
   instantiate_kernel("strided_scan_" #inclusion direction "_" #op "_" #name, strided_scan,       \
                      type, type, op<type>, 4, inclusive, reverse)
 
-#define instantiate_scan(name, type, op)                                      \
-  instantiate_direction(name, type, op, inclusive, true, "", false)           \
+#define instantiate_scan(name, type, op)                            \
+  instantiate_direction(name, type, op, inclusive, true, "", false) \
   instantiate_direction(name, type, op, exclusive, false, "", false)
 
-#define instantiate_reverse(name, type, op)                                   \
-  instantiate_direction(name, type, op, inclusive, true, "_reverse", true)    \
+#define instantiate_reverse(name, type, op)                                \
+  instantiate_direction(name, type, op, inclusive, true, "_reverse", true) \
   instantiate_direction(name, type, op, exclusive, false, "_reverse", true)
 
 instantiate_scan(float, float, CumSum)

@@ -6,11 +6,11 @@ using namespace metal;
 #include "mlx/backend/metal/kernels/utils.h"
 #include "mlx/backend/metal/kernels/softmax.h"
 
-#define instantiate_softmax(name, type)                                  \
+#define instantiate_softmax(name, type)                                     \
   instantiate_kernel("softmax_single_row_" #name, softmax_single_row, type) \
   instantiate_kernel("softmax_looped_" #name, softmax_looped, type)
 
-#define instantiate_softmax_precise(name, type)                                          \
+#define instantiate_softmax_precise(name, type)                                            \
   instantiate_kernel("softmax_single_row_precise_" #name, softmax_single_row, type, float) \
   instantiate_kernel("softmax_looped_precise_" #name, softmax_looped, type, float)
 

@@ -9,14 +9,14 @@ using namespace mlx::steel;
 #include "mlx/backend/metal/kernels/steel/conv/kernels/steel_conv_3d.h"
 #include "mlx/backend/metal/kernels/steel/conv/kernels/steel_conv_general.h"
 
-#define instantiate_conv(name, type)                                                              \
-  instantiate_kernel("implicit_gemm_conv_2d_" #name, implicit_gemm_conv_2d,                        \
-                     type, 32, 32, 16, 2, 2)                                                       \
-  instantiate_kernel("implicit_gemm_conv_2d_small_" #name, implicit_gemm_conv_2d,                  \
-                     type, 64, 32, 16, 2, 2, 3, true)                                              \
-  instantiate_kernel("implicit_gemm_conv_3d_" #name, implicit_gemm_conv_3d,                        \
-                     type, 32, 32, 16, 2, 2, true)                                                 \
-  instantiate_kernel("implicit_gemm_conv_2d_general_" #name, implicit_gemm_conv_2d_general,        \
+#define instantiate_conv(name, type)                                                        \
+  instantiate_kernel("implicit_gemm_conv_2d_" #name, implicit_gemm_conv_2d,                 \
+                     type, 32, 32, 16, 2, 2)                                                \
+  instantiate_kernel("implicit_gemm_conv_2d_small_" #name, implicit_gemm_conv_2d,           \
+                     type, 64, 32, 16, 2, 2, 3, true)                                       \
+  instantiate_kernel("implicit_gemm_conv_3d_" #name, implicit_gemm_conv_3d,                 \
+                     type, 32, 32, 16, 2, 2, true)                                          \
+  instantiate_kernel("implicit_gemm_conv_2d_general_" #name, implicit_gemm_conv_2d_general, \
                      type, 32, 32, 16, 2, 2)
 
 instantiate_conv(float, float)

@@ -2,12 +2,12 @@
 #include "mlx/backend/metal/kernels/unary_ops.h"
 #include "mlx/backend/metal/kernels/unary.h"
 
-#define instantiate_unary(op, name, type, result)                                       \
-  instantiate_kernel("unary_v_" #op "_" #name, unary_v, type, result, op)                 \
+#define instantiate_unary(op, name, type, result)                         \
+  instantiate_kernel("unary_v_" #op "_" #name, unary_v, type, result, op) \
 
-#define instantiate_forms(op, name, type)                                                \
-  instantiate_kernel("unary_v2_" #op "_" #name, unary_v2, type, type, op)                  \
-  instantiate_kernel("unary_g_" #op "_" #name, unary_g, type, type, op, 1, int)            \
+#define instantiate_forms(op, name, type)                                       \
+  instantiate_kernel("unary_v2_" #op "_" #name, unary_v2, type, type, op)       \
+  instantiate_kernel("unary_g_" #op "_" #name, unary_g, type, type, op, 1, int) \
   instantiate_kernel("unary_g_n4_" #op "_" #name, unary_g, type, type, op, 4, int64_t)
 
 #define instantiate_float(op) instantiate_unary(op, float, float, float)
@@ -43,8 +43,8 @@ instantiate_float(Square)
 instantiate_float(Tan)
 instantiate_float(Tanh)
 
-#define instantiate_16_bits(op)                                \
-  instantiate_unary(op, half, half, half)                      \
+#define instantiate_16_bits(op)           \
+  instantiate_unary(op, half, half, half) \
   instantiate_unary(op, bfloat, bfloat16_t, bfloat16_t)
 
 instantiate_16_bits(Exp)

@@ -111,7 +111,7 @@ def test_two_hundred_faults(kernels):
 
 def test_a_fault_outside_of_kernels_is_not_caught():
     script = (
-        "import ctypes; from metalloid.devices.cpu import native; native.runtime();"
+        "import ctypes; from metalloid.backends.cpu import native; native.runtime();"
         "ctypes.string_at(8)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
@@ -121,7 +121,7 @@ def test_a_fault_outside_of_kernels_is_not_caught():
 def test_faulthandler_enabled_later_does_not_end_the_process():
     script = """
 import faulthandler
-from metalloid.devices.cpu import native
+from metalloid.backends.cpu import native
 runtime = native.runtime()
 faulthandler.enable()
 outcome = native.Outcome()
@@ -140,7 +140,7 @@ print("alive")
 def test_no_memory_for_stacks_ends_the_launch_only(kernels):
     script = """
 import ctypes, resource, sys
-from metalloid.devices.cpu import native
+from metalloid.backends.cpu import native
 runtime, outcome = native.runtime(), native.Outcome()
 kernel = ctypes.cast(ctypes.CDLL(sys.argv[1]).nothing, ctypes.c_void_p).value
 def status(threads):

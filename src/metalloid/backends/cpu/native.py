@@ -20,8 +20,8 @@ from metalloid.settings import settings
 
 _SOURCES = Path(__file__).parent / "native"
 _FLAGS = (
-    "cc", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11", "-fno-sanitize=all",
-    "-fno-stack-protector", "-D_GNU_SOURCE",
+    "-mcpu=baseline", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11",
+    "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer", "-D_GNU_SOURCE",
 )  # fmt: skip
 
 FIBRES = 1  # flag of a job: run each thread as a fibre
@@ -96,11 +96,19 @@ def build(cache: Cache) -> Path:
     sources = sorted(path for path in _SOURCES.iterdir() if path.suffix in (".c", ".S"))
     headers = sorted(_SOURCES.glob("*.h"))
     parts = [path.read_bytes() for path in (*sources, *headers)]
-    key = digest(
-        "cpu runtime", clang.fingerprint(), platform.machine(), platform.system(), *_FLAGS, *parts
-    )
+    key = digest("cpu runtime", clang.fingerprint(), _target(), *_FLAGS, *parts)
     files = cache.load(key) or cache.save(key, {"runtime.so": _compile(sources)})
     return files["runtime.so"]
+
+
+def _target() -> str:
+    """The machine as zig names it; a target by name comes with zig's own system headers."""
+    machine = platform.machine().lower()
+    architecture = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    if platform.system() == "Darwin":
+        return f"{architecture}-macos"
+    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"
+    return f"{architecture}-linux-{libc}"
 
 
 def _compile(sources: list[Path]) -> bytes:
@@ -112,7 +120,9 @@ def _compile(sources: list[Path]) -> bytes:
 
 def _object(source: Path, folder: Path) -> Path:
     path = folder / f"{source.name}.o"
-    outcome = clang.run([*_FLAGS, "-o", str(path), str(source)], scratch=folder)
+    outcome = clang.run(
+        ["cc", "-target", _target(), *_FLAGS, "-o", str(path), str(source)], scratch=folder
+    )
     if outcome.status != 0:
         raise DeviceUnavailable(
             f"[cpu] the native runtime ({source.name}) does not compile:\n{outcome.messages}"

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metalloid.backends.cpu import native
 from metalloid.compiler import clang
 from metalloid.compiler.link import shared_object
-from metalloid.devices.cpu import native
 
 FOLDER = Path(__file__).parent
 ABI = Path(native.__file__).parent / "native"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.cpu.call_sites import number_call_sites
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.frontend import (
@@ -37,6 +38,9 @@ _LAYOUT_ROW = re.compile(r"parameter_layout\"? (?:\{([^{}]*)\}|zeroinitializer)"
 _SYNCHRONISES = re.compile(r"^declare [^\n]*@__msl_", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
 _WIDE_ALIGNMENT = re.compile(r"^( +(?:%\S+ = )?(?:load|store) .*, align )(?:32|64|128)\b", re.M)
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
+)
 _THREADGROUP_VARIABLE = re.compile(
     r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
 )
@@ -48,6 +52,7 @@ _IR_FLAGS = (
     "-fno-slp-vectorize",
     *("-mllvm", "-unroll-runtime=false"),
     "-fno-discard-value-names",
+    "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
 )
 
 
@@ -129,8 +134,10 @@ def _compile(
         _mark_constant_loads,
         _assume_host_alignment,
         _make_threadgroup_variables_private,
+        _make_functions_private,
     ):
         ir = adapt(ir)
+    ir = number_call_sites(ir, ENTRY_SYMBOL)
     code = clang.run(["clang", "-x", "ir", "-O2", "-fPIC", "-w", "-c", "-o", "-", "-"], ir)
     if code.status != 0:
         raise MetalloidError(
@@ -200,3 +207,8 @@ def _assume_host_alignment(ir: str) -> str:
 def _make_threadgroup_variables_private(ir: str) -> str:
     """Give each OS thread its own threadgroup variables: it runs one threadgroup at a time."""
     return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2", ir)
+
+
+def _make_functions_private(ir: str) -> str:
+    """The user's functions are all inlined; nobody calls the copies that clang keeps for others."""
+    return _PUBLIC_FUNCTION.sub("define internal ", ir)

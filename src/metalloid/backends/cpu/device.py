@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from metalloid.backends.cpu import host, native, reference
+from metalloid.backends.cpu.faults import fault_of
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import TranslationUnit
 from metalloid.compiler.prelude import precompiled_header
-from metalloid.devices.cpu import host, native, reference
-from metalloid.devices.cpu.faults import fault_of
 from metalloid.errors import OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature

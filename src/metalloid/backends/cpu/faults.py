@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal as signals
 from typing import Any
 
-from metalloid.devices.cpu.native import Outcome
+from metalloid.backends.cpu.native import Outcome
 from metalloid.errors import KernelFault
 
 # Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
