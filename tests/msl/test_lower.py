@@ -1,7 +1,7 @@
 """Lowering, from text to text: each rule with the smallest text that shows it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metalloid.msl.entry_points import Parameter
@@ -162,6 +162,7 @@ FRAGMENTS = st.sampled_from(
 
 
 @given(st.lists(FRAGMENTS, max_size=40))
+@example(["template", "kernel"])
 def test_nonsense_is_left_for_clang_to_report(fragments):
     source = " ".join(fragments)
     assert lower(source).text.count("\n") == source.count("\n")

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from metalloid.compiler.target import MATH_MODES, MathMode
+from metalloid.compiler.target import MathMode
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
-from metalloid.kernels.metal_kernel_memory import (
-    ATOMIC_TYPES,
-    MSL_TYPES,
-    InputMemory,
-    allocate,
-    dtype_of,
+from metalloid.kernels.metal_kernel_checks import (
+    check_atomic,
+    check_function_name,
+    check_math_mode,
+    check_names,
+    check_text,
+    launch_sizes,
+    listed,
+    output_dtype,
+    template_arguments,
 )
-from metalloid.kernels.metal_kernel_names import check_function_name, check_names, used_identifiers
+from metalloid.kernels.metal_kernel_memory import MSL_TYPES, InputMemory, allocate
+from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import (
     GeneratedKernel,
     InputText,
@@ -30,13 +33,12 @@ from metalloid.kernels.metal_kernel_text import (
     generate,
 )
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device, Size
+from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 from metalloid.runtime.slots import describe
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_EXTENT = 2**32 - 1
 
 
 class MetalKernel:
@@ -69,19 +71,14 @@ class MetalKernel:
                 "[metal_kernel] output_names is empty: nothing of what the kernel does would be "
                 "seen. Name an output."
             )
-        for text, value in (("source", source), ("header", header)):
-            if not isinstance(value, str):
-                raise ArgumentError(f"[metal_kernel] {text} wants MSL text, got {describe(value)}.")
+        check_text("source", source)
+        check_text("header", header)
         if "kernel" in used_identifiers(source):
             raise ArgumentError(
                 "[metal_kernel] source is the body of a kernel only, without its head and braces. "
                 "For whole functions there is metalloid.library."
             )
-        if math_mode not in MATH_MODES:
-            raise ArgumentError(
-                f"[metal_kernel] math_mode is one of {', '.join(map(repr, MATH_MODES))}, "
-                f"not {math_mode!r}."
-            )
+        check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
@@ -140,22 +137,20 @@ class MetalKernel:
         """
         where = get_device(device)
         memories = self._inputs(inputs, where)
-        dtypes = self._output_dtypes(output_shapes, output_dtypes)
-        generated = self._generate(memories, dtypes, self._template(template))
-        outputs = {
-            name: allocate(f"[{self.name}] output {name!r}", shape, dtype, init_value)
-            for name, shape, dtype in zip(self._new_names, output_shapes, dtypes, strict=True)
-        }
+        outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
+        taken = (*self.input_names, *self.output_names)
+        arguments = template_arguments(self.name, template, taken)
+        generated = self._generate(memories, outputs, arguments)
         if verbose:
             print(f"Generated source code for `{self.name}`:\n```\n{generated.own_text}\n```")
         kernel = _compile(generated, self._math_mode, where)
-        threads, group = self._sizes(grid, threadgroup, kernel)
+        threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
         values: dict[str, Any] = {}
         for name, memory in zip(self.input_names, memories, strict=True):
             values |= memory.companions(name)
         values |= {n: m.memory for n, m in zip(self.input_names, memories, strict=True)} | outputs
-        arguments = [values[parameter.name] for parameter in kernel.signature.buffers]
-        kernel(*arguments, threads=threads, group_size=group, wait=True)
+        ordered = [values[parameter.name] for parameter in kernel.signature.buffers]
+        kernel(*ordered, threads=threads, group_size=group, wait=True)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
@@ -163,8 +158,8 @@ class MetalKernel:
         return [results[name] for name in self.output_names]
 
     def _inputs(self, inputs: Sequence[Any], device: Device) -> list[InputMemory]:
-        values = self._listed("inputs", inputs, self.input_names)
         memories = []
+        values = listed(self.name, "inputs", inputs, self.input_names)
         for name, value in zip(self.input_names, values, strict=True):
             label = f"[{self.name}] input {name!r}"
             if isinstance(value, Buffer) and value.device is not device:
@@ -173,65 +168,31 @@ class MetalKernel:
                     f"{device.name}. Pass device={value.device.name!r}, or an array."
                 )
             is_written = name in self.output_names
-            memories.append(InputMemory(label, value, self._row_contiguous, is_written))
-            if is_written:
-                self._check_atomic(name, memories[-1].dtype)
+            memory = InputMemory(label, value, self._row_contiguous, is_written)
+            if is_written and self._atomic:
+                check_atomic(label, memory.dtype)
+            memories.append(memory)
         return memories
 
-    def _output_dtypes(self, shapes: Any, dtypes: Any) -> list[np.dtype[Any]]:
-        self._listed("output_shapes", shapes, self._new_names)
-        found = []
-        wanted = self._listed("output_dtypes", dtypes, self._new_names)
-        for name, value in zip(self._new_names, wanted, strict=True):
-            dtype = dtype_of(value)
-            if dtype is None:
-                raise ArgumentError(
-                    f"[{self.name}] output {name!r} wants a dtype of MSL such as numpy.float32, "
-                    f"got {value!r}."
-                )
-            self._check_atomic(name, dtype)
-            found.append(dtype)
-        return found
-
-    def _check_atomic(self, name: str, dtype: np.dtype[Any]) -> None:
-        if self._atomic and MSL_TYPES[dtype.name] not in ATOMIC_TYPES:
-            raise ArgumentError(
-                f"[{self.name}] output {name!r} is of {dtype}, which has no atomic operations; "
-                f"atomic_outputs=True wants one of {', '.join(sorted(ATOMIC_TYPES))}."
-            )
-
-    def _template(self, template: Any) -> tuple[TemplateArgument, ...]:
-        try:
-            pairs = [(name, value) for name, value in template]
-        except (TypeError, ValueError):
-            raise ArgumentError(
-                f"[{self.name}] template wants pairs of a name and a value, "
-                f'[("T", numpy.float32)], got {template!r}.'
-            ) from None
-        taken = (*self.input_names, *self.output_names)
-        check_names("template", [name for name, _ in pairs], self.name, taken)
-        return tuple(self._template_argument(name, value) for name, value in pairs)
-
-    def _template_argument(self, name: str, value: Any) -> TemplateArgument:
-        if isinstance(value, bool | np.bool_):
-            return TemplateArgument("bool", name, str(int(value)))
-        if isinstance(value, int | np.integer) and -(2**31) <= value < 2**31:
-            return TemplateArgument("int", name, str(int(value)))
-        dtype = dtype_of(value)
-        if dtype is None:
-            raise ArgumentError(
-                f"[{self.name}] template parameter {name!r} wants a dtype of MSL such as "
-                f"numpy.float32, an int of 32 bits or a bool, got {value!r}."
-            )
-        return TemplateArgument("typename", name, MSL_TYPES[dtype.name])
+    def _new_outputs(self, shapes: Any, dtypes: Any, initial: Any) -> dict[str, np.ndarray]:
+        outputs = {}
+        shapes = listed(self.name, "output_shapes", shapes, self._new_names)
+        dtypes = listed(self.name, "output_dtypes", dtypes, self._new_names)
+        for name, shape, value in zip(self._new_names, shapes, dtypes, strict=True):
+            label = f"[{self.name}] output {name!r}"
+            dtype = output_dtype(label, value)
+            if self._atomic:
+                check_atomic(label, dtype)
+            outputs[name] = allocate(label, shape, dtype, initial)
+        return outputs
 
     def _generate(
         self,
         memories: list[InputMemory],
-        dtypes: list[np.dtype[Any]],
+        outputs: dict[str, np.ndarray],
         template: tuple[TemplateArgument, ...],
     ) -> GeneratedKernel:
-        inputs = tuple(
+        input_texts = tuple(
             InputText(
                 name,
                 memory.type,
@@ -242,51 +203,11 @@ class MetalKernel:
             )
             for name, memory in zip(self.input_names, memories, strict=True)
         )
-        outputs = tuple(
-            OutputText(name, MSL_TYPES[dtype.name], self._atomic)
-            for name, dtype in zip(self._new_names, dtypes, strict=True)
+        output_texts = tuple(
+            OutputText(name, MSL_TYPES[output.dtype.name], self._atomic)
+            for name, output in outputs.items()
         )
-        return generate(self.name, inputs, outputs, template, self.source, self.header)
-
-    def _sizes(self, grid: Any, threadgroup: Any, kernel: Kernel) -> tuple[Size, Size | None]:
-        threads = self._extents("grid", grid, 0)
-        if threadgroup is None:
-            return threads, None
-        x, y, z = self._extents("threadgroup", threadgroup, 1)
-        if x * y * z > kernel.max_group_size:
-            raise ArgumentError(
-                f"[{self.name}] threadgroup {(x, y, z)} has {x * y * z} threads; "
-                f"a threadgroup of this kernel has at most {kernel.max_group_size}."
-            )
-        most_x, most_y, most_z = (max(extent, 1) for extent in threads)
-        return threads, (min(x, most_x), min(y, most_y), min(z, most_z))
-
-    def _extents(self, what: str, value: Any, least: int) -> Size:
-        extents: tuple[int, ...] = ()
-        with contextlib.suppress(TypeError):
-            listed = value if isinstance(value, Iterable) else (value,)
-            extents = tuple(operator.index(extent) for extent in listed)
-        if not 1 <= len(extents) <= 3 or not all(least <= n <= _MAX_EXTENT for n in extents):
-            raise ArgumentError(
-                f"[{self.name}] {what} wants 1 to 3 numbers of threads, each at least {least} "
-                f"and at most {_MAX_EXTENT}, got {value!r}."
-            )
-        x, y, z = (*extents, 1, 1)[:3]
-        return (x, y, z)
-
-    def _listed(self, what: str, values: Any, names: tuple[str, ...]) -> Sequence[Any]:
-        """The values, one for each name, if that is what they are."""
-        shown = ", ".join(names) or "none"
-        if not isinstance(values, list | tuple):
-            raise ArgumentError(
-                f"[{self.name}] {what} wants a list with a value for each of: {shown}; "
-                f"got {describe(values)}."
-            )
-        if len(values) != len(names):
-            raise ArgumentError(
-                f"[{self.name}] {what} wants {len(names)} values (for {shown}), got {len(values)}."
-            )
-        return values
+        return generate(self.name, input_texts, output_texts, template, self.source, self.header)
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)

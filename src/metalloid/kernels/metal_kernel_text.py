@@ -151,19 +151,22 @@ class GeneratedKernel:
         """The diagnostic in its own piece; None for notes about what the user did not write."""
         if diagnostic.file != PROGRAM_SOURCE:
             return diagnostic
-        name, line = self._place(diagnostic.line)
-        if diagnostic.severity == "note" and name.endswith(_SIGNATURE):
-            return None
-        return replace(diagnostic, file=name, line=line)
-
-    def _place(self, line: int) -> tuple[str, int]:
-        """Piece of a line of the text, and the line's number in it."""
-        for name, text in self.pieces:
+        line = diagnostic.line
+        for name, text in self.pieces[:-1]:
             lines = text.count("\n")
             if line <= lines:
-                return name, line
+                if diagnostic.severity == "note" and name.endswith(_SIGNATURE):
+                    return None
+                return replace(diagnostic, file=name, line=line)
             line -= lines
-        return self.pieces[-1][0], line
+        if diagnostic.severity == "note":
+            return None
+        # What is wrong at the closing brace is wrong at the end of the body.
+        name, text = self.pieces[-2]
+        *_, last = lines_of_body = text.splitlines() or [""]
+        return replace(
+            diagnostic, file=name, line=len(lines_of_body), column=len(last) + 1, source_line=last
+        )
 
 
 @functools.lru_cache(maxsize=256)

@@ -260,7 +260,7 @@ def _instantiations(
                 host_name or name, full + arguments, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
             )  # fmt: skip
-        result.append(((position, end + 1), entry))
+        result.append(((position, min(end + 1, len(stream))), entry))
     return result
 
 

@@ -22,5 +22,6 @@
 #include "metal_compute.h"
 #include "metal_atomic.h"
 #include "metal_simdgroup.h"
+#include "metal_simdgroup_matrix.h"
 #include "metal_simd_types.h"
 #include "metal_internals.h"

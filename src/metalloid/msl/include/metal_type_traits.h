@@ -15,10 +15,10 @@
 
 namespace metal {
 
-METALLOID_TRAIT(is_integral, metalloid::is_integer<metalloid::bare<T>>)
-METALLOID_TRAIT(is_floating_point, metalloid::is_float<metalloid::bare<T>>)
-METALLOID_TRAIT(is_arithmetic, metalloid::is_scalar<metalloid::bare<T>>)
-METALLOID_TRAIT(is_unsigned, metalloid::is_unsigned_integer<metalloid::bare<T>>())
+METALLOID_TRAIT(is_integral, metalloid::is_integer<metalloid::unqualified<T>>)
+METALLOID_TRAIT(is_floating_point, metalloid::is_float<metalloid::unqualified<T>>)
+METALLOID_TRAIT(is_arithmetic, metalloid::is_scalar<metalloid::unqualified<T>>)
+METALLOID_TRAIT(is_unsigned, metalloid::is_unsigned_integer<metalloid::unqualified<T>>())
 METALLOID_TRAIT(is_signed, is_arithmetic_v<T> && !is_unsigned_v<T>)
 METALLOID_TRAIT(is_void, (is_same_v<remove_cv_t<T>, void>))
 METALLOID_TRAIT(is_enum, __is_enum(T))

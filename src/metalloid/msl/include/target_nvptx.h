@@ -296,4 +296,22 @@ METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
 METALLOID_DEFINE_BROADCAST_FIRST(b32, uint)
 METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
 #undef METALLOID_DEFINE_BROADCAST_FIRST
+
+// ---- matrices -----------------------------------------------------------------------------------
+// The factors of each product come from the lanes that own them (metal_simdgroup_matrix.h).
+METALLOID_DEVICE_FUNCTION ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b) {
+  const uint lane = __msl_simd_lane();
+  const uint of_row = lane & 0x16, of_column = lane & 0x09;  // bits of the lane's row and column
+  float first = 0, second = 0;
+  for (uint k = 0; k < 8; ++k) {
+    const uint as_column = (k & 4) << 1 | (k >> 1 & 1);
+    const uint as_row = (k & 4) << 2 | (k & 3) << 1;
+    const ulong left = __msl_simd_shuffle_b64(a, of_row | as_column);
+    const ulong right = __msl_simd_shuffle_b64(b, as_row | of_column);
+    const float factor = __builtin_bit_cast(float, uint(left >> 32 * (k & 1)));
+    first += factor * __builtin_bit_cast(float, uint(right));
+    second += factor * __builtin_bit_cast(float, uint(right >> 32));
+  }
+  return ulong(__builtin_bit_cast(uint, second)) << 32 | __builtin_bit_cast(uint, first);
+}
 #undef METALLOID_DEVICE_FUNCTION

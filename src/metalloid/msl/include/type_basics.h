@@ -221,10 +221,13 @@ using add_cv_t = const volatile T;
 
 namespace metalloid {
 
-// The type of a value of T: no reference, no const, no volatile, no address space.
+// T without const, volatile and address space.
 template <class T>
-using bare = metal::remove_cv_t<metal::remove_addrspace_t<metal::remove_cv_t<
-    metal::remove_reference_t<T>>>>;
+using unqualified = metal::remove_cv_t<metal::remove_addrspace_t<metal::remove_cv_t<T>>>;
+
+// The type of a value of T: no reference either.
+template <class T>
+using bare = unqualified<metal::remove_reference_t<T>>;
 
 }  // namespace metalloid
 

@@ -15,6 +15,7 @@
  *   - Shuffles from a lane that is inactive, or past the edge for up, down and xor, return the
  *     reader's own value. Rotations wrap at the width. shuffle and broadcast from lane >= width
  *     fail.
+ *   - Products of matrices add up in the order of k, in float; inactive lanes hold zeros.
  */
 #include <math.h>
 #include <string.h>
@@ -206,6 +207,37 @@ static int32_t shift_and_fill(mtl_exchange *call, bool up) {
 static int32_t shuffle_and_fill_up(mtl_exchange *call) { return shift_and_fill(call, true); }
 static int32_t shuffle_and_fill_down(mtl_exchange *call) { return shift_and_fill(call, false); }
 
+/* ---- matrices ---- */
+
+/* Two neighbours in a row of an 8 x 8 matrix; metal_simdgroup_matrix.h has the same layout. */
+typedef struct { f32 x, y; } f32x2;
+WORDS_OF(f32x2)
+
+static uint32_t matrix_row(uint32_t lane) { return (lane / 4 & 4) + (lane / 2) % 4; }
+static uint32_t matrix_column(uint32_t lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
+
+static int32_t matrix_multiply(mtl_exchange *call) {
+    f32 a[8][8] = {0}, b[8][8] = {0};
+    for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
+        if (!is_active(call, lane)) continue;
+        uint32_t row = matrix_row(lane), column = matrix_column(lane);
+        f32x2 left = f32x2_value(call->lanes[lane].value);
+        f32x2 right = f32x2_value(call->lanes[lane].filling);
+        a[row][column] = left.x, a[row][column + 1] = left.y;
+        b[row][column] = right.x, b[row][column + 1] = right.y;
+    }
+    for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
+        uint32_t row = matrix_row(lane), column = matrix_column(lane);
+        f32x2 sum = {0, 0};
+        for (uint32_t k = 0; k < 8; k++) {
+            sum.x += a[row][k] * b[k][column];
+            sum.y += a[row][k] * b[k][column + 1];
+        }
+        call->lanes[lane].result = f32x2_word(sum);
+    }
+    return MTL_OK;
+}
+
 /* ---- votes and barriers ---- */
 
 static int32_t ballot(mtl_exchange *call) {
@@ -247,6 +279,13 @@ MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
 }
 
 MTL_EXPORT uint32_t __msl_simd_lane(void) { return mtl_current->running->lane; }
+
+MTL_EXPORT uint64_t __msl_simdgroup_matrix_multiply_f32(uint64_t a, uint64_t b) {
+    mtl_context *context = mtl_current;
+    context->running->value = a;
+    context->running->filling = b;
+    return mtl_exchange_wait(context, matrix_multiply, MTL_SIMD_WIDTH, SITE);
+}
 
 #define EXPORT_UNARY(P, WIDTH, NAME, SUFFIX, T, RULE)                    \
     MTL_EXPORT T __msl_##P##_##NAME##_##SUFFIX(T value) {                \

@@ -1,0 +1,176 @@
+"""What a `metal_kernel` and its calls are given, checked."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.compiler.target import MATH_MODES
+from metalloid.errors import ArgumentError
+from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, MSL_TYPES, dtype_of
+from metalloid.kernels.metal_kernel_text import TemplateArgument
+from metalloid.msl.signature import IDS
+from metalloid.runtime.device import Size
+from metalloid.runtime.slots import describe
+
+#: Words of the language, which no argument can be called.
+RESERVED = frozenset(
+    """
+    alignas alignof and and_eq asm auto bfloat bitand bitor bool break case catch char char16_t
+    char32_t class compl const const_cast constant constexpr continue decltype default delete
+    device do double dynamic_cast else enum explicit export extern false float for fragment
+    friend goto half if inline int kernel long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast return short signed
+    sizeof static static_assert static_cast struct switch template this thread thread_local
+    threadgroup throw true try typedef typeid typename union unsigned using vertex virtual void
+    volatile wchar_t while xor xor_eq
+    """.split()  # noqa: SIM905  (a list of them takes a line for each)
+)
+
+_WORD = re.compile(r"\w+", re.ASCII)
+_MAX_EXTENT = 2**32 - 1
+
+
+def check_function_name(name: Any) -> None:
+    """Raise ArgumentError if `name` cannot be part of a kernel's name."""
+    if not isinstance(name, str) or not _WORD.fullmatch(name):
+        raise ArgumentError(
+            f"[metal_kernel] name wants letters, digits and underscores, got {name!r}."
+        )
+
+
+def check_names(
+    what: str, names: Any, where: str = "metal_kernel", taken: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names, if each can be declared, and once only.
+
+    Parameters
+    ----------
+    taken : sequence of str
+        Names that mean something else already.
+    """
+    if not isinstance(names, list | tuple):
+        raise ArgumentError(f"[{where}] {what} wants a list of names, got {names!r}.")
+    seen = set(taken)
+    for name in names:
+        if not isinstance(name, str) or not _WORD.fullmatch(name) or name[0].isdigit():
+            raise ArgumentError(f"[{where}] {what}: {name!r} is no name that MSL could declare.")
+        if name in RESERVED or name in IDS:
+            kind = "a word of MSL" if name in RESERVED else "a value that Metal gives each thread"
+            raise ArgumentError(f"[{where}] {what}: {name!r} is {kind}. Choose another name.")
+        if name in seen:
+            raise ArgumentError(f"[{where}] {what}: {name!r} is given twice.")
+        seen.add(name)
+    return tuple(names)
+
+
+def check_text(what: str, text: Any) -> None:
+    """Raise ArgumentError if `text` is none."""
+    if not isinstance(text, str):
+        raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {describe(text)}.")
+
+
+def check_math_mode(mode: Any) -> None:
+    """Raise ArgumentError if `mode` is none of the math modes."""
+    if mode not in MATH_MODES:
+        raise ArgumentError(
+            f"[metal_kernel] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {mode!r}."
+        )
+
+
+def listed(where: str, what: str, values: Any, names: tuple[str, ...]) -> Sequence[Any]:
+    """The values, one for each name, if that is what they are."""
+    shown = ", ".join(names) or "none"
+    if not isinstance(values, list | tuple):
+        raise ArgumentError(
+            f"[{where}] {what} wants a list with a value for each of: {shown}; "
+            f"got {describe(values)}."
+        )
+    if len(values) != len(names):
+        raise ArgumentError(
+            f"[{where}] {what} wants {len(names)} value{'s' * (len(names) != 1)} (for {shown}), "
+            f"got {len(values)}."
+        )
+    return values
+
+
+def output_dtype(label: str, value: Any) -> np.dtype[Any]:
+    """The dtype that `value` says."""
+    dtype = dtype_of(value)
+    if dtype is None:
+        raise ArgumentError(f"{label} wants a dtype of MSL such as numpy.float32, got {value!r}.")
+    return dtype
+
+
+def check_atomic(label: str, dtype: np.dtype[Any]) -> None:
+    """Raise ArgumentError if there are no atomic operations on `dtype`."""
+    if MSL_TYPES[dtype.name] not in ATOMIC_TYPES:
+        raise ArgumentError(
+            f"{label} is of {dtype}, which has no atomic operations; atomic_outputs=True wants "
+            f"one of {', '.join(sorted(ATOMIC_TYPES))}."
+        )
+
+
+def template_arguments(
+    where: str, template: Any, taken: Sequence[str]
+) -> tuple[TemplateArgument, ...]:
+    """The template's parameters, from pairs of a name and a value."""
+    try:
+        pairs = [(name, value) for name, value in template]
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"[{where}] template wants pairs of a name and a value, "
+            f'[("T", numpy.float32)], got {template!r}.'
+        ) from None
+    check_names("template", [name for name, _ in pairs], where, taken)
+    return tuple(_template_argument(where, name, value) for name, value in pairs)
+
+
+def _template_argument(where: str, name: str, value: Any) -> TemplateArgument:
+    if isinstance(value, bool | np.bool_):
+        return TemplateArgument("bool", name, str(int(value)))
+    if isinstance(value, int | np.integer) and -(2**31) <= value < 2**31:
+        return TemplateArgument("int", name, str(int(value)))
+    dtype = dtype_of(value)
+    if dtype is None:
+        raise ArgumentError(
+            f"[{where}] template parameter {name!r} wants a dtype of MSL such as numpy.float32, "
+            f"an int of 32 bits or a bool, got {value!r}."
+        )
+    return TemplateArgument("typename", name, MSL_TYPES[dtype.name])
+
+
+def launch_sizes(
+    where: str, grid: Any, threadgroup: Any, max_group_size: int
+) -> tuple[Size, Size | None]:
+    """Threads of the grid and of a threadgroup; None for the device's choice."""
+    threads = _extents(where, "grid", grid, 0)
+    if threadgroup is None:
+        return threads, None
+    x, y, z = _extents(where, "threadgroup", threadgroup, 1)
+    if x * y * z > max_group_size:
+        raise ArgumentError(
+            f"[{where}] threadgroup {(x, y, z)} has {x * y * z} threads; "
+            f"a threadgroup of this kernel has at most {max_group_size}."
+        )
+    most_x, most_y, most_z = (max(extent, 1) for extent in threads)
+    return threads, (min(x, most_x), min(y, most_y), min(z, most_z))
+
+
+def _extents(where: str, what: str, value: Any, least: int) -> Size:
+    extents: tuple[int, ...] = ()
+    with contextlib.suppress(TypeError):
+        each = value if isinstance(value, Iterable) else (value,)
+        extents = tuple(operator.index(extent) for extent in each)
+    if not 1 <= len(extents) <= 3 or not all(least <= n <= _MAX_EXTENT for n in extents):
+        raise ArgumentError(
+            f"[{where}] {what} wants 1 to 3 numbers of threads, each at least {least} "
+            f"and at most {_MAX_EXTENT}, got {value!r}."
+        )
+    x, y, z = (*extents, 1, 1)[:3]
+    return (x, y, z)
