@@ -25,6 +25,10 @@ def parse_size(text: str) -> int:
     return int(float(digits) * unit)
 
 
+def _truth(text: str) -> bool:
+    return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
+
+
 class _Setting(Generic[_T]):
     """A setting: read from the environment at each access until a value is set."""
 
@@ -50,7 +54,7 @@ class _Setting(Generic[_T]):
             return self.default
         try:
             return self.parse(text)
-        except ValueError:
+        except (ValueError, KeyError):
             raise ValueError(f"[config] {self.variable}={text!r} is no valid value") from None
 
     def __set__(self, instance: Settings, value: _T) -> None:
@@ -86,6 +90,13 @@ class Settings:
     )
     num_threads = _Setting(
         "METALLOID_NUM_THREADS", int, 0, "CPU threads a launch may use; 0: all of this process."
+    )
+
+    strict_barriers = _Setting(
+        "METALLOID_STRICT_BARRIERS",
+        _truth,
+        True,
+        "Whether a thread that returned is missed at barriers.",
     )
 
     @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -207,20 +208,38 @@ def _check(
         for kernel in instances
     )
     unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
+    outcome = run_repairing(
+        [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
+        stream,
+        lambda text: wrapped(f"{unset}\n{text}{uses}"),
+    )
+    places = PlaceMap(stream, read)
+    raw = parse_messages(outcome.messages)
+    found = [places.localise(message) for message in _about_the_text(raw, target)]
+    if outcome.status != 0:
+        raise _compile_error(found, outcome.messages)
+    return stream.render(), [message for message in found if message.severity == "warning"]
+
+
+def run_repairing(
+    command: list[str], stream: TokenStream, embed: Callable[[str], str]
+) -> clang.Outcome:
+    """Run clang on the text of `stream`, again and again as long as its errors can be mended.
+
+    Parameters
+    ----------
+    stream : TokenStream
+        A lowered text; repairs are made in it.
+    embed : callable
+        From that text to the whole that is compiled.
+    """
     while True:
-        text = stream.render()
-        outcome = clang.run(
-            [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
-            wrapped(f"{unset}\n{text}{uses}"),
-        )
-        places = PlaceMap(stream, read)
-        raw = parse_messages(outcome.messages)
-        if outcome.status != 0 and repair_conditionals(stream, places, raw):
-            continue
-        found = [places.localise(m) for m in _about_the_text(raw, target)]
-        if outcome.status != 0:
-            raise _compile_error(found, outcome.messages)
-        return text, [message for message in found if message.severity == "warning"]
+        outcome = clang.run(command, embed(stream.render()))
+        if outcome.status == 0:
+            return outcome
+        places = PlaceMap(stream, lambda file: None)
+        if not repair_conditionals(stream, places, parse_messages(outcome.messages)):
+            return outcome
 
 
 def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnostic]:
@@ -315,20 +334,43 @@ def _parameter(fields: dict[str, object]) -> Parameter:
     return Parameter(str(fields["name"]), str(fields["declaration"]), attributes)
 
 
-def entry_error(
-    unit: TranslationUnit, entry: EntryPoint, target: Target, messages: str
-) -> CompileError:
-    """The error for a kernel that clang refused although its library's text was accepted.
+def compile_entry(
+    command: list[str],
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    target: Target,
+    embed: Callable[[str], str],
+) -> tuple[str, str]:
+    """Compile one kernel of a unit; the text that was compiled, and what came out.
 
-    That happens where a template is instantiated for the first time, or a parameter is of a type
-    that no launch can fill. The latter is found by our entry code and put at the kernel's head.
+    Parameters
+    ----------
+    command : list of str
+        The clang command.
+    embed : callable
+        From the unit's text to the whole that is compiled.
+
+    Raises
+    ------
+    CompileError
+        If clang refuses the kernel although it took the library's text: a template is instantiated
+        for the first time, or a parameter is of a type that no launch can fill. The latter is found
+        by our entry code and put at the kernel's head.
     """
-    places = PlaceMap(TokenStream(unit.text), functools.partial(_read_source, unit.sources))
+    text = unit.text
+    outcome = clang.run(command, embed(text))
+    if outcome.status != 0:
+        stream = TokenStream(text)
+        outcome = run_repairing(command, stream, embed)
+        text = stream.render()
+    if outcome.status == 0:
+        return embed(text), outcome.text
+    places = PlaceMap(stream, functools.partial(_read_source, unit.sources))
     found = []
-    for message in _about_the_text(parse_messages(messages), target):
+    for message in _about_the_text(parse_messages(outcome.messages), target):
         if message.file == ENTRY_FILE:
             message = replace(message, file=entry.file, line=entry.line, column=1)
         message = places.localise(message)
         if message not in found:
             found.append(message)
-    return _compile_error(found, messages)
+    raise _compile_error(found, outcome.messages)

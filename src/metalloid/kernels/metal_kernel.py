@@ -17,19 +17,17 @@ from metalloid.kernels.metal_kernel_checks import (
     check_function_name,
     check_math_mode,
     check_names,
-    check_text,
+    check_texts,
     launch_sizes,
     listed,
     output_dtype,
     template_arguments,
 )
-from metalloid.kernels.metal_kernel_memory import MSL_TYPES, InputMemory, allocate
-from metalloid.kernels.metal_kernel_names import used_identifiers
+from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, msl_type
 from metalloid.kernels.metal_kernel_text import (
     GeneratedKernel,
     InputText,
     OutputText,
-    TemplateArgument,
     generate,
 )
 from metalloid.runtime.buffer import Buffer
@@ -71,13 +69,7 @@ class MetalKernel:
                 "[metal_kernel] output_names is empty: nothing of what the kernel does would be "
                 "seen. Name an output."
             )
-        check_text("source", source)
-        check_text("header", header)
-        if "kernel" in used_identifiers(source):
-            raise ArgumentError(
-                "[metal_kernel] source is the body of a kernel only, without its head and braces. "
-                "For whole functions there is metalloid.library."
-            )
+        check_texts(source, header)
         check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
@@ -138,19 +130,18 @@ class MetalKernel:
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
-        taken = (*self.input_names, *self.output_names)
-        arguments = template_arguments(self.name, template, taken)
-        generated = self._generate(memories, outputs, arguments)
+        generated = self._generate(memories, outputs, template)
         if verbose:
             print(f"Generated source code for `{self.name}`:\n```\n{generated.own_text}\n```")
         kernel = _compile(generated, self._math_mode, where)
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
+        wanted = [parameter.name for parameter in kernel.signature.buffers]
         values: dict[str, Any] = {}
-        for name, memory in zip(self.input_names, memories, strict=True):
-            values |= memory.companions(name)
+        if len(wanted) > len(memories) + len(outputs):
+            for name, memory in zip(self.input_names, memories, strict=True):
+                values |= memory.companions(name)
         values |= {n: m.memory for n, m in zip(self.input_names, memories, strict=True)} | outputs
-        ordered = [values[parameter.name] for parameter in kernel.signature.buffers]
-        kernel(*ordered, threads=threads, group_size=group, wait=True)
+        kernel(*(values[name] for name in wanted), threads=threads, group_size=group, wait=True)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
@@ -187,11 +178,10 @@ class MetalKernel:
         return outputs
 
     def _generate(
-        self,
-        memories: list[InputMemory],
-        outputs: dict[str, np.ndarray],
-        template: tuple[TemplateArgument, ...],
+        self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any
     ) -> GeneratedKernel:
+        taken = (*self.input_names, *self.output_names)
+        arguments = template_arguments(self.name, template, taken)
         input_texts = tuple(
             InputText(
                 name,
@@ -204,10 +194,10 @@ class MetalKernel:
             for name, memory in zip(self.input_names, memories, strict=True)
         )
         output_texts = tuple(
-            OutputText(name, MSL_TYPES[output.dtype.name], self._atomic)
+            OutputText(name, msl_type(output.dtype), self._atomic)
             for name, output in outputs.items()
         )
-        return generate(self.name, input_texts, output_texts, template, self.source, self.header)
+        return generate(self.name, input_texts, output_texts, arguments, self.source, self.header)
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)
@@ -218,8 +208,7 @@ class MetalKernel:
 def _compile(generated: GeneratedKernel, math_mode: MathMode, device: Device) -> Kernel:
     """The kernel of a text; the text decides, so that equal names never meet."""
     try:
-        lib = library(generated.text, math_mode=math_mode, device=device)
-        return lib.function(generated.function)
+        return library(generated.text, math_mode=math_mode, device=device)[generated.function]
     except CompileError as error:
         raise generated.in_users_places(error) from None
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from metalloid.compiler.target import MATH_MODES
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, MSL_TYPES, dtype_of
+from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, described, dtype_of, msl_type
+from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
 from metalloid.runtime.device import Size
-from metalloid.runtime.slots import describe
 
 #: Words of the language, which no argument can be called.
 RESERVED = frozenset(
@@ -69,10 +69,16 @@ def check_names(
     return tuple(names)
 
 
-def check_text(what: str, text: Any) -> None:
-    """Raise ArgumentError if `text` is none."""
-    if not isinstance(text, str):
-        raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {describe(text)}.")
+def check_texts(source: Any, header: Any) -> None:
+    """Raise ArgumentError if the texts cannot be a body and what stands in front of it."""
+    for what, text in (("source", source), ("header", header)):
+        if not isinstance(text, str):
+            raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {described(text)}.")
+    if "kernel" in used_identifiers(source):
+        raise ArgumentError(
+            "[metal_kernel] source is the body of a kernel only, without its head and braces. "
+            "For whole functions there is metalloid.library."
+        )
 
 
 def check_math_mode(mode: Any) -> None:
@@ -85,18 +91,12 @@ def check_math_mode(mode: Any) -> None:
 
 def listed(where: str, what: str, values: Any, names: tuple[str, ...]) -> Sequence[Any]:
     """The values, one for each name, if that is what they are."""
-    shown = ", ".join(names) or "none"
-    if not isinstance(values, list | tuple):
-        raise ArgumentError(
-            f"[{where}] {what} wants a list with a value for each of: {shown}; "
-            f"got {describe(values)}."
-        )
-    if len(values) != len(names):
-        raise ArgumentError(
-            f"[{where}] {what} wants {len(names)} value{'s' * (len(names) != 1)} (for {shown}), "
-            f"got {len(values)}."
-        )
-    return values
+    if isinstance(values, list | tuple) and len(values) == len(names):
+        return values
+    got = len(values) if isinstance(values, list | tuple) else described(values)
+    raise ArgumentError(
+        f"[{where}] {what} wants a list of {len(names)} ({', '.join(names) or 'none'}), got {got}."
+    )
 
 
 def output_dtype(label: str, value: Any) -> np.dtype[Any]:
@@ -109,7 +109,7 @@ def output_dtype(label: str, value: Any) -> np.dtype[Any]:
 
 def check_atomic(label: str, dtype: np.dtype[Any]) -> None:
     """Raise ArgumentError if there are no atomic operations on `dtype`."""
-    if MSL_TYPES[dtype.name] not in ATOMIC_TYPES:
+    if msl_type(dtype) not in ATOMIC_TYPES:
         raise ArgumentError(
             f"{label} is of {dtype}, which has no atomic operations; atomic_outputs=True wants "
             f"one of {', '.join(sorted(ATOMIC_TYPES))}."
@@ -142,7 +142,7 @@ def _template_argument(where: str, name: str, value: Any) -> TemplateArgument:
             f"[{where}] template parameter {name!r} wants a dtype of MSL such as numpy.float32, "
             f"an int of 32 bits or a bool, got {value!r}."
         )
-    return TemplateArgument("typename", name, MSL_TYPES[dtype.name])
+    return TemplateArgument("typename", name, msl_type(dtype))
 
 
 def launch_sizes(

@@ -19,7 +19,7 @@ from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slots import describe
 
 #: Type in the signature by NumPy's name of the dtype.
-MSL_TYPES = {
+_MSL_TYPES = {
     "bool": "bool",
     "int8": "int8_t",
     "int16": "int16_t",
@@ -38,6 +38,17 @@ MSL_TYPES = {
 #: Types that have an atomic twin.
 ATOMIC_TYPES = frozenset(("bool", "int32_t", "uint32_t", "int64_t", "uint64_t", "float"))
 _MAX_EXTENT = 2**31 - 1  # a shape is an array of int
+
+
+@functools.cache
+def msl_type(dtype: np.dtype[Any]) -> str:
+    """What elements of `dtype` are called in a signature; empty if MSL has no such type."""
+    return _MSL_TYPES.get(dtype.name, "")
+
+
+def described(value: Any) -> str:
+    """A value in a few words; a class, given where one of its objects was meant, as itself."""
+    return repr(value) if isinstance(value, type) else describe(value)
 
 
 class InputMemory:
@@ -61,10 +72,11 @@ class InputMemory:
         self.value = value
         array = value if isinstance(value, Buffer) else _as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype, array.shape
-        self.type = MSL_TYPES.get(self.dtype.name, "")
+        self.type = msl_type(self.dtype)
         if not self.type:
             raise ArgumentError(
-                f"{label} is {describe(value)}, a type that MSL does not have.{_remedy(self.dtype)}"
+                f"{label} is {described(value)}, a type that MSL does not have."
+                f"{_remedy(self.dtype)}"
             )
         if max(self.shape, default=0) > _MAX_EXTENT:
             raise ArgumentError(
@@ -116,7 +128,7 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
     if isinstance(value, np.generic | numbers.Number):
         if is_written:
             raise ArgumentError(
-                f"{label} is updated in place and is {describe(value)}. Pass an array or a Buffer."
+                f"{label} is updated in place and is {described(value)}. Pass an array or a Buffer."
             )
         return _number(label, value)
     try:
@@ -127,11 +139,14 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
         try:
             return from_dlpack(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
-            raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
-    if hasattr(value, "__array_interface__") or (hasattr(value, "__array__") and not is_written):
+            raise ArgumentError(f"{label} is {described(value)}: {error}") from None
+    shares_memory = hasattr(value, "__array_interface__")
+    if not isinstance(value, type) and (
+        shares_memory or (hasattr(value, "__array__") and not is_written)
+    ):
         return np.asarray(value)
     raise ArgumentError(
-        f"{label} wants an array, a Buffer or a number, got {describe(value)}. "
+        f"{label} wants an array, a Buffer or a number, got {described(value)}. "
         "Pass numpy.array(x, dtype)."
     )
 

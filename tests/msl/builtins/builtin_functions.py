@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from judges import Bound
-from msl_types import vector
+from msl_types import parse, vector
 from sheets import Row, Sheet
 
 OPERANDS = "abcd"
+MOST_BUFFERS = 31  # of a kernel
 
 
 @dataclass(frozen=True)
@@ -61,55 +62,80 @@ def windows(values: np.ndarray, lanes: int) -> np.ndarray:
     return np.stack([np.roll(values, -lane) for lane in range(lanes)], axis=-1)
 
 
-def sheet_of(
-    builtin: Builtin,
-    type_: str,
-    data: Callable,
-    bound_of: Callable = lambda bound, type_: bound,
-    math_mode: str = "safe",
-    widths: Sequence[int] = (1, 2, 3, 4),
-) -> Sheet:
-    """The sheet of one function for one element type, with a row for each of `widths` it has.
+class Part:
+    """The forms of one function for one element type, as a part of a sheet.
 
-    `data` makes the operands from a number of them, a type and a generator.
+    Parameters
+    ----------
+    builtin : Builtin
+    type_ : str
+    widths : sequence of int
+        Numbers of lanes of the forms, as far as the function has them; a row each.
+    data : callable
+        From a number of operands, a type and a generator to the operands.
+    bound_of : callable
+        From the table's bound and the type to the bound.
     """
-    widths = [lanes for lanes in widths if lanes in builtin.lanes]
-    result = builtin.result if isinstance(builtin.result, str) else builtin.result.get(type_, type_)
-    names = OPERANDS[: operand_count(builtin.oracle)]
-    bound = bound_of(builtin.bound, type_)
-    inputs, rows = {}, []
-    for lanes in widths:
-        T = vector(type_, lanes)
-        aliases = f"using T = {T}; using I = {vector('int', lanes)}; "
-        arguments = []
-        for name in names:
-            other = builtin.operands.get(name, type_)
-            width = 1 if other.endswith("*") else lanes
-            argument = f"{name}{width}"
-            operand = vector(other.rstrip("*") or type_, width)
-            inputs[argument] = operand
-            aliases += f"{operand} {name} = {argument}; "
+
+    def __init__(self, builtin, type_, widths, data, bound_of):
+        self.builtin, self.type, self._data = builtin, type_, builtin.data or data
+        self._bound = bound_of(builtin.bound, type_)
+        self._operands = OPERANDS[: operand_count(builtin.oracle)]
+        self.inputs: dict[str, str] = {}
+        self.rows = [self._row(lanes) for lanes in widths if lanes in builtin.lanes]
+
+    def _row(self, lanes):
+        builtin, arguments = self.builtin, []
+        aliases = f"using T = {vector(self.type, lanes)}; using I = {vector('int', lanes)}; "
+        for name in self._operands:
+            element = builtin.operands.get(name, self.type)
+            width = 1 if element.endswith("*") else lanes
+            operand = vector(element.rstrip("*") or self.type, width)
+            argument = f"{name}{width}_{self.type}"
+            self.inputs[argument] = operand
             arguments.append(argument)
+            aliases += f"{operand} {name} = {argument}; "
+        result = builtin.result
+        if not isinstance(result, str):
+            result = result.get(self.type, self.type)
         statements = builtin.text if ";" in builtin.text else f"y = {builtin.text};"
-        rows.append(
-            Row(
-                vector(result, lanes),
-                aliases + statements,
-                _on(arguments, lanes, builtin.oracle),
-                _on(arguments, lanes, bound) if callable(bound) else bound,
-            )
+        bound = self._bound
+        return Row(
+            vector(result, lanes),
+            aliases + statements,
+            _on(arguments, lanes, builtin.oracle),
+            _on(arguments, lanes, bound) if callable(bound) else bound,
         )
 
-    def make(rng):
-        operands = (builtin.data or data)(len(names), type_, rng)
+    @property
+    def buffers(self):
+        """How many arguments of a launch it takes."""
+        return len(self.inputs) + len(self.rows)
+
+    def data(self, rng):
+        operands = self._data(len(self._operands), self.type, rng)
+        values = dict(zip(self._operands, operands, strict=True))
         return {
-            f"{name}{lanes}": windows(values, lanes)
-            for name, values in zip(names, operands, strict=True)
-            for lanes in {1, *widths}
-            if f"{name}{lanes}" in inputs
+            name: windows(values[name[0]], parse(type_).lanes)
+            for name, type_ in self.inputs.items()
         }
 
-    return Sheet(f"{builtin}-{type_}", inputs, make, rows, math_mode)
+
+def joined(parts: Sequence[Part], math_mode: str = "safe") -> Sheet:
+    """A sheet of several parts; those with less data repeat it."""
+
+    def data(rng):
+        values = {name: v for part in parts for name, v in part.data(rng).items()}
+        size = max(map(len, values.values()))
+        return {name: np.resize(v, (size, *v.shape[1:])) for name, v in values.items()}
+
+    return Sheet(
+        f"{parts[0].builtin}-{'-'.join(part.type for part in parts)}",
+        {name: type_ for part in parts for name, type_ in part.inputs.items()},
+        data,
+        [row for part in parts for row in part.rows],
+        math_mode,
+    )
 
 
 def operand_count(oracle: Callable) -> int:
@@ -132,15 +158,38 @@ class _on:
         return self._oracle(*values)
 
 
-def sheets_of(table: Sequence[Builtin], data: Callable, **options) -> list[Sheet]:
-    """The sheets of a table: every type as a scalar, and as a vector of 2, 3 or 4 in turn."""
+def same(bound: Bound, type_: str) -> Bound:
+    """The table's bound for every type."""
+    return bound
+
+
+def sheets_of(table: Sequence[Builtin], data: Callable, bound_of: Callable = same) -> list[Sheet]:
+    """The sheets of a table: every type as a scalar, and as a vector of 2, 3 or 4 in turn.
+
+    As many types share a kernel as its arguments allow, since kernels are what costs time.
+    """
+    sheets = []
+    for row, builtin in enumerate(table):
+        parts = [
+            Part(builtin, type_, (1, 2 + (row + column) % 3), data, bound_of)
+            for column, type_ in enumerate(builtin.types)
+        ]
+        each = max(part.buffers for part in parts)
+        sheets += [joined(chunk) for chunk in even_chunks(parts, MOST_BUFFERS // each)]
+    return sheets
+
+
+def sheets_of_all_widths(
+    table: Sequence[Builtin], data: Callable, bound_of: Callable = same
+) -> list[Sheet]:
+    """The sheets of a table with every type in every width."""
     return [
-        sheet_of(builtin, type_, data, widths=(1, 2 + (row + column) % 3), **options)
-        for row, builtin in enumerate(table)
-        for column, type_ in enumerate(builtin.types)
+        joined([Part(b, type_, (1, 2, 3, 4), data, bound_of)]) for b in table for type_ in b.types
     ]
 
 
-def sheets_of_all_widths(table: Sequence[Builtin], data: Callable, **options) -> list[Sheet]:
-    """The sheets of a table with every type in every width."""
-    return [sheet_of(b, type_, data, **options) for b in table for type_ in b.types]
+def even_chunks(items: Sequence, most: int) -> list[Sequence]:
+    """`items` in as few chunks as possible, of about equal size."""
+    count = -(-len(items) // most)
+    size = -(-len(items) // count)
+    return [items[start : start + size] for start in range(0, len(items), size)]

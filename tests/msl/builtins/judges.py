@@ -46,7 +46,9 @@ def rounded(exact, dtype):
         step = unit(exact, dtype)
         nearest = np.copysign(np.rint(exact / step) * step, exact)
         largest = float(ml_dtypes.finfo(dtype).max)
-        return np.where(np.abs(nearest) > largest, np.copysign(np.inf, exact), nearest).astype(dtype)
+        return np.where(np.abs(nearest) > largest, np.copysign(np.inf, exact), nearest).astype(
+            dtype
+        )
 
 
 def narrow_bound(float_ulps: float, type_: str) -> float:
@@ -82,9 +84,5 @@ def _outside(actual, exact, error):
     actual = actual.astype(np.float64)
     special = ~np.isfinite(exact)
     overflow = 2.0**info.maxexp
-    distance = np.abs(
-        np.clip(actual, -overflow, overflow) - np.clip(exact, -overflow, overflow)
-    )
+    distance = np.abs(np.clip(actual, -overflow, overflow) - np.clip(exact, -overflow, overflow))
     return np.where(special, ~_same(actual, exact, signs=False), ~(distance <= error))
-
-

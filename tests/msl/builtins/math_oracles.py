@@ -31,7 +31,9 @@ def fraction(a):
     """Below one even where the difference rounds to one."""
     exact = a.astype(np.float64) - np.floor(a.astype(np.float64))
     below_one = 1.0 - float(ml_dtypes.finfo(a.dtype).epsneg)
-    return np.where(np.isinf(exact) | np.isinf(a.astype(np.float64)), 0.0, np.minimum(exact, below_one))
+    return np.where(
+        np.isinf(exact) | np.isinf(a.astype(np.float64)), 0.0, np.minimum(exact, below_one)
+    )
 
 
 def whole_exponent(a):

@@ -94,7 +94,9 @@ def memory_type(name: str) -> str:
 def memory_of(name: str, expression: str) -> str:
     """MSL: from a value to what is stored."""
     type_ = parse(name)
-    return f"{vector('uchar', type_.lanes)}({expression})" if type_.element == "bool" else expression
+    return (
+        f"{vector('uchar', type_.lanes)}({expression})" if type_.element == "bool" else expression
+    )
 
 
 def from_memory(name: str, expression: str) -> str:

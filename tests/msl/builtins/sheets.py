@@ -108,19 +108,28 @@ class Sheet:
         for group_size in self.group_sizes:
             outputs = [parse(row.type).empty(threads) for row in self.rows]
             kernel(*stored, *outputs, threads=threads, group_size=group_size)
-            values = (parse(row.type).read(output) for row, output in zip(self.rows, outputs, strict=True))
-            reports += [_report(row, actual, data) for row, actual in zip(self.rows, values, strict=True)]
+            values = (
+                parse(row.type).read(output) for row, output in zip(self.rows, outputs, strict=True)
+            )
+            reports += [
+                _report(row, actual, data) for row, actual in zip(self.rows, values, strict=True)
+            ]
         reports = list(filter(None, reports))
         assert not reports, "\n".join([*reports, "", self.source])
 
 
 def _named(function: Callable, data: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The inputs that `function` names."""
+    return tuple(data[name] for name in _names(function))
+
+
+def _names(function: Callable) -> Sequence[str]:
     """The inputs that `function` names: by its attribute `names`, or by its parameters."""
     names = getattr(function, "names", None)
     if names is None:
         parameters = inspect.signature(function).parameters.values()
         names = [p.name for p in parameters if p.default is p.empty]
-    return tuple(data[name] for name in names)
+    return names
 
 
 def _report(row: Row, actual: np.ndarray, data: Mapping[str, np.ndarray]) -> str:
@@ -133,7 +142,7 @@ def _report(row: Row, actual: np.ndarray, data: Mapping[str, np.ndarray]) -> str
     if not wrong.any():
         return ""
     place = tuple(np.argwhere(wrong)[0])
-    inputs = ", ".join(f"{name}={values[place[0]]!r}" for name, values in data.items())
+    inputs = ", ".join(f"{name}={data[name][place[0]]!r}" for name in _names(row.oracle))
     return (
         f"{row.type} {row.text}: {wrong.sum()} of {wrong.size} wrong; first at {place}: "
         f"{actual[place]!r}, expected {expected[place]!r}\n    of {inputs}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builtin_functions import Builtin, sheets_of, sheets_of_all_widths
 from float_operands import any_floats, between, numbers, wide
-from judges import SAME_VALUE, narrow_bound, roundoff, smallest
+from judges import SAME_VALUE, roundoff, smallest
 from msl_types import DTYPES, FLOATS
 
 

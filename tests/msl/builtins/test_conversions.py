@@ -47,7 +47,9 @@ def values_for(source, target, rng):
         some = rng.integers(info.min, info.max, 600, DTYPES[source], endpoint=True)
         some >>= rng.integers(0, info.bits, 600).astype(DTYPES[source])
         edges = [info.min, info.max, info.max // 2, info.max // 2 + 1, 0, 1]
-        halfway = [v for v in (2**24 + 1, 2**25 + 2, 2**11 + 1, 257, 259, 65519, 65520) if v <= info.max]
+        halfway = [
+            v for v in (2**24 + 1, 2**25 + 2, 2**11 + 1, 257, 259, 65519, 65520) if v <= info.max
+        ]
         return np.concatenate([some, np.array([*edges, *halfway], DTYPES[source])])
     (any_value,) = any_floats(1, source, rng)
     if target not in INTEGERS:
@@ -58,7 +60,11 @@ def values_for(source, target, rng):
     wide = np.concatenate([wide, -wide]) if info.min < 0 else wide
     x = rounded(wide, DTYPES[source])
     whole = np.trunc(x.astype(np.float64))
-    return x[(whole >= float(info.min)) & (whole <= float(info.max)) & (whole < 2.0**63 * (1 + (info.min == 0)))]
+    return x[
+        (whole >= float(info.min))
+        & (whole <= float(info.max))
+        & (whole < 2.0**63 * (1 + (info.min == 0)))
+    ]
 
 
 def widths(source, target):
@@ -87,7 +93,9 @@ def sheets(source):
         inputs[x] = source
         oracle = named(x, lambda values, target=target: converted(values, target))
         rows.append(Row(target, form.format(T=target).replace("x", x), oracle))
-        of_vector = named(x, lambda values, t=target, n=lanes: np.repeat(converted(values, t)[:, None], n, 1))
+        of_vector = named(
+            x, lambda values, t=target, n=lanes: np.repeat(converted(values, t)[:, None], n, 1)
+        )
         rows.append(Row(v, f"{v}({vector(source, lanes)}({x}))", of_vector))
 
     def data(rng):
@@ -140,7 +148,11 @@ def bit_rows(source, lanes):
                 yield Row(T, f"as_type<{T}>(x)", same_bits(target, other))
     if lanes == 1 or size in (4, 8, 16):
         T = vector(source, lanes)
-        yield Row(T, "as_type<" + T + f">(as_type<{vector('uchar', size)}>(x))" if size in (2, 4) else "x", same_bits(source, lanes))
+        yield Row(
+            T,
+            "as_type<" + T + f">(as_type<{vector('uchar', size)}>(x))" if size in (2, 4) else "x",
+            same_bits(source, lanes),
+        )
 
 
 def bit_sheet(source, lanes):
@@ -182,4 +194,6 @@ def test_as_type_of_three(sheet, kernel):
 @pytest.mark.xfail(strict=True, reason="the lowering does not know C-style casts between the two")
 @pytest.mark.parametrize(("source", "target"), [("half", "bfloat"), ("bfloat", "half")])
 def test_c_style_cast_between_half_and_bfloat(source, target):
-    mtl.library(f"kernel void f(device {source}* x, device {target}* y) {{ y[0] = ({target})x[0]; }}")
+    mtl.library(
+        f"kernel void f(device {source}* x, device {target}* y) {{ y[0] = ({target})x[0]; }}"
+    )

@@ -46,8 +46,14 @@ def float_facts(type_):
 
 def limits_sheet(type_):
     values, facts = float_facts(type_) if type_ in FLOATS else integer_facts(type_)
-    rows = [Row(type_, f"numeric_limits<{type_}>::{name}", always(value)) for name, value in values.items()]
-    rows += [Row("int", f"numeric_limits<{type_}>::{name}", always(int(value))) for name, value in facts.items()]
+    rows = [
+        Row(type_, f"numeric_limits<{type_}>::{name}", always(value))
+        for name, value in values.items()
+    ]
+    rows += [
+        Row("int", f"numeric_limits<{type_}>::{name}", always(int(value)))
+        for name, value in facts.items()
+    ]
     rows.append(Row(type_, f"metal::numeric_limits<const {type_}>::max()", always(values["max()"])))
     return Sheet(f"limits-{type_}", {"x": "int"}, some_threads, rows)
 
@@ -60,7 +66,11 @@ def vector_limits_sheet(type_):
     values, _ = float_facts(type_) if type_ in FLOATS else integer_facts(type_)
     T = vector(type_, 3)
     rows = [
-        Row(T, f"numeric_limits<{T}>::{name}", lambda x, value=values[name]: np.full((x.size, 3), value))
+        Row(
+            T,
+            f"numeric_limits<{T}>::{name}",
+            lambda x, value=values[name]: np.full((x.size, 3), value),
+        )
         for name in ("min()", "max()", "lowest()", "epsilon()", "infinity()")
     ]
     return Sheet(f"limits-{T}", {"x": "int"}, some_threads, rows)

@@ -11,15 +11,28 @@ from builtin_functions import Builtin, sheets_of, sheets_of_all_widths
 from float_operands import any_floats, between, wide
 from judges import ROUNDED, narrow_bound
 from math_oracles import (
-    EXACT, ONE_OPERAND, exponent_of, fraction, half_away, neighbour, positive_difference, powr,
-    scaled, whole_exponent,
+    EXACT,
+    ONE_OPERAND,
+    exponent_of,
+    fraction,
+    neighbour,
+    positive_difference,
+    powr,
+    scaled,
+    whole_exponent,
 )
 from msl_types import FLOATS
 
+
 def around(count, type_, rng):
     """Numbers of every magnitude, and many where functions have their domain and their range."""
-    bulk = [between(low, high, and_special=False)(count, type_, rng) for low, high in ((-1, 1), (-90, 90))]
-    return [np.concatenate(parts) for parts in zip(any_floats(count, type_, rng), *bulk, strict=True)]
+    bulk = [
+        between(low, high, and_special=False)(count, type_, rng)
+        for low, high in ((-1, 1), (-90, 90))
+    ]
+    return [
+        np.concatenate(parts) for parts in zip(any_floats(count, type_, rng), *bulk, strict=True)
+    ]
 
 
 def powers(count, type_, rng):
@@ -82,6 +95,8 @@ def test_math_functions(sheet, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sheet", sheets_of_all_widths(TABLE, any_floats, bound_of=bound_of), ids=str)
+@pytest.mark.parametrize(
+    "sheet", sheets_of_all_widths(TABLE, any_floats, bound_of=bound_of), ids=str
+)
 def test_math_functions_in_every_width(sheet, kernel):
     sheet.check(kernel)

@@ -7,7 +7,7 @@ Fast Math"); some are defined by a formula there, whose error follows from that 
 import numpy as np
 import pytest
 from judges import unit
-from math_oracles import EXACT, ONE_OPERAND, cospi, powr, sinpi
+from math_oracles import EXACT, ONE_OPERAND, powr
 from sheets import Row, Sheet
 
 FLOAT = np.dtype(np.float32)
@@ -106,7 +106,9 @@ def fast_sheet(group, prefix, math_mode="safe"):
         for name in names
     ]
     label = f"{math_mode}-{prefix.removesuffix('::')}-{group}"
-    return Sheet(label, {"a": "float"}, lambda rng: {"a": domain(rng).astype(FLOAT)}, rows, math_mode)
+    return Sheet(
+        label, {"a": "float"}, lambda rng: {"a": domain(rng).astype(FLOAT)}, rows, math_mode
+    )
 
 
 def logarithm_error(a):
@@ -152,7 +154,9 @@ def fast_pair_sheet(prefix, math_mode="safe"):
 
 
 def around_one(rng):
-    return {"a": np.concatenate([rng.uniform(-1, 1, 2000), rng.uniform(-80, 80, 2000)]).astype(FLOAT)}
+    return {
+        "a": np.concatenate([rng.uniform(-1, 1, 2000), rng.uniform(-80, 80, 2000)]).astype(FLOAT)
+    }
 
 
 def precise_sheets(prefix, math_mode):
@@ -162,7 +166,13 @@ def precise_sheets(prefix, math_mode):
         for name, (oracle, bound) in ONE_OPERAND.items()
     ] + [Row("float", f"{prefix}{name}(a)", in_double(oracle)) for name, oracle in EXACT.items()]
     return [
-        Sheet(f"{math_mode}-{prefix}-{start}", {"a": "float"}, around_one, rows[start : start + 5], math_mode)
+        Sheet(
+            f"{math_mode}-{prefix}-{start}",
+            {"a": "float"},
+            around_one,
+            rows[start : start + 5],
+            math_mode,
+        )
         for start in range(0, len(rows), 5)
     ]
 

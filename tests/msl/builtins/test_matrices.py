@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from judges import roundoff, rounded, smallest
+from judges import rounded, roundoff, smallest
 from msl_types import DTYPES
 from sheets import Row, Sheet
 

@@ -45,16 +45,23 @@ class Format:
         """The integers in words."""
         words = words.astype(np.int64)
         offsets = np.cumsum([0, *self.widths[:-1]])
-        fields = [words >> int(o) & ((1 << w) - 1) for o, w in zip(offsets, self.widths, strict=True)]
+        fields = [
+            words >> int(o) & ((1 << w) - 1) for o, w in zip(offsets, self.widths, strict=True)
+        ]
         if self.signed:
-            fields = [(f ^ (1 << (w - 1))) - (1 << (w - 1)) for f, w in zip(fields, self.widths, strict=True)]
+            fields = [
+                (f ^ (1 << (w - 1))) - (1 << (w - 1))
+                for f, w in zip(fields, self.widths, strict=True)
+            ]
         return np.stack(fields, axis=-1)
 
     def word_of(self, fields):
         """Words from integers."""
         offsets = np.cumsum([0, *self.widths[:-1]])
         masks = np.array([(1 << w) - 1 for w in self.widths])
-        return np.sum((fields.astype(np.int64) & masks) << offsets, axis=-1).astype(DTYPES[self.word])
+        return np.sum((fields.astype(np.int64) & masks) << offsets, axis=-1).astype(
+            DTYPES[self.word]
+        )
 
     def unpacked(self, words):
         values = np.maximum(self.fields(words) / self.scales(), -1.0)
@@ -109,8 +116,23 @@ def values_of(type_, format_):
         lanes = len(format_.widths)
         columns = []
         for scale in format_.scales():
-            steps = np.arange(-scale, scale + 1) if scale < 2000 else rng.integers(-scale, scale, 3000)
-            special = [0.0, -0.0, 1.0, -1.0, 1.0001, -1.0001, 2.0, -2.0, np.inf, -np.inf, np.nan, 1e-30]
+            steps = (
+                np.arange(-scale, scale + 1) if scale < 2000 else rng.integers(-scale, scale, 3000)
+            )
+            special = [
+                0.0,
+                -0.0,
+                1.0,
+                -1.0,
+                1.0001,
+                -1.0001,
+                2.0,
+                -2.0,
+                np.inf,
+                -np.inf,
+                np.nan,
+                1e-30,
+            ]
             values = [steps / scale, (steps + 0.5) / scale, special, rng.uniform(-1.2, 1.2, 1000)]
             columns.append(rng.permutation(np.resize(np.concatenate(values), 8000)))
         return {"values": np.stack(columns, axis=-1)[:, :lanes].astype(DTYPES[type_])}
@@ -120,15 +142,33 @@ def values_of(type_, format_):
 
 def unpack_sheet(format_, every=False):
     lanes, name = len(format_.widths), format_.unpacked_name
-    half_error = narrow_bound(0.5, "half") if not format_.srgb else lambda words: srgb_error(format_, words, np.dtype(np.float16))
-    float_error = None if not format_.srgb else lambda words: srgb_error(format_, words, np.dtype(np.float32))
+    half_error = (
+        narrow_bound(0.5, "half")
+        if not format_.srgb
+        else lambda words: srgb_error(format_, words, np.dtype(np.float16))
+    )
+    float_error = (
+        None if not format_.srgb else lambda words: srgb_error(format_, words, np.dtype(np.float32))
+    )
     rows = [
-        Row(vector("float", lanes), f"unpack_{name}_to_float(words)", format_.unpacked, float_error),
+        Row(
+            vector("float", lanes), f"unpack_{name}_to_float(words)", format_.unpacked, float_error
+        ),
         Row(vector("half", lanes), f"unpack_{name}_to_half(words)", format_.unpacked, half_error),
-        Row(format_.word, f"pack_float_to_{format_.packed_name}(unpack_{name}_to_float(words))", canonical(format_)),
+        Row(
+            format_.word,
+            f"pack_float_to_{format_.packed_name}(unpack_{name}_to_float(words))",
+            canonical(format_),
+        ),
     ]
     if max(format_.widths) <= 8:  # more bits than half has
-        rows.append(Row(format_.word, f"pack_half_to_{format_.packed_name}(unpack_{name}_to_half(words))", canonical(format_)))
+        rows.append(
+            Row(
+                format_.word,
+                f"pack_half_to_{format_.packed_name}(unpack_{name}_to_half(words))",
+                canonical(format_),
+            )
+        )
     return Sheet(f"unpack-{name}", {"words": format_.word}, words_of(format_, every), rows)
 
 
@@ -151,7 +191,9 @@ def srgb_error(format_, p, dtype):
 def pack_sheet(format_, type_):
     T = vector(type_, len(format_.widths))
     rows = [Row(format_.word, f"pack_{type_}_to_{format_.packed_name}(values)", format_.packed)]
-    return Sheet(f"pack-{format_.packed_name}-{type_}", {"values": T}, values_of(type_, format_), rows)
+    return Sheet(
+        f"pack-{format_.packed_name}-{type_}", {"values": T}, values_of(type_, format_), rows
+    )
 
 
 SHEETS = [
@@ -166,7 +208,9 @@ def test_pack_functions(sheet, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sheet", [unpack_sheet(format_, every=True) for format_ in FORMATS], ids=str)
+@pytest.mark.parametrize(
+    "sheet", [unpack_sheet(format_, every=True) for format_ in FORMATS], ids=str
+)
 def test_unpack_every_value(sheet, kernel):
     sheet.check(kernel)
 

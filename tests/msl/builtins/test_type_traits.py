@@ -111,7 +111,13 @@ def sheets():
     rows = [Row("bool", f"is_same_v<{text}, {type_}>", holds(True)) for text, type_ in SAME.items()]
     rows += [Row("bool", text, holds(True)) for text in HOLDING]
     for start in range(0, len(rows), 25):
-        yield Sheet(f"traits-{start}", {"x": "int"}, threads, rows[start : start + 25], declarations=DECLARATIONS)
+        yield Sheet(
+            f"traits-{start}",
+            {"x": "int"},
+            threads,
+            rows[start : start + 25],
+            declarations=DECLARATIONS,
+        )
 
 
 UTILITIES = [
@@ -137,7 +143,9 @@ def test_type_traits(sheet, kernel):
 
 
 @pytest.mark.parametrize(
-    "sheet", [Sheet("utilities", {"x": "int"}, threads, UTILITIES, declarations=DECLARATIONS)], ids=str
+    "sheet",
+    [Sheet("utilities", {"x": "int"}, threads, UTILITIES, declarations=DECLARATIONS)],
+    ids=str,
 )
 def test_utilities(sheet, kernel):
     sheet.check(kernel)

@@ -79,7 +79,12 @@ class Width:
 
     def binary(self, result, text, function, right="b"):
         """A row for `text` in A, B (a vector), S (a scalar) or C (how far to shift)."""
-        names = {"b": (self.a, self.b), "s": (self.a, "s"), "c": (self.a, self.c), "left": ("s", self.b)}[right]
+        names = {
+            "b": (self.a, self.b),
+            "s": (self.a, "s"),
+            "c": (self.a, self.c),
+            "left": ("s", self.b),
+        }[right]
         return Row(result, self.filled(text), operand(names, function))
 
     def filled(self, text):
@@ -119,7 +124,9 @@ class Width:
         yield self.unary(T, "y = A; ++y;", lambda a: add(a, np.broadcast_to(one, a.shape)))
         yield self.unary(T, "y = A; --y;", lambda a: subtract(a, np.broadcast_to(one, a.shape)))
         yield self.unary(T, "V t = A; y = t++;", lambda a: a)
-        yield self.unary(T, "V t = A; t--; y = t;", lambda a: subtract(a, np.broadcast_to(one, a.shape)))
+        yield self.unary(
+            T, "V t = A; t--; y = t;", lambda a: subtract(a, np.broadcast_to(one, a.shape))
+        )
         if type_ in INTEGERS:
             yield self.unary(T, "~A", np.invert)
             for op, f in SHIFTS.items():
@@ -127,7 +134,11 @@ class Width:
                 yield self.binary(T, f"y = A; y {op}= C;", f, "c")
 
     def negative(self, a):
-        return -a.astype(np.float64) if self.type in FLOATS else in_object(np.subtract)(np.zeros_like(a), a)
+        return (
+            -a.astype(np.float64)
+            if self.type in FLOATS
+            else in_object(np.subtract)(np.zeros_like(a), a)
+        )
 
 
 def values(type_, size, rng):
@@ -145,7 +156,7 @@ def values(type_, size, rng):
 def data_of(type_, inputs):
     def data(rng):
         made = {}
-        for name, input_type in inputs.items():
+        for name in inputs:
             size = (200, int(name[1])) if len(name) > 1 else 200
             made[name] = values(type_, size, rng)
             if name[0] == "c":
@@ -169,7 +180,12 @@ def sheets(type_, widths):
     inputs = {f"{name}{lanes}": vector(type_, lanes) for lanes in widths for name in "abc"}
     inputs["s"] = type_
     for start in range(0, len(rows), 20):
-        yield Sheet(f"{type_}-{'-'.join(map(str, widths))}-{start}", inputs, data_of(type_, inputs), rows[start : start + 20])
+        yield Sheet(
+            f"{type_}-{'-'.join(map(str, widths))}-{start}",
+            inputs,
+            data_of(type_, inputs),
+            rows[start : start + 20],
+        )
 
 
 TYPES = ("bool", *INTEGERS, *FLOATS)
@@ -181,6 +197,8 @@ def test_operators(sheet, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sheet", [s for t in TYPES for n in (2, 3, 4) for s in sheets(t, (n,))], ids=str)
+@pytest.mark.parametrize(
+    "sheet", [s for t in TYPES for n in (2, 3, 4) for s in sheets(t, (n,))], ids=str
+)
 def test_operators_in_every_width(sheet, kernel):
     sheet.check(kernel)

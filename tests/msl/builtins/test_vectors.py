@@ -9,7 +9,20 @@ from sheets import HEADER, Row, Sheet
 
 import metalloid as mtl
 
-ELEMENTS = ("float", "half", "bfloat", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "bool")
+ELEMENTS = (
+    "float",
+    "half",
+    "bfloat",
+    "char",
+    "uchar",
+    "short",
+    "ushort",
+    "int",
+    "uint",
+    "long",
+    "ulong",
+    "bool",
+)
 
 
 def joined(*parts):
@@ -66,19 +79,27 @@ def of_any_value(inputs, type_):
         sizes = {name: (100, int(name[1])) if len(name) > 1 else 100 for name in inputs}
         if type_ == "bool":
             return {name: rng.random(size) < 0.5 for name, size in sizes.items()}
-        return {name: rng.integers(0, 100, size).astype(DTYPES[type_]) for name, size in sizes.items()}
+        return {
+            name: rng.integers(0, 100, size).astype(DTYPES[type_]) for name, size in sizes.items()
+        }
 
     return data
 
 
 def constructor_sheet(type_):
-    inputs = {"s": type_, "t": type_, "w2": vector(type_, 2)} | {f"v{n}": vector(type_, n) for n in (2, 3, 4)}
-    return Sheet(f"constructors-{type_}", inputs, of_any_value(inputs, type_), list(constructor_rows(type_)))
+    inputs = {"s": type_, "t": type_, "w2": vector(type_, 2)} | {
+        f"v{n}": vector(type_, n) for n in (2, 3, 4)
+    }
+    return Sheet(
+        f"constructors-{type_}", inputs, of_any_value(inputs, type_), list(constructor_rows(type_))
+    )
 
 
 def packed_sheet(type_):
     """Members of packed vectors, and what converts to and from them."""
-    inputs = {"s": type_} | {f"v{n}": vector(type_, n) for n in (2, 3, 4)} | {"w3": vector(type_, 3)}
+    inputs = (
+        {"s": type_} | {f"v{n}": vector(type_, n) for n in (2, 3, 4)} | {"w3": vector(type_, 3)}
+    )
     P, T = f"packed_{type_}", type_
     rows = [
         Row(f"{T}3", f"{P}3 p = v3; p.y = s; y = p;", lambda v3, s: joined(v3[:, 0], s, v3[:, 2])),
@@ -164,7 +185,10 @@ def expected_codes(lanes):
             yield code(u)
 
 
-@pytest.mark.parametrize("type_", ["float", "uchar", "half", pytest.param("long", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "type_",
+    ["float", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uchar", "half", "long"))],
+)
 def test_every_swizzle(type_):
     library = swizzle_library(type_)
     for lanes in (2, 3, 4):
@@ -177,13 +201,17 @@ def test_every_swizzle(type_):
 @pytest.mark.parametrize("text", ["v.xx = v.yy", "v.xyx = v.xyz", "v.rr = v.xy"])
 def test_a_word_with_a_repeated_letter_cannot_be_written(text):
     with pytest.raises(mtl.CompileError):
-        mtl.library(f"{HEADER}kernel void f(device float4* x) {{ float4 v = x[0]; {text}; x[0] = v; }}")
+        mtl.library(
+            f"{HEADER}kernel void f(device float4* x) {{ float4 v = x[0]; {text}; x[0] = v; }}"
+        )
 
 
 @pytest.mark.parametrize("text", ["v.z", "v.xz", "v.b", "v.xr", "v.q"])
 def test_a_word_names_the_vectors_own_components_of_one_alphabet(text):
     with pytest.raises(mtl.CompileError):
-        mtl.library(f"{HEADER}kernel void f(device float2* x) {{ float2 v = x[0]; x[1] = float2({text}); }}")
+        mtl.library(
+            f"{HEADER}kernel void f(device float2* x) {{ float2 v = x[0]; x[1] = float2({text}); }}"
+        )
 
 
 SWIZZLED = Sheet(

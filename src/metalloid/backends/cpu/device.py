@@ -30,6 +30,7 @@ from metalloid.runtime.device import (
     Size,
 )
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
@@ -59,9 +60,7 @@ class CpuProgram(Program):
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
         stages = {name: Path(path).read_text() for name, path in self._stages.items()}
-        outcome = clang.run(
-            ["clang", "-x", "ir", "-O2", "-fPIC", "-w", "-S", "-o", "-", "-"], stages["ll"]
-        )
+        outcome = clang.run([*reference.CODE_COMMAND, "-S", "-o", "-", "-"], stages["ll"])
         stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
         return stages
 
@@ -80,8 +79,11 @@ class CpuProgram(Program):
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
+        flags = self.flags
+        if flags and not settings.strict_barriers:
+            flags |= native.LENIENT
         return self._job.pack(
-            self.entry, self.flags, len(words), *grid, *group,
+            self.entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, 0, self.cost_address, *words,
         )  # fmt: skip
 

@@ -24,7 +24,9 @@ _FLAGS = (
     "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer", "-D_GNU_SOURCE",
 )  # fmt: skip
 
-FIBRES = 1  # flag of a job: run each thread as a fibre
+# Flags of a job.
+FIBRES = 1  # run each thread as a fibre
+LENIENT = 2  # barriers do not wait for threads that have returned
 
 
 def job_layout(parameters: int) -> struct.Struct:

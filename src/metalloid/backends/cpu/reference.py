@@ -19,7 +19,7 @@ from metalloid.compiler.frontend import (
     ENTRY_FILE,
     TranslationUnit,
     compile_command,
-    entry_error,
+    compile_entry,
     wrapped,
 )
 from metalloid.compiler.link import shared_object
@@ -54,6 +54,10 @@ _IR_FLAGS = (
     "-fno-discard-value-names",
     "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
 )
+
+
+#: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
+CODE_COMMAND = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")
 
 
 @dataclass(frozen=True)
@@ -114,18 +118,17 @@ def _compile(
     target: Target,
     cache: Cache,
 ) -> dict[str, bytes | str]:
-    text = _entry_text(unit, entry, constants)
-    outcome = clang.run(
+    text, ir = compile_entry(
         [
             *compile_command(unit.options, target, cache),
             *_IR_FLAGS,
             *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
         ],
-        text,
+        unit,
+        entry,
+        target,
+        lambda text: _entry_text(text, unit, entry, constants),
     )
-    if outcome.status != 0:
-        raise entry_error(unit, entry, target, outcome.messages)
-    ir = outcome.text
     facts = {
         "layouts": _read_layouts(ir, len(entry.parameters)),
         "synchronises": bool(_SYNCHRONISES.search(ir)),
@@ -138,7 +141,7 @@ def _compile(
     ):
         ir = adapt(ir)
     ir = number_call_sites(ir, ENTRY_SYMBOL)
-    code = clang.run(["clang", "-x", "ir", "-O2", "-fPIC", "-w", "-c", "-o", "-", "-"], ir)
+    code = clang.run([*CODE_COMMAND, "-c", "-o", "-", "-"], ir)
     if code.status != 0:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
@@ -152,7 +155,10 @@ def _compile(
     }
 
 
-def _entry_text(unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]) -> str:
+def _entry_text(
+    text: str, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+) -> str:
+    """The unit's text with its constants defined, and the functions that the runtime calls."""
     definitions = [
         line
         for constant in unit.constants
@@ -162,7 +168,7 @@ def _entry_text(unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int
     return "\n".join(
         (
             *definitions,
-            wrapped(unit.text),
+            wrapped(text),
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
             f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'

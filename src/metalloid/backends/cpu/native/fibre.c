@@ -74,6 +74,8 @@ static void context_destroy(void *pointer) {
     free(context->fibres);
     free(context->simdgroups);
     free(context->threadgroup_memory);
+    mtl_variables_reset(context);
+    free(context->variables);
     mtl_signal_stack_remove(context->signal_stack);
     free(context);
 }

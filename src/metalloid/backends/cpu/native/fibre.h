@@ -57,6 +57,8 @@ typedef struct mtl_fault {
     uint64_t address, code;
 } mtl_fault;
 
+typedef struct mtl_variable mtl_variable; /* variables.c */
+
 /* Belongs to one operating system thread. */
 typedef struct mtl_context {
     void *scheduler; /* saved stack pointer of the thread itself while kernel code runs */
@@ -75,6 +77,9 @@ typedef struct mtl_context {
 
     char *threadgroup_memory;
     size_t threadgroup_capacity;
+    mtl_entry *variables_of; /* the kernel that the variables belong to */
+    mtl_variable *variables;
+    uint32_t variable_count, variable_capacity;
     void *signal_stack; /* NULL if the thread brought its own */
 } mtl_context;
 
@@ -95,6 +100,9 @@ bool mtl_context_reserve_memory(mtl_context *context, size_t bytes);
 void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(void *),
                         void *argument);
 void mtl_stack_discard(const mtl_stack *stack);
+
+/* variables.c */
+void mtl_variables_reset(mtl_context *context);
 
 /* fault.c */
 void *mtl_signal_stack_install(void);

@@ -251,13 +251,18 @@ typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } meeting;
 
 /* No thread can go on: is the threadgroup done, or do all its threads wait at one barrier? */
 static meeting meet(mtl_context *context, uint32_t threads) {
+    bool lenient = context->job->lenient;
     const mtl_fibre *first = NULL, *missing = NULL, *elsewhere = NULL;
-    uint32_t waiting = 0, at_first = 0;
+    uint32_t waiting = 0, at_first = 0, excused = 0;
     for (uint32_t i = 0; i < threads; i++) {
         const mtl_simdgroup *simdgroup = &context->simdgroups[i / MTL_SIMD_WIDTH];
         const mtl_fibre *fibre = &context->fibres[i];
         if (!(simdgroup->at_barrier & 1u << fibre->lane)) {
-            if (!missing) missing = fibre;
+            if (lenient && simdgroup->finished & 1u << fibre->lane) {
+                excused++;
+            } else if (!missing) {
+                missing = fibre;
+            }
             continue;
         }
         waiting++;
@@ -269,7 +274,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         }
     }
     if (waiting == 0) return GROUP_DONE;
-    if (at_first == threads) return BARRIER_OPEN;
+    if (at_first + excused == threads) return BARRIER_OPEN;
     mtl_outcome failure = {
         .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
         .arrived = at_first,
@@ -336,6 +341,10 @@ static bool prepare(mtl_context *context, mtl_job *job) {
     }
     if (job->uses_fibres && !mtl_context_reserve_fibres(context, threads)) return false;
     if (!mtl_context_reserve_memory(context, job->threadgroup_bytes)) return false;
+    if (context->variables_of != job->entry) {
+        mtl_variables_reset(context);
+        context->variables_of = job->entry;
+    }
     context->job = job;
     context->range.threadgroup_memory = context->threadgroup_memory;
     return true;

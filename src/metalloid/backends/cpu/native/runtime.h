@@ -26,7 +26,11 @@ enum mtl_status {
     MTL_UNKNOWN_TICKET = 9     /* never issued, already fetched, or issued before a fork */
 };
 
-enum { MTL_FIBRE = 1 }; /* mtl_descriptor.flags: run in FIBRE mode */
+/* mtl_descriptor.flags */
+enum {
+    MTL_FIBRE = 1,  /* run in FIBRE mode */
+    MTL_LENIENT = 2 /* barriers do not wait for threads that have returned */
+};
 
 /* One launch, laid out without padding so that Python can pack it. */
 typedef struct mtl_descriptor {
@@ -65,7 +69,7 @@ _Static_assert(sizeof(mtl_outcome) == 72, "Python unpacks it");
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
-    bool uses_fibres;
+    bool uses_fibres, lenient;
     uint32_t threadgroup_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;

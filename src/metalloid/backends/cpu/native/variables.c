@@ -1,0 +1,52 @@
+/* Threadgroup variables of static size.
+ *
+ * They are thread-local in the kernel's object, for a system thread runs one threadgroup at a time.
+ * The object is compiled with emulated thread-local storage: each variable has a control block, and
+ * its address comes from the function below. (clang's native way assumes that asking for the address
+ * keeps all vector registers. With AVX-512 the C library's function does not.)
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fibre.h"
+
+/* Laid out by clang. */
+typedef struct control_block {
+    size_t size, alignment;
+    void *unused, *initial_value; /* MSL leaves threadgroup memory undefined at first */
+} control_block;
+
+struct mtl_variable {
+    const control_block *block;
+    void *memory;
+};
+
+/* Forgets the variables of the kernel that ran before. */
+void mtl_variables_reset(mtl_context *context) {
+    for (uint32_t i = 0; i < context->variable_count; i++) free(context->variables[i].memory);
+    context->variable_count = 0;
+}
+
+static void *add_variable(mtl_context *context, const control_block *block) {
+    if (context->variable_count == context->variable_capacity) {
+        uint32_t capacity = 2 * context->variable_capacity + 4;
+        void *grown = realloc(context->variables, capacity * sizeof *context->variables);
+        if (!grown) __builtin_trap(); /* reported as a fault of the kernel, which has no other way */
+        context->variables = grown;
+        context->variable_capacity = capacity;
+    }
+    void *memory;
+    size_t alignment = block->alignment < 64 ? 64 : block->alignment;
+    if (posix_memalign(&memory, alignment, block->size) != 0) __builtin_trap();
+    memset(memory, 0, block->size);
+    context->variables[context->variable_count++] = (mtl_variable){block, memory};
+    return memory;
+}
+
+MTL_EXPORT void *__emutls_get_address(const control_block *block) {
+    mtl_context *context = mtl_current;
+    for (uint32_t i = 0; i < context->variable_count; i++) {
+        if (context->variables[i].block == block) return context->variables[i].memory;
+    }
+    return add_variable(context, block);
+}

@@ -1,0 +1,101 @@
+"""Function constants: every scalar and vector type, with and without a value."""
+
+import numpy as np
+import pytest
+from msl_types import DTYPES, FLOATS, INTEGERS, SCALARS, memory_of, memory_type, parse, vector
+from sheets import HEADER
+
+import metalloid as mtl
+
+LANES = (1, 2, 3, 4)
+
+
+def library(element):
+    """A kernel that stores four constants, of each width, and whether they have values."""
+    text, parameters, body = "", [], ""
+    for j, lanes in enumerate(LANES):
+        type_ = vector(element, lanes)
+        parameters.append(f"device {memory_type(type_)}* y{j}")
+        text += f"constant {type_} c{j} [[function_constant({j})]];\n"
+        text += f"constant bool has{j} = is_function_constant_defined(c{j});\n"
+        body += f"    if (has{j}) y{j}[0] = {memory_of(type_, f'c{j}')};\n"
+        body += f"    defined[{j}] = is_function_constant_defined(c{j});\n"
+    return mtl.library(
+        f"{HEADER}{text}kernel void f({', '.join(parameters)}, device int* defined) {{\n{body}}}"
+    )
+
+
+def values_of(element):
+    """Values that no other type could hold, where there are such."""
+    if element in INTEGERS:
+        info = np.iinfo(DTYPES[element])
+        return [int(info.max), int(info.min), 5, int(info.max) - 1]
+    return [1.0078125, -0.0, 0.5, float("inf")] if element in FLOATS else [True, False, True, True]
+
+
+@pytest.mark.parametrize("element", SCALARS)
+def test_every_type(element):
+    lib, values = library(element), values_of(element)
+    constants = [values[0], *(tuple(values[:lanes]) for lanes in LANES[1:])]
+    for keys in (range(4), ("c0", "c1", "c2", "c3")):
+        outputs = [parse(vector(element, lanes)).empty(1) for lanes in LANES]
+        defined = np.full(4, 5, np.int32)
+        lib.function("f", dict(zip(keys, constants, strict=True)))(*outputs, defined, threads=1)
+        assert defined.tolist() == [1, 1, 1, 1]
+        for lanes, y in zip(LANES, outputs, strict=True):
+            assert y.tobytes() == np.array(values[:lanes], DTYPES[element]).tobytes()
+
+
+@pytest.mark.parametrize("element", ["float", "bool", "ulong"])
+def test_some_without_a_value(element):
+    lib, value = library(element), values_of(element)[0]
+    outputs = [parse(vector(element, lanes)).empty(1) for lanes in LANES]
+    before = [y.tobytes() for y in outputs]
+    defined = np.full(4, 5, np.int32)
+    lib.function("f", {"c2": (value,) * 3})(*outputs, defined, threads=1)
+    assert defined.tolist() == [0, 0, 1, 0]
+    assert [y.tobytes() == b for y, b in zip(outputs, before, strict=True)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+CHOICES = f"""{HEADER}
+constant bool wide [[function_constant(0)]];
+constant int count [[function_constant(3)]];
+constant float scale [[function_constant(1)]];
+constant int copies = is_function_constant_defined(count) ? count : 2;
+constant bool scaled = is_function_constant_defined(scale);
+template <typename T> T twice(T x) {{ return wide ? T(2) * x : x; }}
+kernel void f(device float* y, uint i [[thread_position_in_grid]]) {{
+    float sum = 0;
+    for (int k = 0; k < copies; ++k) sum += twice(float(i));
+    if (scaled) sum *= scale;
+    y[i] = sum;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("constants", "factor"),
+    [
+        ({"wide": True}, 4), ({"wide": False}, 2), ({"wide": True, "count": 5}, 10), ({0: False, 3: 0}, 0),
+        ({"wide": True, "scale": 0.25}, 1), ({"wide": np.bool_(True), "count": np.int64(3), 1: np.float32(0.5)}, 3),
+    ],
+)  # fmt: skip
+def test_constants_specialise_one_text(constants, factor):
+    y = np.zeros(10, np.float32)
+    mtl.library(CHOICES).function("f", constants)(y, threads=10)
+    np.testing.assert_array_equal(y, factor * np.arange(10))
+
+
+def test_specialisations_live_side_by_side():
+    lib = mtl.library(CHOICES)
+    y = np.zeros(4, np.float32)
+    kernels = [lib.function("f", {"wide": False, "count": n}) for n in range(4)]
+    for n, kernel in enumerate(kernels):
+        kernel(y, threads=4)
+        np.testing.assert_array_equal(y, n * np.arange(4))
+    assert lib.function("f", {"wide": False, "count": 2}) is kernels[2]
