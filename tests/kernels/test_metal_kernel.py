@@ -121,6 +121,12 @@ def test_inputs_are_not_changed_and_outputs_are_new():
     assert y.flags.writeable
 
 
+def test_a_subclass_is_its_memory():
+    x = np.arange(9, dtype=np.float32).view(np.recarray)
+    assert type(copied(x)) is np.ndarray
+    assert copied(x).tolist() == x.tolist()
+
+
 def test_the_same_array_twice():
     x = np.arange(9, dtype=np.int32)
     y = one_output("uint i = thread_position_in_grid.x; y[i] = x[i] + z[8 - i];",

@@ -243,7 +243,8 @@ def run_repairing(
 
 
 def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnostic]:
-    own = (str(include_folder()), str(target.entry_header.parent))
+    # clang names what is no file in angle brackets: the lines we put around the user's text.
+    own = ("<", str(include_folder()), str(target.entry_header.parent))
     return without_own_places(messages, lambda file: file.startswith(own))
 
 

@@ -124,7 +124,7 @@ class InputMemory:
 def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
     """The memory of `value` as an array; a number as an array without axes."""
     if isinstance(value, np.ndarray):
-        return value
+        return np.asarray(value)  # without what a subclass adds
     if isinstance(value, np.generic | numbers.Number):
         if is_written:
             raise ArgumentError(

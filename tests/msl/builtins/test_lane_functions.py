@@ -179,10 +179,10 @@ def library():
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("group", WIDTHS)
 def test_functions_on_values(library, group, type_, rng):
-    kernel = library(group, type_)
+    kernel, turn = library(group, type_), TYPES.index(type_)
     for number, (grid, group_size) in enumerate(LAUNCHES):
-        for branch in (BRANCHES[0], BRANCHES[1 + number % 2]):
-            check_launch(kernel, group, type_, grid, group_size, branch, rng)
+        branch = BRANCHES[(number + turn) % len(BRANCHES)]
+        check_launch(kernel, group, type_, grid, group_size, branch, rng)
 
 
 @pytest.mark.parametrize("group", WIDTHS)
