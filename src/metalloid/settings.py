@@ -96,7 +96,7 @@ class Settings:
         "METALLOID_STRICT_BARRIERS",
         _truth,
         True,
-        "Whether a thread that returned is missed at barriers.",
+        "Whether every thread must reach the same barrier; 0: as GPUs take it.",
     )
 
     @contextmanager

@@ -56,6 +56,7 @@ ARGUMENTS = {
     "a word": lambda k: k.saxpy(floats(), floats(), "x", threads=4),
     "None": lambda k: k.saxpy(floats(), floats(), None, threads=4),
     "a list of words": lambda k: k.saxpy(floats(), floats(), ["a"], threads=4),
+    "a type": lambda k: k.saxpy(floats(), np.float32, 1, threads=4),
     "a number to write to": lambda k: k.saxpy(3, floats(), 1, threads=4),
     "a list to write to": lambda k: k.saxpy([1, 2], floats(), 1, threads=4),
     "not a whole number": lambda k: k.bytes(ints(), 1.5, threads=4),
@@ -248,6 +249,17 @@ def test_a_fault_inside_one_of_many_threadgroups_is_found():
     with pytest.raises(mtl.KernelFault) as caught:
         lib.divide(x, threads=x.size, group_size=100)
     assert caught.value.threadgroup == (777, 0, 0)
+
+
+def test_barriers_may_be_taken_as_gpus_take_them():
+    lib = kernels()
+    x = ints()
+    with mtl.config.scope(strict_barriers=False):
+        lib.early_return(x, threads=4)
+        assert x.tolist() == [1, 1, 1, 0]
+        lib.two_barriers(x, threads=4)
+    with pytest.raises(mtl.KernelFault):
+        lib.early_return(x, threads=4)
 
 
 def test_errors_survive_pickling():

@@ -166,6 +166,8 @@ class BufferSlot:
 
     def _bind_foreign(self, value: Any, bound: Arguments) -> int:
         """Anything with the buffer protocol or DLPack."""
+        if isinstance(value, type):
+            raise self.refuse(value, "it is a type, not a value")
         try:
             view = memoryview(value)
         except TypeError:
@@ -282,7 +284,8 @@ def describe(value: Any) -> str:
         return f"an array of {value.dtype} with shape {value.shape}"
     if isinstance(value, Buffer):
         return f"a Buffer of {value.nbytes} bytes"
-    if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, np.generic):
+    is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
+    if is_array_like and not isinstance(value, np.generic | type):
         return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

@@ -16,8 +16,6 @@ from oracles import (
     sum_error,
 )
 
-import metalloid as mtl
-
 SIMD = 32
 READS = 4  # values that a thread reads at once
 MAX_THREADS = 1024
@@ -289,11 +287,7 @@ def test_column_reduce(name, dtype, oracle, rng):
             check_reduction(out, x, oracle, 1, ceildiv(rows, 8) + SIMD)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=mtl.KernelFault,
-    reason="threads that have returned are still waited for at a threadgroup_barrier",
-)
+@pytest.mark.usefixtures("lenient_barriers")
 def test_column_reduce_where_threads_return_before_the_barrier(rng):
     """The threads beyond the last column return at once; the others meet at a barrier."""
     rows, columns = 40, 31

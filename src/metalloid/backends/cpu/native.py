@@ -26,7 +26,7 @@ _FLAGS = (
 
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
-LENIENT = 2  # barriers do not wait for threads that have returned
+LENIENT = 2  # a barrier lets all go that wait, wherever, and misses none that returned
 
 
 def job_layout(parameters: int) -> struct.Struct:

@@ -274,7 +274,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         }
     }
     if (waiting == 0) return GROUP_DONE;
-    if (at_first + excused == threads) return BARRIER_OPEN;
+    if ((lenient ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
     mtl_outcome failure = {
         .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
         .arrived = at_first,

@@ -29,7 +29,7 @@ enum mtl_status {
 /* mtl_descriptor.flags */
 enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
-    MTL_LENIENT = 2 /* barriers do not wait for threads that have returned */
+    MTL_LENIENT = 2 /* a barrier lets all go that wait, wherever, and misses none that returned */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */
