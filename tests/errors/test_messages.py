@@ -4,6 +4,7 @@ The texts stand in ``messages.txt``. After a change on purpose, run this file on
 ``METALLOID_UPDATE_MESSAGES=1`` and read the difference.
 """
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -210,10 +211,8 @@ def test_texts(name):
 
 @pytest.mark.parametrize("body", ["\udc80 kernel \x00 void", "\x00", "]]", "#", "template <" * 50])
 def test_texts_that_are_no_texts(body):
-    try:
+    with contextlib.suppress(mtl.CompileError):  # any other exception is a failure
         mtl.library(HEADER + body)
-    except mtl.CompileError as error:
-        assert str(error)
     still_works(kernels())
 
 

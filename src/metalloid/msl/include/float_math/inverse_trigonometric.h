@@ -92,19 +92,21 @@ METALLOID_INLINE float unfold_octant(float r, bool steep, float y, float x) {
 
 namespace metalloid::precise {
 
+// Largest error 1.90 ulp.
 METALLOID_INLINE float asin(float x) {
   using namespace float_math;
   const FoldedSine a = fold_sine(x, sqrt_rounded(half_complement(x)));
   return unfold_asin(a, asin_slope(a.square), x);
 }
 
+// Largest error 1.12 ulp.
 METALLOID_INLINE float acos(float x) {
   using namespace float_math;
   const FoldedSine a = fold_sine(x, sqrt_rounded(half_complement(x)));
   return unfold_acos(a, asin_slope(a.square), x);
 }
 
-// Folded at 1: atan a = pi/2 - atan(1/a).
+// Folded at 1: atan a = pi/2 - atan(1/a). Largest error 1.57 ulp.
 METALLOID_INLINE float atan(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -117,7 +119,7 @@ METALLOID_INLINE float atan(float x) {
 }
 
 // The angle of the point (x, y), special cases as in C99 F.9.1.4: the quotient of the smaller by
-// the larger magnitude is 0 for 0/0 and 1 for inf/inf.
+// the larger magnitude is 0 for 0/0 and 1 for inf/inf. Largest error 1.72 ulp.
 METALLOID_INLINE float atan2(float y, float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -137,6 +139,8 @@ METALLOID_INLINE float atan2(float y, float x) {
 
 namespace metalloid::fast {
 
+// Largest errors: asin 3.3, acos 2.6, atan 2.8 and atan2 3.2 ulp, up to 4 ulp where divide and sqrt
+// are approximate (fast_nvptx.h).
 METALLOID_INLINE float asin(float x) {
   using namespace float_math;
   const FoldedSine a = fold_sine(x, fast::sqrt(half_complement(x)));

@@ -62,10 +62,12 @@ METALLOID_INLINE float log_curvature(float f) {
                     0x1.1ed662p-3f, -0x1.f33302p-4f, 0x1.1e678cp-3f, -0x1.07c868p-3f);
 }
 
-// The same with two coefficients less: below 2^-22.3.
-METALLOID_INLINE float fast_log_curvature(float f) {
-  return polynomial(f, -0x1.ffffe6p-2f, 0x1.555e3ep-2f, -0x1.00107ep-2f, 0x1.95e0cep-3f,
-                    -0x1.50b75cp-3f, 0x1.5bf45p-3f, -0x1.38a0f8p-3f);
+// log(1 + f) with two coefficients less: relative error below 2^-22.3.
+METALLOID_INLINE float fast_log_mantissa(float f) {
+  METALLOID_STRICT_FP
+  const float q = polynomial(f, -0x1.ffffe6p-2f, 0x1.555e3ep-2f, -0x1.00107ep-2f, 0x1.95e0cep-3f,
+                             -0x1.50b75cp-3f, 0x1.5bf45p-3f, -0x1.38a0f8p-3f);
+  return fused(f * f, q, f);
 }
 
 // log(1 + z) + extra ln 2 for z >= 0, without rounding 1 + z: with 2^e the binade of 1 + z around
@@ -88,6 +90,7 @@ METALLOID_INLINE float log1p_plus_multiple_of_ln2(float z, float extra) {
 
 namespace metalloid::precise {
 
+// Largest error 0.94 ulp.
 METALLOID_INLINE float log(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -97,7 +100,8 @@ METALLOID_INLINE float log(float x) {
   return with_log_special_cases(x, fused(a.exponent, ln2_high, log_mantissa));
 }
 
-// Exact for powers of two. Polynomial of log2(1 + f) - f log2(e) below 2^-27.6.
+// Exact for powers of two. Polynomial of log2(1 + f) - f log2(e) below 2^-27.6. Largest error
+// 1.45 ulp.
 METALLOID_INLINE float log2(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -110,7 +114,7 @@ METALLOID_INLINE float log2(float x) {
   return with_log_special_cases(x, a.exponent + log_mantissa);
 }
 
-// Polynomial of log10(1 + f) - f log10(e) below 2^-27.7.
+// Polynomial of log10(1 + f) - f log10(e) below 2^-27.7. Largest error 1.64 ulp.
 METALLOID_INLINE float log10(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -130,12 +134,13 @@ METALLOID_INLINE float log10(float x) {
 
 namespace metalloid::fast {
 
+// Largest errors for normal x: log 0.72, log2 0.56 and log10 0.97 of the 3 ulp (2^-21 absolute in
+// [1/2, 2]) allowed.
 METALLOID_INLINE float log(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
   const LogArgument a = split_normal(x, 0.0f);
-  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
-                                   a.fraction);
+  const float log_mantissa = fast_log_mantissa(a.fraction);
   return with_fast_log_special_cases(x, fused(a.exponent, ln2_high, log_mantissa));
 }
 
@@ -143,8 +148,7 @@ METALLOID_INLINE float log2(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
   const LogArgument a = split_normal(x, 0.0f);
-  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
-                                   a.fraction);
+  const float log_mantissa = fast_log_mantissa(a.fraction);
   return with_fast_log_special_cases(x, fused(log_mantissa, log2_e, a.exponent));
 }
 
@@ -152,8 +156,7 @@ METALLOID_INLINE float log10(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
   const LogArgument a = split_normal(x, 0.0f);
-  const float log_mantissa = fused(a.fraction * a.fraction, fast_log_curvature(a.fraction),
-                                   a.fraction);
+  const float log_mantissa = fast_log_mantissa(a.fraction);
   const float scaled = log_mantissa * log10_e;
   return with_fast_log_special_cases(x, fused(a.exponent, log10_2_high, scaled));
 }

@@ -103,7 +103,7 @@ METALLOID_INLINE float with_rsqrt_special_cases(float x, float result) {
 
 namespace metalloid::precise {
 
-// Special cases as in C99 F.9.4.4.
+// Special cases as in C99 F.9.4.4. Largest error 2.3 ulp.
 METALLOID_INLINE float pow(float x, float y) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -129,7 +129,7 @@ METALLOID_INLINE float pow(float x, float y) {
   return choose(x_is_one | y_is_zero, 1.0f, not_one);
 }
 
-// x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf.
+// x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf. Largest error 2.3 ulp.
 METALLOID_INLINE float powr(float x, float y) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -172,6 +172,7 @@ METALLOID_INLINE float rsqrt(float x) {
 
 namespace metalloid::fast {
 
+// The formula of the MSL table: NaN for negative x, an error that grows with |y log2 x|.
 METALLOID_INLINE float pow(float x, float y) {
   METALLOID_STRICT_FP
   return fast::exp2(y * fast::log2(x));
@@ -183,7 +184,7 @@ METALLOID_INLINE float powr(float x, float y) { return fast::pow(x, y); }
 using precise::divide;
 using precise::sqrt;
 
-// Subnormals count as zero, infinity as the largest float.
+// Subnormals count as zero, infinity as the largest float. Largest error 1.00 ulp.
 METALLOID_INLINE float rsqrt(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;

@@ -129,6 +129,7 @@ METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
 
 namespace metalloid::precise {
 
+// Largest error 1.54 ulp.
 METALLOID_INLINE float sin(float x) {
   using namespace float_math;
   const QuarterTurns t = reduce_angle(x);
@@ -136,12 +137,14 @@ METALLOID_INLINE float sin(float x) {
   return choose(is_zero(x), x, value);
 }
 
+// Largest error 1.54 ulp.
 METALLOID_INLINE float cos(float x) {
   using namespace float_math;
   const QuarterTurns t = reduce_angle(x);
   return pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters + 1u);
 }
 
+// The same bits as sin and cos.
 METALLOID_INLINE float sincos(float x, float& cosine) {
   using namespace float_math;
   const QuarterTurns t = reduce_angle(x);
@@ -151,13 +154,14 @@ METALLOID_INLINE float sincos(float x, float& cosine) {
   return choose(is_zero(x), x, pick_quadrant(s, c, t.quarters));
 }
 
+// Largest error 3.05 ulp.
 METALLOID_INLINE float tan(float x) {
   using namespace float_math;
   const QuarterTurns t = reduce_angle(x);
   return pick_tangent(tan_quadrant(t.rest), t.quarters);
 }
 
-// sin(pi x); exact zeros take the sign of x, as in C23.
+// sin(pi x); exact zeros take the sign of x, as in C23. Largest error 1.00 ulp.
 METALLOID_INLINE float sinpi(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -166,7 +170,7 @@ METALLOID_INLINE float sinpi(float x) {
   return flip_sign(choose(is_zero(value), 0.0f, value), sign_bit(x));
 }
 
-// cos(pi x); exact zeros are +0, as in C23.
+// cos(pi x); exact zeros are +0, as in C23. Largest error 0.88 ulp.
 METALLOID_INLINE float cospi(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -177,7 +181,7 @@ METALLOID_INLINE float cospi(float x) {
 }
 
 // tan(pi x); C23 wants tanpi(2k) = +0, tanpi(2k + 1) = -0, tanpi(2k + 1/2) = inf and
-// tanpi(2k + 3/2) = -inf for x > 0, and the opposite for x < 0.
+// tanpi(2k + 3/2) = -inf for x > 0, and the opposite for x < 0. Largest error 1.89 ulp.
 METALLOID_INLINE float tanpi(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -195,6 +199,7 @@ namespace metalloid::fast {
 
 #if !defined(__NVPTX__)  // these have instructions there: fast_nvptx.h
 
+// Largest absolute error 2^-19.9 up to |x| = 10^4; garbage in [-1, 1] beyond 2^22 pi.
 METALLOID_INLINE float sin(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -204,7 +209,7 @@ METALLOID_INLINE float sin(float x) {
   return fast_sin_half_turn(r, bits_of(shifted));
 }
 
-// cos x = sin(x + pi/2): x + pi/2 = n pi + r, so r = x - (n - 1/2) pi.
+// cos x = sin(x + pi/2): x + pi/2 = n pi + r, so r = x - (n - 1/2) pi. Error as sin.
 METALLOID_INLINE float cos(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
@@ -223,6 +228,7 @@ METALLOID_INLINE float sincos(float x, float& cosine) {
 
 METALLOID_INLINE float tan(float x) { return fast::divide(fast::sin(x), fast::cos(x)); }
 
+// Largest absolute error 2^-20.4, cospi too.
 METALLOID_INLINE float sinpi(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
