@@ -43,6 +43,10 @@ def squeezed(text):
         # 16-bit floats convert to each other only with help, where both occur
         ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
         ("x = half(b);", "x = half(b);"),
+        ("bfloat b; x = -(half)b[i].x * 2;", "bfloat b; x = -METALLOID_CAST<half>(b[i].x) * 2;"),
+        ("bfloat b; x = (half)-f(b) + y;", "bfloat b; x = METALLOID_CAST<half>(-f(b)) + y;"),
+        ("half h; x = (half)(bfloat)h;", "half h; x = METALLOID_CAST<half>(METALLOID_CAST<bfloat>(h));"),
+        ("bfloat b; int n = sizeof(half); f(half);", "bfloat b; int n = sizeof(half); f(half);"),
         ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),

@@ -14,6 +14,8 @@ _UNSUFFIXED = re.compile(
     r"|0[xX][0-9a-fA-F']*\.?[0-9a-fA-F']*[pP][+-]?\d+$"
 )
 _VALUE_FOLLOWS = ("(", ",", "=", "?", ":", "return", "{")
+_BEFORE_VALUES = ("return", "else", "do", "case")
+_SCALARS = {"half", "bfloat", "float", "int", "uint", "short", "ushort", "long", "ulong"}
 _WANTS_PLAIN_STRING = {
     "static_assert", "asm", "__asm", "__asm__", "__attribute__", "annotate", "deprecated",
     "nodiscard",
@@ -86,6 +88,12 @@ def lower_half_casts(stream: TokenStream) -> None:
             stream.replace(position, "METALLOID_CAST")
         elif token in names and _is_functional_cast(stream, position):
             stream.replace(position, f"METALLOID_CAST<{token}>")
+        elif token in names and _is_c_style_cast(stream, position):
+            opening, closing = stream.previous(position), stream.next(position)
+            last = _end_of_operand(stream, stream.next(closing))
+            stream.replace(opening, f"{stream.current(opening)[:-1]}METALLOID_CAST<")
+            stream.replace(closing, ">(")
+            stream.replace(last, stream.current(last) + ")")
 
 
 def _aliases_of_16_bit_floats(stream: TokenStream) -> set[str]:
@@ -103,6 +111,39 @@ def _aliases_of_16_bit_floats(stream: TokenStream) -> set[str]:
     return found
 
 
+def _is_c_style_cast(stream: TokenStream, position: int) -> bool:
+    """``(half)x``, but neither ``f(half)`` nor ``sizeof(half)``."""
+    opening, closing = stream.previous(position), stream.next(position)
+    if stream.text(opening) != "(" or stream.text(closing) != ")":
+        return False
+    before, after = stream.before(opening), stream.after(closing)
+    if before in ("]", ">") or (is_identifier(before) and before not in _BEFORE_VALUES):
+        return False
+    return is_identifier(after) or after[:1].isdigit() or after in ("(", "-", "+", "*", "~", "!")
+
+
+def _end_of_operand(stream: TokenStream, position: int) -> int:
+    """Last token of the operand of a cast: unary operators, a value, and what is applied to it."""
+    while stream.text(position) in ("-", "+", "*", "&", "~", "!", "++", "--"):
+        position = stream.next(position)
+    if stream.text(position) == "(":
+        inside = stream.next(position)
+        position = stream.partner.get(position, position)
+        if stream.text(inside) in _SCALARS and _is_c_style_cast(stream, inside):
+            return _end_of_operand(stream, stream.next(position))
+    while True:
+        following = stream.next(position)
+        token = stream.text(following)
+        if token in ("(", "["):
+            position = stream.partner.get(following, following)
+        elif token in (".", "->", "::"):
+            position = stream.next(following)
+        elif token in ("++", "--"):
+            position = following
+        else:
+            return position
+
+
 def _is_functional_cast(stream: TokenStream, position: int) -> bool:
     opening = stream.next(position)
     if stream.text(opening) != "(" or stream.after(opening) == ")":
@@ -110,7 +151,7 @@ def _is_functional_cast(stream: TokenStream, position: int) -> bool:
     before = stream.before(position)
     if before in ("operator", "::", "using", "typename"):
         return False
-    if is_identifier(before) and before not in ("return", "else", "do", "case"):
+    if is_identifier(before) and before not in _BEFORE_VALUES:
         return False  # a declaration such as `inline half(*f)(...)`
     closing = stream.partner.get(opening, opening)
     if len(stream.split_commas(opening + 1, closing)) != 1:
