@@ -193,12 +193,11 @@ def test_as_type_of_three(sheet, kernel):
 
 @pytest.mark.parametrize(("source", "target"), [("half", "bfloat"), ("bfloat", "half")])
 def test_c_style_casts_between_half_and_bfloat(source, target):
-    dtypes = {"half": np.float16, "bfloat": ml_dtypes.bfloat16}
-    x = np.array([0.5, -3, 1000, 0.1], dtypes[source])
-    y = np.zeros(4, dtypes[target])
+    x = np.array([0.5, -3, 1000, 0.1], DTYPES[source])
+    y = np.zeros(4, DTYPES[target])
     mtl.library(
         f"kernel void f(device {target}* y, device const {source}* x,"
         f" uint i [[thread_position_in_grid]]) {{ y[i] = -({target})x[i] * ({target})2; }}"
     ).f(y, x, threads=4)
-    expected = (-2 * x.astype(np.float32)).astype(dtypes[target])
+    expected = (-2 * x.astype(np.float32)).astype(DTYPES[target])
     assert y.tobytes() == expected.tobytes()
