@@ -95,8 +95,8 @@ class TranslationUnit:
         Stage of the entry points that cannot run here, by name.
     constants : tuple of FunctionConstant
     warnings : tuple of Diagnostic
-    lowered : Path
-        File with the C++ text; read only when a kernel has to be compiled.
+    text : str
+        The lowered C++ text.
     sources : dict
         The user's text by file name, for messages.
     """
@@ -107,13 +107,8 @@ class TranslationUnit:
     other_stages: dict[str, str]
     constants: tuple[FunctionConstant, ...]
     warnings: tuple[Diagnostic, ...]
-    lowered: Path = field(compare=False)
-    sources: dict[str, str] = field(compare=False)
-
-    @functools.cached_property
-    def text(self) -> str:
-        """The lowered C++ text."""
-        return self.lowered.read_text("utf-8", "surrogatepass")
+    text: str = field(compare=False, repr=False)
+    sources: dict[str, str] = field(compare=False, repr=False)
 
 
 def translate(
@@ -325,7 +320,7 @@ def _restore(
         other_stages=manifest["other_stages"],
         constants=tuple(FunctionConstant(**constant) for constant in manifest["constants"]),
         warnings=tuple(Diagnostic(**warning) for warning in manifest["warnings"]),
-        lowered=files["lowered.cpp"],
+        text=files["lowered.cpp"].read_bytes().decode("utf-8", "surrogatepass"),
         sources=sources,
     )
 
