@@ -19,8 +19,8 @@ def cospi(a):
 
 
 def powr(a, b):
-    defined = np.isnan(a) | np.isnan(b) | (a < 0) | ((a == 0) | np.isinf(a)) & (b == 0)
-    return np.where(defined | (a == 1) & np.isinf(b), np.nan, np.power(np.abs(a), b))
+    undefined = np.isnan(a) | np.isnan(b) | (a < 0) | ((a == 0) | np.isinf(a)) & (b == 0)
+    return np.where(undefined | (a == 1) & np.isinf(b), np.nan, np.power(np.abs(a), b))
 
 
 def half_away(a):

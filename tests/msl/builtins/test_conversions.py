@@ -146,13 +146,9 @@ def bit_rows(source, lanes):
             if bytes_ * other == size:
                 T = vector(target, other)
                 yield Row(T, f"as_type<{T}>(x)", same_bits(target, other))
-    if lanes == 1 or size in (4, 8, 16):
-        T = vector(source, lanes)
-        yield Row(
-            T,
-            "as_type<" + T + f">(as_type<{vector('uchar', size)}>(x))" if size in (2, 4) else "x",
-            same_bits(source, lanes),
-        )
+    if size in (2, 4):
+        T, bytes_ = vector(source, lanes), vector("uchar", size)
+        yield Row(T, f"as_type<{T}>(as_type<{bytes_}>(x))", same_bits(source, lanes))
 
 
 def bit_sheet(source, lanes):

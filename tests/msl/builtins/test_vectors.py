@@ -110,7 +110,7 @@ def packed_sheet(type_):
         Row(f"{T}3", f"{P}4 p(v4); p.xz = v2; y = p.zwx;", lambda v4, v2: joined(v2[:, 1], v4[:, 3], v2[:, 0])),
         Row(f"{T}4", f"{P}3 p(v3); y = {T}4(p, s);", lambda v3, s: joined(v3, s)),
         Row(f"{T}3", f"{P}3 p[2]; p[0] = v3; p[1] = w3; y = p[i & 1];", lambda v3, w3: np.where(np.arange(len(v3))[:, None] % 2, w3, v3)),
-        Row("uint", f"uint(sizeof({P}2) + 100 * sizeof({P}3) + 10000 * sizeof({P}4))", lambda s: 1 * np.full(s.shape, 40302 * DTYPES[T].itemsize)),
+        Row("uint", f"uint(sizeof({P}2) + 100 * sizeof({P}3) + 10000 * sizeof({P}4))", lambda s: np.full(s.shape, 40302 * DTYPES[T].itemsize)),
         Row("uint", f"uint(sizeof({T}2) + 100 * sizeof({T}3) + 10000 * sizeof({T}4))", lambda s: np.full(s.shape, 40402 * DTYPES[T].itemsize)),
         Row("uint", f"uint(alignof({P}3) + 100 * alignof({T}3) + 10000 * alignof({T}4))", lambda s: np.full(s.shape, 40401 * DTYPES[T].itemsize)),
     ]  # fmt: skip
