@@ -12,11 +12,12 @@ import numpy as np
 
 from metalloid.compiler.target import MATH_MODES
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, described, dtype_of, msl_type
+from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, msl_type
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
 from metalloid.runtime.device import Size
+from metalloid.runtime.slots import describe
 
 #: Words of the language, which no argument can be called.
 RESERVED = frozenset(
@@ -73,7 +74,7 @@ def check_texts(source: Any, header: Any) -> None:
     """Raise ArgumentError if the texts cannot be a body and what stands in front of it."""
     for what, text in (("source", source), ("header", header)):
         if not isinstance(text, str):
-            raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {described(text)}.")
+            raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {describe(text)}.")
     if "kernel" in used_identifiers(source):
         raise ArgumentError(
             "[metal_kernel] source is the body of a kernel only, without its head and braces. "
@@ -93,7 +94,7 @@ def listed(where: str, what: str, values: Any, names: tuple[str, ...]) -> Sequen
     """The values, one for each name, if that is what they are."""
     if isinstance(values, list | tuple) and len(values) == len(names):
         return values
-    got = len(values) if isinstance(values, list | tuple) else described(values)
+    got = len(values) if isinstance(values, list | tuple) else describe(values)
     raise ArgumentError(
         f"[{where}] {what} wants a list of {len(names)} ({', '.join(names) or 'none'}), got {got}."
     )

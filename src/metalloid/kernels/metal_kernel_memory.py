@@ -46,11 +46,6 @@ def msl_type(dtype: np.dtype[Any]) -> str:
     return _MSL_TYPES.get(dtype.name, "")
 
 
-def described(value: Any) -> str:
-    """A value in a few words; a class, given where one of its objects was meant, as itself."""
-    return repr(value) if isinstance(value, type) else describe(value)
-
-
 class InputMemory:
     """An input, as the kernel will see it.
 
@@ -75,8 +70,7 @@ class InputMemory:
         self.type = msl_type(self.dtype)
         if not self.type:
             raise ArgumentError(
-                f"{label} is {described(value)}, a type that MSL does not have."
-                f"{_remedy(self.dtype)}"
+                f"{label} is {describe(value)}, a type that MSL does not have.{_remedy(self.dtype)}"
             )
         if max(self.shape, default=0) > _MAX_EXTENT:
             raise ArgumentError(
@@ -128,7 +122,7 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
     if isinstance(value, np.generic | numbers.Number):
         if is_written:
             raise ArgumentError(
-                f"{label} is updated in place and is {described(value)}. Pass an array or a Buffer."
+                f"{label} is updated in place and is {describe(value)}. Pass an array or a Buffer."
             )
         return _number(label, value)
     try:
@@ -139,14 +133,14 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
         try:
             return from_dlpack(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
-            raise ArgumentError(f"{label} is {described(value)}: {error}") from None
+            raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
     shares_memory = hasattr(value, "__array_interface__")
     if not isinstance(value, type) and (
         shares_memory or (hasattr(value, "__array__") and not is_written)
     ):
         return np.asarray(value)
     raise ArgumentError(
-        f"{label} wants an array, a Buffer or a number, got {described(value)}. "
+        f"{label} wants an array, a Buffer or a number, got {describe(value)}. "
         "Pass numpy.array(x, dtype)."
     )
 

@@ -284,8 +284,10 @@ def describe(value: Any) -> str:
         return f"an array of {value.dtype} with shape {value.shape}"
     if isinstance(value, Buffer):
         return f"a Buffer of {value.nbytes} bytes"
+    if isinstance(value, type):
+        return repr(value)  # a class, given where one of its objects was meant
     is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
-    if is_array_like and not isinstance(value, np.generic | type):
+    if is_array_like and not isinstance(value, np.generic):
         return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
