@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -74,6 +76,23 @@ def test_memory_is_given_back():
     gc.collect()
     mtl.default_device().synchronize()
     assert resident_bytes() - before < 2**25
+
+
+ENDS_EARLY = """
+import numpy as np, metalloid as mtl
+kernel = mtl.library(
+    "kernel void slow(device uint* x, uint i [[thread_position_in_grid]]) { uint a = i;"
+    " for (uint k = 0; k < 100000; k++) a = a * 1664525u + (a >> 3) + k; x[i] = a; }"
+).slow
+x = np.zeros(5000, np.uint32)
+kernel(ARGUMENT, threads=5000, wait=False)
+"""
+
+
+@pytest.mark.parametrize("argument", ["mtl.Buffer(x)", "x"])
+def test_a_process_may_end_while_its_kernels_run(argument):
+    code = ENDS_EARLY.replace("ARGUMENT", argument)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_representation():
