@@ -72,6 +72,8 @@ class Buffer:
         self.address = self.device.allocate(self.nbytes)
         self._pending: Event | None = None
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
+        # When the process ends a kernel may still run; the memory goes with the process.
+        self._release.atexit = False
         if contents is not None and contents.nbytes:
             self.device.copy_in(self.address, contents.reshape(-1).view(np.uint8).data)
 
