@@ -241,6 +241,16 @@ def test_a_fault_of_an_asynchronous_launch_is_raised_where_it_is_waited_for():
     assert np.asarray(x).tolist() == [0, 0, 0, 0]  # the fault has been told; the memory is there
 
 
+def test_a_grid_that_cannot_be_counted():
+    lib = kernels()
+    for wait in (True, False):
+        with pytest.raises(
+            mtl.LaunchError, match=r"\[divide\] the grid has more threadgroups than"
+        ):
+            lib.divide(ints(), threads=(2**32 - 1,) * 3, group_size=1, wait=wait).wait()
+    still_works(lib)
+
+
 def test_a_fault_inside_one_of_many_threadgroups_is_found():
     lib = kernels()
     x = np.ones(100_000, np.int32)

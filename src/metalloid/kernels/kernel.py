@@ -92,6 +92,8 @@ class Kernel:
         ------
         ArgumentError
             If anything does not fit the signature; nothing was run.
+        LaunchError
+            If the device has no memory for it, or cannot count its threadgroups.
         KernelFault
             If the kernel failed and was waited for.
         """

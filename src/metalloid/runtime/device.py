@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.compiler.frontend import TranslationUnit
@@ -38,15 +38,12 @@ class DeviceInfo:
         Memory it has.
     threads : int
         Threads of the operating system, or multiprocessors, that work side by side.
-    details : dict
-        Further facts by name, for reports.
     """
 
     name: str
     description: str
     memory_bytes: int
     threads: int
-    details: Mapping[str, str] = field(default_factory=dict)
 
 
 class Program(ABC):

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from metalloid.backends.cpu import host, native, reference
-from metalloid.backends.cpu.faults import fault_of
+from metalloid.backends.cpu.faults import error_of
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import TranslationUnit
 from metalloid.compiler.prelude import precompiled_header
-from metalloid.errors import OutOfMemory
+from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import (
@@ -108,7 +108,7 @@ class QueuedEvent(Event):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
         if self._outcome.status != 0:
-            raise fault_of(self._outcome, self._kernel)
+            raise error_of(self._outcome, self._kernel)
         return self
 
     def _finish(self, seconds: float) -> bool:
@@ -163,7 +163,6 @@ class CpuDevice(Device):
             f"{model}, {threads} thread{'s' * (threads != 1)}, {host.vector_extension()}",
             host.memory_bytes(),
             threads,
-            {"compiler": clang.version(), "engine": "reference"},
         )
 
     def compile(
@@ -207,9 +206,12 @@ class CpuDevice(Device):
         if wait:
             outcome = native.Outcome()
             if self._run(job, outcome) != 0:
-                raise fault_of(outcome, program.signature.name)
+                raise error_of(outcome, program.signature.name)
             return FinishedEvent(outcome.seconds)
-        event = QueuedEvent(self, self.runtime.submit(job), program, arguments)
+        ticket = self.runtime.submit(job)
+        if ticket == 0:
+            raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
+        event = QueuedEvent(self, ticket, program, arguments)
         with self._in_flight_lock:
             while self._in_flight and self._in_flight[0].done:
                 self._in_flight.popleft()

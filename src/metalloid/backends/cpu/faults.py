@@ -6,7 +6,7 @@ import signal as signals
 from typing import Any
 
 from metalloid.backends.cpu.native import Outcome
-from metalloid.errors import KernelFault
+from metalloid.errors import KernelFault, LaunchError
 
 # Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
 (
@@ -17,7 +17,8 @@ from metalloid.errors import KernelFault
     NO_MEMORY,
     BARRIERS_DIFFER,
     BAD_MODULO,
-) = range(1, 8)
+    BAD_DESCRIPTOR,
+) = range(1, 9)
 _THREADGROUP_VALID, _THREAD_VALID = 1, 2
 
 _SIGNALS = {
@@ -29,8 +30,15 @@ _SIGNALS = {
 }
 
 
-def fault_of(outcome: Outcome, kernel: str) -> KernelFault:
-    """The exception for a job that did not end well."""
+def error_of(outcome: Outcome, kernel: str) -> KernelFault | LaunchError:
+    """The exception for a job that did not end well, by the kernel's fault or without it."""
+    if outcome.status == NO_MEMORY:
+        return LaunchError(
+            f"[{kernel}] there is no memory for the stacks of a threadgroup. "
+            "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS)."
+        )
+    if outcome.status == BAD_DESCRIPTOR:
+        return LaunchError(f"[{kernel}] the grid has more threadgroups than can be counted.")
     reason, advice = _reason(outcome)
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
@@ -74,11 +82,6 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
         return (
             f"a simdgroup function reads lane {outcome.lane}, which is outside of its simdgroup",
             "A simdgroup has 32 lanes, a quadgroup 4.",
-        )
-    if status == NO_MEMORY:
-        return (
-            "no memory for the stacks of a threadgroup",
-            "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS).",
         )
     if status == BAD_MODULO:
         return (
