@@ -1,0 +1,89 @@
+"""How far results may be from exact ones: units in the last place, and sums of rounding errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+import metalloid as mtl
+
+
+class Unchecked(Exception):
+    """An entry that its family has no oracle for; the text says why."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Kernels that are launched alike and compared with the same oracle.
+
+    Attributes
+    ----------
+    name : str
+        As the table calls it: ``"softmax"``.
+    files : tuple of str
+        The ``.metal`` files it covers, relative to MLX's folder of kernels.
+    check : callable
+        ``check(library, name, rng)`` compiles the entry `name` of a file's library, runs it and
+        compares; raises AssertionError where it disagrees and `Unchecked` where it cannot tell.
+    covers : callable
+        Which entries of the files are its own; all of them without.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    check: Callable[[mtl.Library, str, np.random.Generator], None]
+    covers: Callable[[str], bool] = lambda name: True
+
+
+def roundoff(dtype) -> float:
+    """Largest relative error of one correctly rounded operation."""
+    return float(ml_dtypes.finfo(dtype).eps) / 2
+
+
+def spacing(exact, dtype):
+    """Distance of neighbouring numbers of `dtype` at `exact`."""
+    info = ml_dtypes.finfo(dtype)
+    with np.errstate(divide="ignore"):
+        exponent = np.floor(np.log2(np.abs(exact)))
+    return np.exp2(np.maximum(exponent, info.minexp) - info.nmant)
+
+
+def assert_ulps(actual, exact, ulps):
+    """Assert that `actual` is within `ulps` units of its last place of `exact` (float64).
+
+    NaN and infinity must be where the exact result, rounded to the type, has them.
+    """
+    rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+    got = actual.astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(rounded))
+    finite = np.isfinite(rounded) & np.isfinite(got)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    unit = spacing(exact[finite], actual.dtype)
+    distance = np.abs(got[finite] - exact[finite]) / unit
+    worst = np.max(distance, initial=0.0)
+    assert worst <= ulps, f"{worst:.3g} ulps at {exact[finite][np.argmax(distance)]!r}"
+
+
+def assert_within(actual, exact, error):
+    """Assert that `actual` differs from `exact` by at most `error`, element by element."""
+    got = np.asarray(actual).astype(np.float64)
+    finite = np.isfinite(exact)
+    np.testing.assert_array_equal(got[~finite], exact[~finite])
+    allowed = np.broadcast_to(error, exact.shape)[finite]
+    excess = np.abs(got[finite] - exact[finite]) - allowed
+    assert np.all(excess <= 0), f"{np.max(excess):.3g} more than the allowed {np.max(allowed):.3g}"
+
+
+def sum_error(terms, additions, dtype=FLOAT, axis=-1):
+    """Bound of the error of a sum in which each term passes through `additions` additions.
+
+    The classical one, (additions) u / (1 - additions u) times the sum of the magnitudes, whatever
+    the order of the additions (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+    """
+    each = additions * roundoff(dtype)
+    assert each < 0.5
+    return each / (1 - each) * np.sum(np.abs(terms).astype(np.float64), axis=axis)
+
