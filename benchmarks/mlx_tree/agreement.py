@@ -10,6 +10,14 @@ import numpy as np
 
 import metalloid as mtl
 
+#: Sizes around those of simdgroups, vectors of four and threadgroups.
+SIZES = (1, 2, 31, 32, 33, 127, 1000, 1024, 4096, 4097)
+
+FLOAT, HALF, BFLOAT = (np.dtype(t) for t in (np.float32, np.float16, ml_dtypes.bfloat16))
+
+#: The type's name in the drivers.
+NAMES = {FLOAT: "float", HALF: "half", BFLOAT: "bfloat"}
+
 
 class Unchecked(Exception):
     """An entry that its family has no oracle for; the text says why."""
@@ -87,3 +95,18 @@ def sum_error(terms, additions, dtype=FLOAT, axis=-1):
     assert each < 0.5
     return each / (1 - each) * np.sum(np.abs(terms).astype(np.float64), axis=axis)
 
+
+def ceildiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def strides_of(shape):
+    """Strides of a contiguous array, in elements, as MLX passes them."""
+    strides = np.ones(len(shape), np.int64)
+    strides[:-1] = np.cumprod(np.array(shape, np.int64)[:0:-1])[::-1]
+    return strides
+
+
+def element_strides(array):
+    """Strides of a view, in elements."""
+    return np.array(array.strides, np.int64) // array.itemsize

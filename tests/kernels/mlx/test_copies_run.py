@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from mlx_headers import kernel
-from oracles import SIZES, ceildiv, element_strides, strides_of
+from mlx_tree.agreement import SIZES, ceildiv, element_strides, strides_of
 
 SHAPES = {1: (33,), 2: (5, 31), 3: (3, 5, 7)}
 BFLOAT = ml_dtypes.bfloat16

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 from mlx_headers import kernel
-from oracles import BFLOAT, FLOAT, HALF, NAMES, SIZES, assert_within, ceildiv, roundoff, sum_error
+from mlx_tree.agreement import (
+    BFLOAT,
+    FLOAT,
+    HALF,
+    NAMES,
+    SIZES,
+    assert_within,
+    ceildiv,
+    roundoff,
+    sum_error,
+)
 
 SIMD = 32
 READS = 4  # values that a thread reads at once

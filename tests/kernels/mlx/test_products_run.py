@@ -5,7 +5,16 @@ import pytest
 import scipy.linalg
 import scipy.special
 from mlx_headers import kernel
-from oracles import BFLOAT, FLOAT, HALF, NAMES, assert_within, ceildiv, roundoff, sum_error
+from mlx_tree.agreement import (
+    BFLOAT,
+    FLOAT,
+    HALF,
+    NAMES,
+    assert_within,
+    ceildiv,
+    roundoff,
+    sum_error,
+)
 
 SIMD = 32
 DTYPES = pytest.mark.parametrize("dtype", [FLOAT, HALF, BFLOAT], ids=NAMES.get)

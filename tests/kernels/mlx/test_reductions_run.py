@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 from mlx_headers import kernel
-from oracles import (
+from mlx_tree.agreement import (
     BFLOAT,
     FLOAT,
     HALF,

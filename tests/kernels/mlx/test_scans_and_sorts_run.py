@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from mlx_headers import kernel
-from oracles import SIZES, assert_within, ceildiv, element_strides, sum_error
+from mlx_tree.agreement import SIZES, assert_within, ceildiv, element_strides, sum_error
 
 SIMD = 32
 READS = 4
