@@ -37,7 +37,7 @@ def test_all_findings_come_together_in_the_order_of_the_text():
     with pytest.raises(mtl.CompileError) as caught:
         mtl.library(body, portable=True)
     places = [(d.line, d.column) for d in caught.value.diagnostics]
-    assert places == [(3, 5), (4, 34), (4, 56)]
+    assert places == [(3, 5), (4, 32), (4, 53)]
 
 
 def test_a_macro_is_reported_where_it_is_used():
