@@ -46,17 +46,12 @@ METALLOID_INLINE uint volume(metal::uint3 v) { return v.x * v.y * v.z; }
 struct thread_ids {
   metal::uint3 position_in_threadgroup;
   metal::uint3 position_in_grid;
+  uint index;                    // in the threadgroup, x fastest
   metal::uint3 group;            // position of the threadgroup in the grid
   metal::uint3 group_size;       // threads of this threadgroup: fewer at the grid's edge
   metal::uint3 dispatched_size;  // threads of a threadgroup as asked for
   metal::uint3 grid;             // in threads
   metal::uint3 groups;           // in threadgroups
-
-  METALLOID_INLINE uint index() const {
-    return position_in_threadgroup.x +
-           group_size.x *
-               (position_in_threadgroup.y + group_size.y * position_in_threadgroup.z);
-  }
 
   template <input source>
   METALLOID_INLINE auto get() const {
@@ -68,13 +63,13 @@ struct thread_ids {
     else if constexpr (source == input::threads_per_grid || source == input::grid_size) return grid;
     else if constexpr (source == input::threadgroups_per_grid) return groups;
     else if constexpr (source == input::grid_origin) return metal::uint3(0u);
-    else if constexpr (source == input::thread_index_in_threadgroup) return index();
-    else if constexpr (source == input::thread_index_in_simdgroup) return index() % simdgroup_width;
-    else if constexpr (source == input::thread_index_in_quadgroup) return index() % quadgroup_width;
+    else if constexpr (source == input::thread_index_in_threadgroup) return index;
+    else if constexpr (source == input::thread_index_in_simdgroup) return index % simdgroup_width;
+    else if constexpr (source == input::thread_index_in_quadgroup) return index % quadgroup_width;
     else if constexpr (source == input::simdgroup_index_in_threadgroup)
-      return index() / simdgroup_width;
+      return index / simdgroup_width;
     else if constexpr (source == input::quadgroup_index_in_threadgroup)
-      return index() / quadgroup_width;
+      return index / quadgroup_width;
     else if constexpr (source == input::simdgroups_per_threadgroup)
       return divide_up(volume(group_size), simdgroup_width);
     else if constexpr (source == input::quadgroups_per_threadgroup)
