@@ -64,15 +64,34 @@ def assert_ulps(actual, exact, ulps):
 
     NaN and infinity must be where the exact result, rounded to the type, has them.
     """
-    rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        assert_near(actual, exact, ulps * spacing(exact, actual.dtype))
+
+
+def assert_near(actual, exact, error):
+    """Assert that `actual` differs from `exact` (float64) by at most `error`, element by element.
+
+    NaN and infinity must be where the exact result, rounded to the type, has them; a result within
+    `error` of the largest number may overflow.
+    """
     got = actual.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+        largest = float(ml_dtypes.finfo(actual.dtype).max)
+        edge = np.isinf(got) & (np.abs(exact) + error > largest) & (np.sign(got) == np.sign(exact))
     np.testing.assert_array_equal(np.isnan(got), np.isnan(rounded))
     finite = np.isfinite(rounded) & np.isfinite(got)
-    np.testing.assert_array_equal(got[~finite], rounded[~finite])
-    unit = spacing(exact[finite], actual.dtype)
-    distance = np.abs(got[finite] - exact[finite]) / unit
-    worst = np.max(distance, initial=0.0)
-    assert worst <= ulps, f"{worst:.3g} ulps at {exact[finite][np.argmax(distance)]!r}"
+    special = ~finite & ~edge
+    np.testing.assert_array_equal(got[special], rounded[special])
+    distance = np.abs(got[finite] - exact[finite])
+    allowed = np.broadcast_to(error, got.shape)[finite]
+    wrong = ~(distance <= allowed)
+    if wrong.any():
+        worst = np.argmax(np.where(wrong, distance / np.maximum(allowed, 1e-300), 0))
+        raise AssertionError(
+            f"{got[finite][worst]!r} for {exact[finite][worst]!r}: an error of "
+            f"{distance[worst]:.3g} where {allowed[worst]:.3g} is allowed"
+        )
 
 
 def assert_within(actual, exact, error):
