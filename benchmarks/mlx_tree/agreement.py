@@ -59,6 +59,14 @@ def spacing(exact, dtype):
     return np.exp2(np.maximum(exponent, info.minexp) - info.nmant)
 
 
+def assert_same(actual, expected):
+    """Assert that two arrays hold the same numbers; NaN equals NaN."""
+    if expected.dtype == BFLOAT:  # NumPy does not know where a bfloat is NaN
+        assert actual.dtype == BFLOAT
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_array_equal(actual, expected)
+
+
 def assert_ulps(actual, exact, ulps):
     """Assert that `actual` is within `ulps` units of its last place of `exact` (float64).
 
