@@ -89,6 +89,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--sample", type=int, help="so many entries of each family only")
+    parser.add_argument("--again", action="store_true", help="redo all that do not agree")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
     return parser.parse_args()
@@ -118,7 +119,11 @@ def main() -> None:
             if result["checked"] == "disagrees" or not result["compiled"]:
                 print(f"{entry.file} {entry.name}: {result['reason'].splitlines()[0]}", flush=True)
 
-        todo = [entry for entry in chosen if entry not in results]
+        todo = [
+            entry
+            for entry in chosen
+            if entry not in results or (options.again and results[entry]["checked"] != "agrees")
+        ]
         check_all(options.mlx, todo, options.jobs, done)
     show(table(found, results), options.markdown)
 
