@@ -24,14 +24,19 @@ def run(kernel: mtl.Kernel, start, step, size, dtype):
     return out
 
 
-def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    _, (dtype,) = types_at_end(name)
-    kernel = library.function(name)
+def check_kernel(kernel: mtl.Kernel, dtype) -> None:
+    """Compare sequences of some lengths, going up and, where numbers have signs, down."""
+    dtype = np.dtype(dtype)
     signed = is_float(dtype) or dtype.kind == "i"
     for size in (1, 31, 1000):
         for start, step in ((3, 2), (-7, 3), (100, -1)) if signed else ((3, 2), (100, 7)):
             out = run(kernel, start, step, size, dtype)
             np.testing.assert_array_equal(out, expected(start, step, size, dtype))
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    _, (dtype,) = types_at_end(name)
+    check_kernel(library.function(name), dtype)
 
 
 FAMILIES = (Family("arange", ("arange.metal",), check),)

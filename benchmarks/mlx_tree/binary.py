@@ -8,7 +8,7 @@ import metalloid as mtl
 from mlx_tree import complex_arithmetic
 from mlx_tree.agreement import Family, assert_near, assert_ulps, roundoff, spacing
 from mlx_tree.element_types import is_float, numbers, special_values, types_at_end, wide
-from mlx_tree.elementwise import form_of, run
+from mlx_tree.elementwise import Form, form_of, run
 
 
 def remainder(x, y):
@@ -137,12 +137,11 @@ def _compare_floats(op, x, y, out):
         assert_ulps(out, exact, ulps + _SLACK)
 
 
-def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    form, rest = form_of(name)
-    op, (dtype,) = types_at_end(rest)
+def check_kernel(kernel: mtl.Kernel, form: Form, op, dtype, rng) -> None:
+    """Compare a kernel of an operation of two numbers of one type."""
+    dtype = np.dtype(dtype)
     result = np.dtype(bool) if op in COMPARISONS else dtype
     pools = arguments(op, dtype, rng)
-    kernel = library.function(name)
     if op != "DivMod":
         for (x, y), (out,) in run(kernel, form, pools, [result], dtype):
             compare(op, x, y, out)
@@ -150,6 +149,12 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     for (x, y), outs in run(kernel, form, pools, [result, result], dtype):
         for part, out in zip(("FloorDivide", "Remainder"), outs, strict=True):
             compare(part, x, y, out)
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    form, rest = form_of(name)
+    op, (dtype,) = types_at_end(rest)
+    check_kernel(library.function(name), form, op, dtype, rng)
 
 
 FAMILIES = (

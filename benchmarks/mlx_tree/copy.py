@@ -39,17 +39,21 @@ def arguments(source, target, rng):
     return x
 
 
-def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    form, rest = form_of(name)
-    _, (source, target) = types_at_end(rest)
-    x = arguments(source, target, rng)
-    kernel = library.function(name)
+def check_kernel(kernel: mtl.Kernel, form: Form, source, target, rng) -> None:
+    """Compare a kernel that copies from one type to another."""
+    x = arguments(np.dtype(source), np.dtype(target), rng)
     if form.strided_result:
         given, out = _into_strides(kernel, form, x, target)
         assert_same(out, convert(given, target))
         return
     for (given,), (out,) in run(kernel, form, [x], [target], target):
         assert_same(out, convert(np.broadcast_to(given, out.shape), target))
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    form, rest = form_of(name)
+    _, (source, target) = types_at_end(rest)
+    check_kernel(library.function(name), form, source, target, rng)
 
 
 def _into_strides(kernel: mtl.Kernel, form: Form, pool, target):

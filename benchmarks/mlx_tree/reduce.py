@@ -15,6 +15,7 @@ _NAME = re.compile(
     r"(init|all|row|col)_reduce(?:_(small|simple|looped|longcolumn|2pass))?(?:_large)?"
     r"(?:_(\d)(?:_32_32)?_reduce)?_(and|or|sum|prod|min|max)$"
 )
+TWO_PASSES = ("longcolumn", "2pass")
 #: What sums and products of short integers are kept in.
 _SUM_TYPES = {"uint8": "int32", "int8": "int32", "int16": "int32", "uint16": "uint32"}
 
@@ -129,27 +130,41 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     assert match, name
     kind, form, axes, op = match.groups()
     kernel = library.function(name)
-    result = result_type(op, dtype)
     if kind == "init":
-        out = np.empty(100, dtype)
-        kernel(out, threads=100, group_size=100)
-        assert (out == np.asarray(initial_value(op, dtype)).astype(dtype)).all()
-        return
-    if form in (None, "simple"):
-        _check_matrices(kernel, kind, op, dtype, result, rng)
-        return
-    second = f"col_reduce_looped_1_32_32_reduce_{op}{result.name.replace('bool', 'bool_')}"
-    passes = [library.function(second)] if form in ("longcolumn", "2pass") else []
+        check_initial(kernel, op, dtype)
+    elif form in (None, "simple"):
+        check_matrices(kernel, kind, op, dtype, rng)
+    else:
+        result = result_type(op, dtype).name.replace("bool", "bool_")
+        kernels = [kernel]
+        if form in TWO_PASSES:
+            kernels.append(library.function(f"col_reduce_looped_1_32_32_reduce_{op}{result}"))
+        check_axes(kernels, kind, form, int(axes), op, dtype, rng)
+
+
+def check_initial(kernel: mtl.Kernel, op, dtype) -> None:
+    """Compare what an empty reduction gives."""
+    dtype = np.dtype(dtype)
+    out = np.empty(100, dtype)
+    kernel(out, threads=100, group_size=100)
+    assert (out == np.asarray(initial_value(op, dtype)).astype(dtype)).all()
+
+
+def check_axes(kernels, kind, form, axes, op, dtype, rng) -> None:
+    """Compare reductions over so many axes, by the kernels of one pass or two."""
+    dtype = np.dtype(dtype)
     launch = getattr(launches, f"{kind}_reduce_{form}")
-    for shape, kept, reduced in _shapes(kind, form, int(axes)):
+    for shape, kept, reduced in _shapes(kind, form, axes):
         x = argument(op, dtype, shape, rng)
-        out = np.empty([shape[axis] for axis in kept], result)
-        additions = launch(kernel, *passes, x, out, kept, reduced)
+        out = np.empty([shape[axis] for axis in kept], result_type(op, dtype))
+        additions = launch(*kernels, x, out, kept, reduced)
         compare(op, x, out, tuple(reduced), additions)
 
 
-def _check_matrices(kernel, kind, op, dtype, result, rng):
-    """Reductions of everything, and of the rows of a matrix."""
+def check_matrices(kernel: mtl.Kernel, kind, op, dtype, rng) -> None:
+    """Compare reductions of everything, or of the rows of a matrix."""
+    dtype = np.dtype(dtype)
+    result = result_type(op, dtype)
     for size in (1, 33, 127, 1100) if kind == "all" else (70, 600, 1100):
         shape = (1, size) if kind == "all" else (6, size)
         x = argument(op, dtype, shape, rng)

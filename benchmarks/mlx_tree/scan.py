@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,6 +62,14 @@ def scan_columns(kernel: mtl.Kernel, x, result, reads: int):
     return out, 5 + ceildiv(rows, SIMD)
 
 
+class Scan(NamedTuple):
+    """What a kernel does; an exclusive scan leaves the element itself out."""
+
+    op: str
+    inclusive: bool
+    reverse: bool = False
+
+
 _ORACLES = {
     "sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
     "logaddexp": np.logaddexp,
@@ -81,8 +90,9 @@ def argument(op, dtype, shape, rng):
     return x.reshape(shape)
 
 
-def exact_scan(op, x, result, inclusive, reverse):
+def exact_scan(scan: Scan, x, result):
     """Along the last axis, in the widest type of the kind (integers wrap as in the kernel)."""
+    op, inclusive, reverse = scan
     values = x.astype(result) if x.dtype.kind in "biu" else wide(x)
     values = values[..., ::-1] if reverse else values
     if x.dtype.kind == "c" and op not in ("sum", "prod"):
@@ -105,16 +115,17 @@ def _pair(z):
     return z.real, z.imag
 
 
-def _compare_exponentials(x, out, inclusive, reverse, additions):
+def _compare_exponentials(scan: Scan, x, out, additions):
     """Logarithms of complex numbers are compared before they are taken.
 
     Their imaginary parts have no one value, and where a sum is small they are ill-conditioned.
     """
     terms = np.exp(wide(x))
-    exact = exact_scan("sum", terms, terms.dtype, inclusive, reverse)
-    sums = exact_scan("sum", np.abs(terms), np.dtype(np.float64), inclusive, reverse)
-    if not inclusive:  # the logarithm of 0
-        first = out[..., -1 if reverse else 0]
+    total = scan._replace(op="sum")
+    exact = exact_scan(total, terms, terms.dtype)
+    sums = exact_scan(total, np.abs(terms), np.dtype(np.float64))
+    if not scan.inclusive:  # the logarithm of 0
+        first = out[..., -1 if scan.reverse else 0]
         assert np.all(np.isneginf(first.real))
     with np.errstate(invalid="ignore"):
         got = np.where(np.isneginf(out.real), 0, np.exp(wide(out)))
@@ -123,12 +134,13 @@ def _compare_exponentials(x, out, inclusive, reverse, additions):
     assert np.all(np.abs(got - exact) <= 24 * size * additions * roundoff(x.dtype) * sums)
 
 
-def compare(op, x, out, inclusive, reverse, additions):
+def compare(scan: Scan, x, out, additions):
     """Assert that `out` is the scan of `x` along the last axis."""
+    op, _, reverse = scan
     if op == "logaddexp" and x.dtype.kind == "c":
-        _compare_exponentials(x, out, inclusive, reverse, additions)
+        _compare_exponentials(scan, x, out, additions)
         return
-    exact = exact_scan(op, x, out.dtype, inclusive, reverse)
+    exact = exact_scan(scan, x, out.dtype)
     if x.dtype.kind in "biu" or op in ("max", "min"):
         assert_same(out, exact.astype(out.dtype))
         return
@@ -156,24 +168,33 @@ def compare(op, x, out, inclusive, reverse, additions):
 _NAME = re.compile(r"(contig|strided)_scan_(reverse_)?(inclusive|exclusive)_([a-z]+)_(\w+)_(\w+)")
 
 
+def check_rows(kernel: mtl.Kernel, scan: Scan, source, result, reads: int, rng) -> None:
+    """Compare scans of rows of some lengths."""
+    shapes = [(2, 1), (3, 33), (2, 300)]
+    # A sum of 16 bits cannot be bounded usefully over long rows.
+    if np.dtype(source).itemsize >= 4 and scan.op != "logaddexp":
+        shapes.append((1, 2 * MAX_THREADS * reads + 5))
+    for shape in shapes:
+        x = argument(scan.op, np.dtype(source), shape, rng)
+        out, additions = scan_rows(kernel, x, result, reads)
+        compare(scan, x, out, additions)
+
+
+def check_columns(kernel: mtl.Kernel, scan: Scan, source, result, reads: int, rng) -> None:
+    """Compare scans of the middle one of three axes."""
+    for shape in ((1, 1, 1), (2, 33, 37), (1, 70, 4)):
+        x = argument(scan.op, np.dtype(source), shape, rng)
+        out, additions = scan_columns(kernel, x, result, reads)
+        compare(scan, np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1), additions)
+
+
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     match = _NAME.fullmatch(name)
     assert match, name
-    kind, reverse, inclusion, op = match.groups()[:4]
+    scan = Scan(match[4], match[3] == "inclusive", bool(match[2]))
     source, result = TYPES[match[5]], TYPES[match[6]]
-    reads = reads_of(source)
-    kernel = library.function(name)
-    # A sum of bfloat cannot be bounded usefully over long rows.
-    shapes = [(2, 1), (3, 33), (2, 300)] if kind == "contig" else [(1, 1, 1), (2, 33, 37)]
-    if kind == "contig" and source.itemsize >= 4 and op != "logaddexp":
-        shapes.append((1, 2 * MAX_THREADS * reads + 5))
-    for shape in shapes:
-        x = argument(op, source, shape, rng)
-        launch = scan_rows if kind == "contig" else scan_columns
-        out, additions = launch(kernel, x, result, reads)
-        if kind == "strided":
-            x, out = np.moveaxis(x, 1, -1), np.moveaxis(out, 1, -1)
-        compare(op, x, out, inclusion == "inclusive", bool(reverse), additions)
+    run = check_rows if match[1] == "contig" else check_columns
+    run(library.function(name), scan, source, result, reads_of(source), rng)
 
 
 FAMILIES = (Family("scan", ("scan.metal",), check),)

@@ -21,11 +21,9 @@ def run(kernel: mtl.Kernel, table, values, stride=1):
     return out
 
 
-def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    match = re.fullmatch("searchsorted_(.*)_(left|right)", name)
-    assert match, name
-    dtype, side = TYPES[match[1]], match[2]
-    kernel = library.function(name)
+def check_kernel(kernel: mtl.Kernel, dtype, side: str, rng) -> None:
+    """Compare the places before (left) or behind (right) equal elements."""
+    dtype = np.dtype(dtype)
     for size, stride in ((1, 1), (33, 1), (200, 2)):
         table = numbers(dtype, size * stride, rng, -9, 9)
         if size > 1 and dtype.kind in "fV":
@@ -38,6 +36,12 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(
             out.reshape(-1), np.searchsorted(keys[:size], keys[size:], side)
         )
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    match = re.fullmatch("searchsorted_(.*)_(left|right)", name)
+    assert match, name
+    check_kernel(library.function(name), TYPES[match[1]], match[2], rng)
 
 
 FAMILIES = (Family("searchsorted", ("searchsorted.metal",), check),)

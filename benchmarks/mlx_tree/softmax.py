@@ -77,11 +77,8 @@ def logsumexp_error(x, group, looped=True):
     )
 
 
-def check_softmax(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    match = re.fullmatch("(block|looped)_softmax_(precise_)?(.*)", name)
-    assert match, name
-    kernel, looped, dtype = library.function(name), match[1] == "looped", TYPES[match[3]]
-    kept_in = FLOAT if match[2] else dtype
+def check_softmax_kernel(kernel: mtl.Kernel, looped: bool, dtype, kept_in, rng) -> None:
+    """Compare rows with minus infinity and with NaN among others; arithmetic is in `kept_in`."""
     for size in (5000,) if looped else (1, 33, 1000):
         x = rng.normal(size=(3, size)).astype(dtype)
         x[1, ::3] = -np.inf if size > 1 else 0
@@ -96,10 +93,8 @@ def check_softmax(library: mtl.Library, name: str, rng: np.random.Generator) -> 
         assert np.isnan(out[2].astype(np.float32)).all()
 
 
-def check_logsumexp(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    match = re.fullmatch("(block|looped)_logsumexp_(.*)", name)
-    assert match, name
-    kernel, looped, dtype = library.function(name), match[1] == "looped", TYPES[match[2]]
+def check_logsumexp_kernel(kernel: mtl.Kernel, looped: bool, dtype, rng) -> None:
+    """Compare rows with infinities and with NaN among others."""
     for size in (5000,) if looped else (1, 33, 1000):
         x = rng.normal(scale=4, size=(5, size)).astype(dtype)
         x[1, size // 2], x[2], x[3, 0] = np.inf, -np.inf, np.nan
@@ -113,6 +108,20 @@ def check_logsumexp(library: mtl.Library, name: str, rng: np.random.Generator) -
         assert_within(out[[0, 4]], exact, error + rounding)
         special = out[1:4].astype(np.float32)
         np.testing.assert_array_equal(special, [np.inf, -np.inf, np.nan])
+
+
+def check_softmax(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    match = re.fullmatch("(block|looped)_softmax_(precise_)?(.*)", name)
+    assert match, name
+    dtype = TYPES[match[3]]
+    kept_in = FLOAT if match[2] else dtype
+    check_softmax_kernel(library.function(name), match[1] == "looped", dtype, kept_in, rng)
+
+
+def check_logsumexp(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    match = re.fullmatch("(block|looped)_logsumexp_(.*)", name)
+    assert match, name
+    check_logsumexp_kernel(library.function(name), match[1] == "looped", TYPES[match[2]], rng)
 
 
 FAMILIES = (

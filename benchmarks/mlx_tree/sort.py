@@ -104,34 +104,47 @@ def assert_sorted(out, x, axis=-1, indices=False):
         assert_same(out, np.take_along_axis(x, order, axis))
 
 
-_BLOCK_SORT = re.compile(r"(n?c)(arg)?_block_sort_(\w+)_(\w+)_bn(\d+)_tn(\d+)")
+_BLOCK_SORT = re.compile(r"(n?c)(arg)?_block_sort_([a-z0-9]+)_[a-z0-9]+_bn(\d+)_tn(\d+)")
 _BLOCKS_SORT = re.compile(r"(sort|partition|merge)(_mbsort_(\w+)_uint32_bn(\d+)_tn(\d+))")
+
+
+def check_rows(kernel: mtl.Kernel, dtype, indices: bool, group: int, per_thread: int, rng) -> None:
+    """Compare a kernel for rows, or columns, of contiguous arrays."""
+    result = np.uint32 if indices else dtype
+    most = group * per_thread
+    for size in (1, most // 2 + 1, most):
+        for shape, columns in (((3, size), False), ((size, 2), True)):
+            x = argument(dtype, shape, rng)
+            out = sort_rows(kernel, x, result, group, columns)
+            assert_sorted(out, x, 0 if columns else 1, indices)
+
+
+def check_view(kernel: mtl.Kernel, dtype, indices: bool, group: int, per_thread: int, rng) -> None:
+    """Compare a kernel for arrays whose axes are in any order."""
+    view = argument(dtype, (3, group * per_thread // 2 + 1, 2), rng).transpose(2, 1, 0)
+    out = sort_view(kernel, view.base, view, 1, np.uint32 if indices else dtype, group)
+    assert_sorted(out, view, 1, indices)
+
+
+def check_blocks(kernels: Mapping[str, mtl.Kernel], dtype, group: int, per_thread: int, rng) -> None:
+    """Compare the kernels that sort three blocks together."""
+    x = argument(dtype, (2, 2 * group * per_thread + 77), rng)
+    values, indices = sort_blocks(kernels, x, group, per_thread)
+    assert_sorted(values, x)
+    assert_sorted(indices, x, indices=True)
 
 
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     if match := _BLOCK_SORT.fullmatch(name):
+        run = check_rows if match[1] == "c" else check_view
+        group, per_thread = int(match[4]), int(match[5])
         kernel = library.function(name)
-        dtype, result = TYPES[match[3]], TYPES[match[4]]
-        group, most = int(match[5]), int(match[5]) * int(match[6])
-        if match[1] == "nc":
-            view = argument(dtype, (3, most // 2 + 1, 2), rng).transpose(2, 1, 0)
-            out = sort_view(kernel, view.base, view, 1, result, group)
-            assert_sorted(out, view, 1, bool(match[2]))
-            return
-        for size in (1, most // 2 + 1, most):
-            for shape, columns in (((3, size), False), ((size, 2), True)):
-                x = argument(dtype, shape, rng)
-                out = sort_rows(kernel, x, result, group, columns)
-                assert_sorted(out, x, 0 if columns else 1, bool(match[2]))
+        run(kernel, TYPES[match[3]], bool(match[2]), group, per_thread, rng)
         return
     match = _BLOCKS_SORT.fullmatch(name)
     assert match, name
     kernels = {part: library.function(part + match[2]) for part in PARTS}
-    group, per_thread = int(match[4]), int(match[5])
-    x = argument(TYPES[match[3]], (2, 2 * group * per_thread + 77), rng)
-    values, indices = sort_blocks(kernels, x, group, per_thread)
-    assert_sorted(values, x)
-    assert_sorted(indices, x, indices=True)
+    check_blocks(kernels, TYPES[match[3]], int(match[4]), int(match[5]), rng)
 
 
 FAMILIES = (Family("sort", ("sort.metal",), check),)

@@ -10,7 +10,7 @@ import metalloid as mtl
 from mlx_tree import complex_functions
 from mlx_tree.agreement import BFLOAT, FLOAT, Family, assert_near, spacing
 from mlx_tree.element_types import numbers, special_values, types_at_end, wide
-from mlx_tree.elementwise import form_of, run
+from mlx_tree.elementwise import Form, form_of, run
 
 
 def sigmoid(x):
@@ -149,12 +149,17 @@ def compare(op, x, out):
         assert_near(out, exact, np.nan_to_num(error, nan=0, posinf=0))
 
 
+def check_kernel(kernel: mtl.Kernel, form: Form, op, source, result, rng) -> None:
+    """Compare a kernel of an operation, from one type to another."""
+    x = arguments(op, np.dtype(source), rng)
+    for (given,), (out,) in run(kernel, form, [x], [result], source):
+        compare(op, given, out)
+
+
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     form, rest = form_of(name)
     op, types = types_at_end(rest)
-    x = arguments(op, types[0], rng)
-    for (given,), (out,) in run(library.function(name), form, [x], types[1:], types[0]):
-        compare(op, given, out)
+    check_kernel(library.function(name), form, op, *types, rng)
 
 
 FAMILIES = (Family("unary", ("unary.metal",), check),)
