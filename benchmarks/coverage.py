@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import metalloid as mtl
 from mlx_tree.entries import Entry, families, family_of, files, library
 from mlx_tree.workers import check_all
+
+import metalloid as mtl
 
 COLUMNS = ("entries", "compiled", "agree", "disagree", "unchecked", "to do")
 

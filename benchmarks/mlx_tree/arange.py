@@ -10,7 +10,7 @@ from mlx_tree.element_types import is_float, types_at_end
 
 
 def expected(start, step, size, dtype):
-    """start + index * step in the type: floats round twice, integers wrap."""
+    """Start + index * step in the type: floats round twice, integers wrap."""
     dtype = np.dtype(dtype)
     if not is_float(dtype):
         return (start + np.arange(size) * step).astype(dtype)

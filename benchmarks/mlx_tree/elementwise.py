@@ -98,7 +98,7 @@ def launch_general(
     more: Sequence[int] = (),
 ) -> None:
     """Launch a kernel whose operands have `strides`, in elements; `rank` 0 if it takes any."""
-    grid = [*reversed(shape), 1, 1][:2] + [int(np.prod(shape[:-2]))]
+    grid = [*[*reversed(shape), 1][:2], int(np.prod(shape[:-2]))]
     if rank == 1:
         arguments: tuple[object, ...] = tuple(int(s[0]) for s in strides)
     elif rank:

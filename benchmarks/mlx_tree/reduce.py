@@ -183,16 +183,13 @@ def _shapes(kind, form, axes):
             shape, kept, reduced = alternating(extents, last)
             yield shape, kept, [*reduced, len(shape) - 1]
         return
-    sizes = {"small": (3, 33), "looped": (9, 37), "longcolumn": (40, 7), "2pass": (9, 11)}
-    rows, columns = sizes[form]
-    # The axis before the last is reduced.
-    outer = {1: (2,), 2: (3, 2), 5: (2, 2, 3, 2)}[axes]
-    shape = (*outer, rows, columns)
-    reduced = list(range(len(outer) - 2, -1, -2))[::-1] + [len(outer)]
-    yield shape, [axis for axis in range(len(shape)) if axis not in reduced], reduced
-    if form == "small":
-        wide_shape = (*outer, rows, 133)
-        yield wide_shape, [a for a in range(len(shape)) if a not in reduced], reduced
+    rows = 40 if form == "longcolumn" else 9
+    outer = {1: (2, rows), 2: (3, 2, rows), 5: (2, 2, 3, 2, rows)}[axes]
+    reduced = [axis for axis in range(len(outer)) if (len(outer) - axis) % 2]
+    kept = [axis for axis in range(len(outer) + 1) if axis not in reduced]
+    columns = {"small": (33, 133), "looped": (37,), "longcolumn": (7,), "2pass": (11,)}
+    for last in columns[form]:
+        yield (*outer, last), kept, reduced
 
 
 FAMILIES = (Family("reduce", ("reduce.metal",), check),)

@@ -134,11 +134,17 @@ def col_reduce_small(kernel: mtl.Kernel, x, out, kept, reduced) -> int:
     return ceildiv(rows, depth) + depth
 
 
+def _first_column(kernel: mtl.Kernel) -> tuple[int, ...]:
+    """Where a tiled kernel begins; MLX 0.32.4 asks, the tree of the table does not."""
+    asked = any(parameter.name == "column_offset" for parameter in kernel.signature.buffers)
+    return (0,) if asked else ()
+
+
 def col_reduce_looped(kernel: mtl.Kernel, x, out, kept, reduced, tile: int = TILE_COLUMNS) -> int:
     """Reduce tiles of some columns and 1024 / columns rows, one after the other."""
     arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
     grid = (TILE_THREADS * ceildiv(columns, tile), outer, 1)
-    kernel(*arguments, threads=grid, group_size=(TILE_THREADS, 1, 1))
+    kernel(*arguments, *_first_column(kernel), threads=grid, group_size=(TILE_THREADS, 1, 1))
     height = MAX_THREADS // tile
     return ceildiv(rows, height) + height
 
@@ -167,7 +173,7 @@ def col_reduce_2pass(kernel: mtl.Kernel, second: mtl.Kernel, x, out, kept, reduc
     arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
     partial = np.empty((OUTER_BLOCKS, *out.shape), out.dtype)
     kernel(
-        arguments[0], partial, *arguments[2:], outer,
+        arguments[0], partial, *arguments[2:], *_first_column(kernel), outer,
         threads=(TILE_THREADS * ceildiv(columns, TILE_COLUMNS), outer * OUTER_BLOCKS, 1),
         group_size=(TILE_THREADS, 1, 1),
     )  # fmt: skip

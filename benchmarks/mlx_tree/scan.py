@@ -97,7 +97,9 @@ def exact_scan(scan: Scan, x, result):
     values = values[..., ::-1] if reverse else values
     if x.dtype.kind == "c" and op not in ("sum", "prod"):
         extreme = max if op == "max" else min
-        results = np.frompyfunc(lambda a, b: extreme(a, b, key=_pair), 2, 1).accumulate(values, axis=-1, dtype=object)
+        results = np.frompyfunc(lambda a, b: extreme(a, b, key=_pair), 2, 1).accumulate(
+            values, axis=-1, dtype=object
+        )
         scanned = results.astype(np.complex128)
     elif x.dtype.kind == "b" and result.kind == "b":
         oracle = np.logical_or if op == "max" else np.logical_and

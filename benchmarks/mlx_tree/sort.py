@@ -126,7 +126,9 @@ def check_view(kernel: mtl.Kernel, dtype, indices: bool, group: int, per_thread:
     assert_sorted(out, view, 1, indices)
 
 
-def check_blocks(kernels: Mapping[str, mtl.Kernel], dtype, group: int, per_thread: int, rng) -> None:
+def check_blocks(
+    kernels: Mapping[str, mtl.Kernel], dtype, group: int, per_thread: int, rng
+) -> None:
     """Compare the kernels that sort three blocks together."""
     x = argument(dtype, (2, 2 * group * per_thread + 77), rng)
     values, indices = sort_blocks(kernels, x, group, per_thread)

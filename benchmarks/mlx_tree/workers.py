@@ -85,6 +85,7 @@ class Worker:
         return {"compiled": False, "checked": "disagrees", "reason": reason}
 
     def stop(self) -> None:
+        """End the process."""
         self.pipe.send(None)
         self.process.join()
 

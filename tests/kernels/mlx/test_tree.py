@@ -119,8 +119,46 @@ def entries_of(name):
             yield family, lib, entry
 
 
+def seeded(entry):
+    return np.random.default_rng(zlib.crc32(entry.encode()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [family.name for family in families()])
 def test_entries_of_the_tree(family):
     for mine, lib, entry in entries_of(family):
-        mine.check(lib, entry, np.random.default_rng(zlib.crc32(entry.encode())))
+        mine.check(lib, entry, seeded(entry))
+
+
+class Swapped:
+    """A library in which one kernel stands under another's name."""
+
+    def __init__(self, lib, names):
+        self.lib, self.names = lib, names
+
+    def function(self, name, constants=None):
+        return self.lib.function(self.names.get(name, name), constants)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "entry", "wrong"),
+    [
+        ("unary", "gn1_Sinfloat16float16", "gn1_Cosfloat16float16"),
+        ("binary", "vs_LessEqualbfloat16", "vs_Lessbfloat16"),
+        ("binary", "g3large_Addint64", "g3large_BitwiseXorint64"),
+        ("copy", "v_copyint32int32", "s_copyint32int32"),
+        ("reduce", "col_reduce_2pass_5_32_32_reduce_maxint32",
+         "col_reduce_2pass_5_32_32_reduce_minint32"),
+        ("scan", "contig_scan_inclusive_max_float32_float32",
+         "contig_scan_reverse_inclusive_max_float32_float32"),
+        ("sort", "carg_block_sort_uint32_uint32_bn32_tn4", "c_block_sort_uint32_uint32_bn32_tn4"),
+        ("arg_reduce", "argmax_uint8", "argmin_uint8"),
+        ("searchsorted", "searchsorted_int8_left", "searchsorted_int8_right"),
+    ],
+)  # fmt: skip
+def test_another_kernel_disagrees(name, entry, wrong):
+    for mine, lib, _ in entries_of(name):
+        with pytest.raises(AssertionError):
+            mine.check(Swapped(lib, {entry: wrong}), entry, seeded(entry))
+        return
