@@ -110,11 +110,12 @@ def main() -> None:
             size = min(len(mine), options.sample or len(mine))
             chosen += sorted(random.Random(0).sample(mine, size))
     results = read(options.results)
+    family = {entry: name for name, entries in found.items() for entry in entries}
 
     with options.results.open("a") as log:
 
         def done(entry: Entry, result: dict[str, Any]) -> None:
-            results[entry] = {**entry._asdict(), **result}
+            results[entry] = {**entry._asdict(), "family": family[entry], **result}
             log.write(json.dumps(results[entry]) + "\n")
             log.flush()
             if result["checked"] == "disagrees" or not result["compiled"]:

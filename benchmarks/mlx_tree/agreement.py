@@ -51,6 +51,11 @@ def roundoff(dtype) -> float:
     return float(ml_dtypes.finfo(dtype).eps) / 2
 
 
+def smallest(dtype) -> float:
+    """Distance of the smallest numbers: what a rounding of a subnormal result may cost at most."""
+    return float(ml_dtypes.finfo(dtype).smallest_subnormal)
+
+
 def spacing(exact, dtype):
     """Distance of neighbouring numbers of `dtype` at `exact`."""
     info = ml_dtypes.finfo(dtype)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import metalloid as mtl
-from mlx_tree.agreement import FLOAT, Family, assert_near, ceildiv, roundoff
+from mlx_tree.agreement import FLOAT, Family, assert_near, ceildiv, roundoff, smallest
 from mlx_tree.element_types import TYPES
 from mlx_tree.reduce_launches import MAX_THREADS, TWO_SIMD_SUMS, in_simdgroups
 
@@ -29,11 +29,9 @@ def launch_of(size: int, looped: bool, reads: int) -> Launch:
     return Launch(group, reads * ceildiv(size, reads * group) + TWO_SIMD_SUMS)
 
 
-def _rounded(exact, dtype, roundings: int):
-    """What some last roundings to a type add to the error of numbers of this size."""
-    return roundings * roundoff(dtype) * np.abs(exact) + float(np.finfo(np.float16).tiny) * (
-        0 if dtype == FLOAT else roundoff(dtype)
-    )
+def _rounded(exact, dtype):
+    """What a rounding to a type adds to the error of numbers of this size."""
+    return roundoff(dtype) * np.abs(exact) + smallest(dtype)
 
 
 def _statistics(x, centred: bool):
@@ -73,17 +71,17 @@ def check_forward(kernel: mtl.Kernel, x, weight, bias, launch: Launch) -> None:
     kernel(*arrays, EPS, size, *strides, threads=rows * launch.group, group_size=launch.group)
     exact, error = normalised(x.astype(np.float64), centred, launch.additions)
     # The norm is rounded to the type before the product is, and the product before the sum.
-    error += _rounded(exact, x.dtype, 1)
+    error += _rounded(exact, x.dtype)
     w = weight.astype(np.float64)
     product = exact * w
-    error = error * np.abs(w) + _rounded(product, x.dtype, 1)
+    error = error * np.abs(w) + _rounded(product, x.dtype)
     result = product + bias.astype(np.float64) if centred else product
-    assert_near(out, result, (error + _rounded(result, x.dtype, 1)) * 1.01)
+    assert_near(out, result, (error + _rounded(result, x.dtype)) * 1.01)
 
 
 def _gradient_error(exact, size, additions, dtype):
     """Sums of so many terms, of magnitudes `size` in all, and the last rounding."""
-    return (2 * additions + 32) * roundoff(FLOAT) * size * 1.1 + _rounded(exact, dtype, 1)
+    return (2 * additions + 32) * roundoff(FLOAT) * size * 1.1 + _rounded(exact, dtype)
 
 
 def check_gradient(library, name, x, weight, g, launch: Launch, centred: bool, looped: bool):

@@ -15,6 +15,7 @@ from mlx_tree.agreement import (
     assert_within,
     ceildiv,
     roundoff,
+    smallest,
     sum_error,
 )
 from mlx_tree.element_types import TYPES, is_float, numbers, wide
@@ -164,7 +165,7 @@ def compare(scan: Scan, x, out, additions):
         assert_near(np.ascontiguousarray(out.real), exact.real, error)
         assert_near(np.ascontiguousarray(out.imag), exact.imag, error)
     else:
-        assert_within(out, exact, error + np.finfo(np.float32).smallest_subnormal)
+        assert_within(out, exact, error + smallest(x.dtype))
 
 
 _NAME = re.compile(r"(contig|strided)_scan_(reverse_)?(inclusive|exclusive)_([a-z]+)_(\w+)_(\w+)")

@@ -8,7 +8,15 @@ import numpy as np
 import scipy.special
 
 import metalloid as mtl
-from mlx_tree.agreement import FLOAT, Family, assert_near, assert_within, ceildiv, roundoff
+from mlx_tree.agreement import (
+    FLOAT,
+    Family,
+    assert_near,
+    assert_within,
+    ceildiv,
+    roundoff,
+    smallest,
+)
 from mlx_tree.element_types import TYPES
 from mlx_tree.reduce_launches import MAX_THREADS, READS, TWO_SIMD_SUMS, row_group
 
@@ -25,11 +33,6 @@ def run(kernel: mtl.Kernel, x, out, looped: bool) -> None:
     rows, size = x.shape
     group = group_of(size, looped)
     kernel(x, out, size, threads=rows * group, group_size=group)
-
-
-def smallest(dtype) -> float:
-    """Half the distance of the smallest numbers, for results that are subnormal."""
-    return {np.dtype(np.float32): 2.0**-149, np.dtype(np.float16): 2.0**-25}.get(dtype, 2.0**-134)
 
 
 def exp_error(x, dtype=FLOAT):

@@ -6,13 +6,12 @@ import scipy.special
 from mlx_headers import kernel
 from mlx_tree import reduce
 from mlx_tree import reduce_launches as launches
-from mlx_tree.agreement import BFLOAT, FLOAT, HALF, NAMES, SIZES, assert_within, roundoff
+from mlx_tree.agreement import BFLOAT, FLOAT, HALF, NAMES, SIZES, assert_within, roundoff, smallest
 from mlx_tree.softmax import (
     check_logsumexp_kernel,
     check_softmax_kernel,
     exp_error,
     logsumexp_error,
-    smallest,
 )
 
 DTYPES = pytest.mark.parametrize("dtype", [FLOAT, HALF, BFLOAT], ids=NAMES.get)
