@@ -204,3 +204,23 @@ def test_devices():
     assert information.memory_bytes > 2**28
     with mtl.config.scope(device="cpu"):
         assert mtl.default_device() is device
+
+
+def test_a_union_with_vectors_is_copied():
+    lib = mtl.library(f"""{HEADER}
+    union Bits {{ uint2 words; uchar4 bytes[2]; }};
+    struct Both {{ Bits bits; uint last; }};
+    Bits swapped(Bits b) {{ Bits r; r.words = b.words.yx; return r; }}
+    kernel void f(device uint2 *out, device const Bits *in, constant Both &both, {ID}) {{
+        Both copy = both;
+        Bits b = swapped(in[i]);
+        b.bytes[0] += copy.bits.bytes[1];
+        threadgroup Bits shared[1];
+        shared[0] = b;
+        out[i] = shared[0].words;
+    }}
+    """)
+    out = np.zeros(2, np.uint32)
+    both = np.array([0, 0x01020304, 0, 0], np.uint32)
+    lib.f(out, np.array([5, 7], np.uint32).view("V8"), both.view("V16"), threads=1)
+    assert out.tolist() == [0x01020304 + 7, 5]

@@ -21,7 +21,7 @@ from metalloid.compiler.prelude import (
     stub_folder,
     toolchain_digest,
 )
-from metalloid.compiler.repair import repair_conditionals
+from metalloid.compiler.repair import repair
 from metalloid.compiler.target import MathMode, Target, math_flags
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import (
@@ -239,7 +239,7 @@ def run_repairing(
         if outcome.status == 0:
             return outcome
         places = PlaceMap(stream, lambda file: None)
-        if not repair_conditionals(stream, places, parse_messages(outcome.messages)):
+        if not repair(stream, places, parse_messages(outcome.messages)):
             return outcome
 
 
