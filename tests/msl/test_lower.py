@@ -152,6 +152,14 @@ def test_function_constants_are_left_to_macros():
     assert constant.definitions("7")[0].endswith(" = 7")
 
 
+@pytest.mark.parametrize(
+    ("literal", "index"), [("0", 0), ("01", 1), ("010", 8), ("0x1F", 31), ("3u", 3), ("1'00", 100)]
+)
+def test_index_of_a_function_constant_is_any_integer_literal(literal, index):
+    result = lower(f"constant int n [[function_constant({literal})]];")
+    assert [constant.index for constant in result.constants] == [index]
+
+
 def test_storage_of_a_function_constant_is_not_its_type():
     result = lower("static constant constexpr const bool on [[function_constant(0)]];")
     assert result.constants[0].literal(True) == "bool(true)"
