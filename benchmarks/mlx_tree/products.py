@@ -38,7 +38,7 @@ def accumulator(dtype) -> np.dtype:
 def dispatch(kernel: mtl.Kernel, groups, group_size, **arguments) -> None:
     """Run `groups` threadgroups; parameters that MLX leaves unbound read as zero."""
     for parameter in kernel.signature.buffers:
-        arguments.setdefault(parameter.name, bytearray(64))
+        arguments.setdefault(parameter.name, bytearray(parameter.layout.bytes))
     threads = tuple(g * s for g, s in zip(groups, group_size, strict=True))
     kernel(**arguments, threads=threads, group_size=group_size)
 
