@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 import metalloid as mtl
@@ -66,7 +67,9 @@ def assert_rounded(actual: np.ndarray, exact: np.ndarray, error) -> None:
         assert_within(actual.real, exact.real, error)
         assert_within(actual.imag, exact.imag, error)
     else:
-        assert_within(actual, exact, error + roundoff(actual.dtype) * (np.abs(exact) + error))
+        last_place = float(ml_dtypes.finfo(actual.dtype).smallest_subnormal)
+        rounding = roundoff(actual.dtype) * (np.abs(exact) + error) + last_place / 2
+        assert_within(actual, exact, error + rounding)
 
 
 def assert_scaled(actual, product_, error, alpha, bias, beta, work=None) -> None:

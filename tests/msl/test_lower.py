@@ -39,6 +39,7 @@ def squeezed(text):
         # attributes
         ("[[maybe_unused]] int x;", "[[maybe_unused]] int x;"),
         ("[[clang::optnone]] int x;", "int x;"),
+        ('[[host_name("f")]] kernel void g();', "void g();"),
         ("int f(int x [[buffer(0)]]);", "int f(int x );"),
         # 16-bit floats convert to each other only with help, where both occur
         ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
@@ -48,6 +49,11 @@ def squeezed(text):
         ("half h; x = (half)(bfloat)h;", "half h; x = METALLOID_CAST<half>(METALLOID_CAST<bfloat>(h));"),
         ("bfloat b; int n = sizeof(half); f(half);", "bfloat b; int n = sizeof(half); f(half);"),
         ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
+        # instances whose template arguments clang deduces
+        ('template <typename T> kernel void f(device T* x);\n'
+         'template [[host_name("g")]] [[kernel]] void f(device int* x [[buffer(0)]]);',
+         "template <typename T> void f(device T* x); constexpr auto& metalloid_instance_0 = "
+         "static_cast< void (&)(device int* x )>(::f);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),
         # pragmas whose count is a macro

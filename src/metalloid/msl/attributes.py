@@ -71,6 +71,7 @@ def lower_attributes(stream: TokenStream) -> list[Attribute]:
             elif call:
                 found.append(Attribute(call[1], call[2] or "", position, end))
         stream.blank(position, end)
+        stream.remove(position + 1, end)  # the first token stands for what replaces it
         if kept:
             line_breaks = stream.current(position)
             stream.replace(position, f"[[{', '.join(kept)}]]{line_breaks}")

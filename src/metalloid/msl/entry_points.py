@@ -252,16 +252,42 @@ def _instantiations(
         name, expression = _instance_name(stream, position, end)
         entry = None
         definition = _matching(templates.get(name.rsplit("::", 1)[-1], []), name)
+        span = (position, min(end + 1, len(stream)))
         if definition is not None and expression:
             scope = scopes.prefix(position)
             arguments = expression[len(name) :]
             full = definition.qualified_name if "::" not in name else scope + name
+            full += arguments
+            if not arguments:
+                full = scope + _name_deduced(stream, position, end, full, len(result))
+                span = (end, end)  # it stays in the text
             entry = EntryPoint(
-                host_name or name, full + arguments, definition.parameters,
+                host_name or name, full, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
             )  # fmt: skip
-        result.append(((position, min(end + 1, len(stream))), entry))
+        result.append((span, entry))
     return result
+
+
+def _name_deduced(stream: TokenStream, start: int, end: int, function: str, number: int) -> str:
+    """Name an instance whose template arguments follow from the types of its parameters.
+
+    ``template void f(device float* x);`` becomes a reference to the one ``f`` of that type.
+    """
+    opening = _parameter_list(stream, start)
+    assert opening is not None  # else it would not have been taken for an instance
+    name = f"metalloid_instance_{number}"
+    stream.replace(start, f"constexpr auto& {name} = static_cast<")
+    for position in stream.significant(start + 1, opening):
+        if stream.text(position) == "kernel":
+            stream.replace(position, "")
+    position = stream.previous(opening)
+    stream.replace(position, "(&)")
+    while stream.before(position) == "::":
+        stream.blank(stream.previous(stream.previous(position)), position)
+        position = stream.previous(stream.previous(position))
+    stream.replace(end, f">(::{function});")
+    return name
 
 
 def _matching(definitions: list[_Definition], name: str) -> _Definition | None:
