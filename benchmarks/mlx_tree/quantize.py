@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import metalloid as mtl
-from mlx_tree.agreement import FLOAT, Family, assert_within, roundoff
+from mlx_tree.agreement import FLOAT, Family, roundoff
 from mlx_tree.packed import (
     E2M1,
     E4M3,
@@ -57,9 +57,8 @@ def check_affine_quantize(kernel, entry: Entry, rng) -> None:
     clear = ~_halfway(edge / scale)
     bias = np.where(steps == 0, 0, edge)
     scale = np.where(steps == 0, scale, edge / np.where(steps == 0, 1, steps))
-    error = 4 * roundoff(FLOAT) + roundoff(entry.dtype)
-    assert_within(scales[clear], scale[clear], 2 * error * np.abs(scale[clear]))
-    assert_within(biases[clear], bias[clear], error * np.abs(bias[clear]))
+    assert_rounded(scales[clear], scale[clear], 8 * roundoff(FLOAT) * np.abs(scale[clear]))
+    assert_rounded(biases[clear], bias[clear], 0)
     quotients = (exact - bias[..., None]) / scale[..., None]
     codes = np.minimum(np.floor(quotients + 0.5), largest)
     clear = clear[..., None] & ~_halfway(quotients)
