@@ -100,7 +100,9 @@ def _stages_error(radices: list[int], unit: float) -> float:
 def rader_constants(prime: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The transformed roots of unity, and the powers of a primitive root and of its inverse."""
     order = prime - 1
-    root = next(r for r in range(2, prime) if len({pow(r, e, prime) for e in range(order)}) == order)
+    root = next(
+        r for r in range(2, prime) if len({pow(r, e, prime) for e in range(order)}) == order
+    )
     powers = np.array([pow(root, e, prime) for e in range(order)], np.int16)
     inverse = np.array([pow(root, -e, prime) for e in range(order)], np.int16)
     return np.fft.fft(np.exp(-2j * np.pi * inverse / prime)), powers, inverse
