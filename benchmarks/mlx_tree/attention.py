@@ -62,7 +62,7 @@ class Scene:
 
     def _added(self, shape) -> np.ndarray:
         """What is added to the scores: minus infinity for keys that do not count."""
-        heads, queries, keys = shape
+        _, queries, keys = shape
         added = np.zeros(shape)
         if self.mask is not None and self.mask.dtype == bool:
             added = np.where(self.mask, added, -np.inf)

@@ -85,7 +85,8 @@ def check_tiled(kernel, dtype, tiling: Tiling, work: Convolution, rng) -> None:
     params = _gemm_params(work, tiling, image, work.rows, iterations)
     dispatch(
         kernel, (int(params["tiles_n"]), int(params["tiles_m"]), work.groups), tiling.group_size,
-        A=image, B=_with_slack(weights, tiling.bn), C=out, params=work.params(image, weights, out), gemm_params=params,
+        A=image, B=_with_slack(weights, tiling.bn), C=out, gemm_params=params,
+        params=work.params(image, weights, out),
     )  # fmt: skip
     _compare(work, image, weights, out)
 
@@ -120,8 +121,8 @@ def check_general(library, name, dtype, tiling: Tiling, work: Convolution, rng) 
     dispatch(
         library.function(name, {"align_C": work.channels % tiling.bk == 0}),
         (int(params["tiles_n"]), int(params["tiles_m"]), jump_out[0] * jump_out[1]),
-        tiling.group_size, A=image, B=_with_slack(weights, tiling.bn), C=out, params=work.params(image, weights, out),
-        gemm_params=params, jump_params=jumps,
+        tiling.group_size, A=image, B=_with_slack(weights, tiling.bn), C=out, gemm_params=params,
+        params=work.params(image, weights, out), jump_params=jumps,
         base_h=_first_taps(work, 0, jump_out[0], jump_filter[0]),
         base_w=_first_taps(work, 1, jump_out[1], jump_filter[1]),
     )  # fmt: skip

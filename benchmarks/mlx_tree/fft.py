@@ -173,7 +173,7 @@ def check_four_step(library, name: str, numbers: Numbers, memory: int, step: int
     down, across = (n, _OTHER_STEP) if step == 0 else (_OTHER_STEP, n)
     total, plan, unit = down * across, Plan(n), roundoff(numbers.dtype)
     error = plan.error(unit) + (0 if step else 60 * 2.0**-24 + 4 * unit)
-    inverses = (numbers.source == "float2" and step == 0 or numbers.result == "float",)
+    inverses = ((numbers.source == "float2" and step == 0) or numbers.result == "float",)
     for inverse in inverses if real else (False, True):
         source, results, exact = _four_step_problem(rng, numbers, (2, down, across), step, real,
                                                     inverse)  # fmt: skip

@@ -60,11 +60,13 @@ class Tiling:
 
     @classmethod
     def of(cls, parts: re.Match[str]) -> Tiling:
+        """From a match of `PATTERN` and of "transposes", such as ``nt``."""
         numbers = [int(parts[key]) for key in ("bm", "bn", "bk", "wm", "wn")]
         return cls(*numbers, *(letter == "t" for letter in parts["transposes"]))
 
     @property
     def group_size(self) -> tuple[int, int, int]:
+        """Threads of a threadgroup."""
         return (SIMD, self.wn, self.wm)
 
     def sizes(self, ragged_mn: bool, ragged_k: bool) -> tuple[int, int, int]:
@@ -73,6 +75,7 @@ class Tiling:
         return m, n, 2 * self.bk + (3 if ragged_k else 0)
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Tiles along n and along m."""
         return ceildiv(n, self.bn), ceildiv(m, self.bm)
 
     def operands(self, rng, m, n, k, dtype, batch_a=(), batch_b=()):

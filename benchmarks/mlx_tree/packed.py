@@ -1,4 +1,4 @@
-"""Matrices in few bits a number, as MLX packs them: affine, and in small floats with shared scales."""
+"""Matrices in few bits a number as MLX packs them: affine, and small floats with scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products with packed matrices: affine, and in small floats; vectors, tiles, batches and gathers."""
+"""Products with packed matrices: by vectors and by tiles, in batches, gathered and split."""
 
 from __future__ import annotations
 
@@ -228,8 +228,8 @@ def check_split(library, name: str, entry: Entry, rng) -> None:
         assert_product(part, x[:, span], entry, w.at(rows))
 
 
-def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
-    entry = Entry.parse(name)
+def check_entry(library: mtl.Library, name: str, entry: Entry, rng) -> None:
+    """Check the kernel `name`, which is what `entry` says."""
     if "split" in entry.form:
         check_split(library, name, entry, rng)
     elif entry.form.startswith("gather_qmm_rhs"):
@@ -238,6 +238,10 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
         check_gather(library, name, entry, rng)
     else:
         check_batch(library, name, entry, rng)
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    check_entry(library, name, Entry.parse(name), rng)
 
 
 def _is_product(name: str) -> bool:
