@@ -89,7 +89,8 @@ class Entry:
         if form == "qvm_split_k":
             return 2, 2 * group, 5 * int(self.flags["spk"]) - 3
         if form == "gather_qmm_rhs_nt":
-            return 37, 45, 3 * group
+            # No half tile of k: the loader would clear rows of the matrix instead of columns.
+            return 37, 45, 3 * max(group, _TILE)
         if self.transposed:
             aligned = self.flags["alN"] == "true"
             return 37, 2 * _TILE if aligned else 45, 2 * max(group, _TILE)
