@@ -47,10 +47,8 @@ def check_gemv(kernel, dtype, block, rng, *, transposed=False, batch=(3,), with_
     size, length = sizes or ragged_sizes(block, transposed)
     shape = (length, size) if transposed else (size, length)
     matrices = np.broadcast_to(operand(rng, (batch[-1], *shape), dtype), (*batch, *shape))
-    vectors = operand(rng, (*batch[:-1], *[1] * (len(batch) > 1), length), dtype)
-    if len(batch) == 1:
-        vectors = operand(rng, (*batch, length), dtype)
-    vectors = np.broadcast_to(vectors, (*batch, length))
+    of_vectors = (*batch[:-1], 1) if len(batch) > 1 else batch
+    vectors = np.broadcast_to(operand(rng, (*of_vectors, length), dtype), (*batch, length))
     bias = operand(rng, (*batch, size, 2), dtype)
     out = poisoned((*batch, size), dtype)
     groups, group_size = blocked_groups(block, transposed, size, int(np.prod(batch)))

@@ -31,11 +31,6 @@ def exactly(array: np.ndarray) -> np.ndarray:
     return array.astype(np.complex128 if array.dtype == COMPLEX else np.float64)
 
 
-def accumulator(dtype) -> np.dtype:
-    """The type that products of `dtype` are added in."""
-    return COMPLEX if dtype == COMPLEX else FLOAT
-
-
 def dispatch(kernel: mtl.Kernel, groups, group_size, **arguments) -> None:
     """Run `groups` threadgroups; parameters that MLX leaves unbound read as zero."""
     for parameter in kernel.signature.buffers:

@@ -258,9 +258,11 @@ def _instantiations(
             arguments = expression[len(name) :]
             full = definition.qualified_name if "::" not in name else scope + name
             full += arguments
-            if not arguments:
-                full = scope + _name_deduced(stream, position, end, full, len(result))
-                span = (end, end)  # it stays in the text
+            opening = _parameter_list(stream, position)
+            if not arguments and opening is not None:
+                instance = f"metalloid_instance_{len(result)}"
+                _name_deduced(stream, (position, opening, end), full, instance)
+                full, span = scope + instance, (end, end)  # it stays in the text
             entry = EntryPoint(
                 host_name or name, full, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
@@ -269,14 +271,15 @@ def _instantiations(
     return result
 
 
-def _name_deduced(stream: TokenStream, start: int, end: int, function: str, number: int) -> str:
+def _name_deduced(
+    stream: TokenStream, places: tuple[int, int, int], function: str, name: str
+) -> None:
     """Name an instance whose template arguments follow from the types of its parameters.
 
     ``template void f(device float* x);`` becomes a reference to the one ``f`` of that type.
+    `places` are the first token, the parenthesis of the parameters, and the semicolon.
     """
-    opening = _parameter_list(stream, start)
-    assert opening is not None  # else it would not have been taken for an instance
-    name = f"metalloid_instance_{number}"
+    start, opening, end = places
     stream.replace(start, f"constexpr auto& {name} = static_cast<")
     for position in stream.significant(start + 1, opening):
         if stream.text(position) == "kernel":
@@ -287,7 +290,6 @@ def _name_deduced(stream: TokenStream, start: int, end: int, function: str, numb
         stream.blank(stream.previous(stream.previous(position)), position)
         position = stream.previous(stream.previous(position))
     stream.replace(end, f">(::{function});")
-    return name
 
 
 def _matching(definitions: list[_Definition], name: str) -> _Definition | None:
