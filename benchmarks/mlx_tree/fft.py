@@ -71,9 +71,7 @@ def _numbers(array: np.ndarray, kind: str) -> np.ndarray:
 def _random(rng, shape, numbers: Numbers) -> np.ndarray:
     """Complex numbers that have the type's precision."""
     values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
-    return _numbers(
-        numbers.components(values), numbers.result if numbers.dtype == HALF else "float2"
-    )
+    return _numbers(numbers.components(values), "float2")
 
 
 def _assert_near(actual, exact, error: float) -> None:
