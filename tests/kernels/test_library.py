@@ -165,6 +165,30 @@ def test_function_constants():
     assert lib.function("f", {"n": 3}) is lib.function("f", {0: 3})
 
 
+def test_templates_whose_arguments_follow_from_the_parameters():
+    library = mtl.library(
+        """
+        namespace ops {
+        template <typename T, int N> struct Box { T x[N]; };
+        template <typename T, int N>
+        kernel void total(device T* out, constant Box<T, N>& box)
+        { *out = 0; for (int i = 0; i < N; ++i) *out += box.x[i]; }
+        }
+        template [[host_name("total_f2")]] [[kernel]] void ops::total(
+            device float* out [[buffer(0)]], constant ops::Box<float, 2>& box [[buffer(1)]]);
+        namespace ops {
+        template kernel void total(device int* out, constant Box<int, 3>& box);
+        }
+        """
+    )
+    out = np.zeros(1, np.float32)
+    library.total_f2(out, np.array([1, 2], np.float32).tobytes(), threads=1)
+    assert out[0] == 3
+    out = np.zeros(1, np.int32)
+    library.total(out, np.array([1, 2, 4], np.int32).tobytes(), threads=1)
+    assert out[0] == 7
+
+
 def test_templates_with_host_names():
     lib = mtl.library(
         HEADER

@@ -39,6 +39,7 @@ def squeezed(text):
         # attributes
         ("[[maybe_unused]] int x;", "[[maybe_unused]] int x;"),
         ("[[clang::optnone]] int x;", "int x;"),
+        ('[[host_name("f")]] kernel void g();', "void g();"),
         ("int f(int x [[buffer(0)]]);", "int f(int x );"),
         # 16-bit floats convert to each other only with help, where both occur
         ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
@@ -48,6 +49,11 @@ def squeezed(text):
         ("half h; x = (half)(bfloat)h;", "half h; x = METALLOID_CAST<half>(METALLOID_CAST<bfloat>(h));"),
         ("bfloat b; int n = sizeof(half); f(half);", "bfloat b; int n = sizeof(half); f(half);"),
         ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
+        # instances whose template arguments clang deduces
+        ('template <typename T> kernel void f(device T* x);\n'
+         'template [[host_name("g")]] [[kernel]] void f(device int* x [[buffer(0)]]);',
+         "template <typename T> void f(device T* x); constexpr auto& metalloid_instance_0 = "
+         "static_cast< void (&)(device int* x )>(::f);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),
         # pragmas whose count is a macro
@@ -150,6 +156,14 @@ def test_function_constants_are_left_to_macros():
     assert "METALLOID_FUNCTION_CONSTANT_3;" in result.text
     assert "= METALLOID_FUNCTION_CONSTANT_3_IS_DEFINED;" in result.text
     assert constant.definitions("7")[0].endswith(" = 7")
+
+
+@pytest.mark.parametrize(
+    ("literal", "index"), [("0", 0), ("01", 1), ("010", 8), ("0x1F", 31), ("3u", 3), ("1'00", 100)]
+)
+def test_index_of_a_function_constant_is_any_integer_literal(literal, index):
+    result = lower(f"constant int n [[function_constant({literal})]];")
+    assert [constant.index for constant in result.constants] == [index]
 
 
 def test_storage_of_a_function_constant_is_not_its_type():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from metalloid.msl.literals import integer_value
 from metalloid.msl.tokens import TokenStream
 
 _CLANG_OWN = re.compile(
@@ -42,10 +43,7 @@ class Attribute:
     @property
     def index(self) -> int | None:
         """The argument as an integer, if it is one."""
-        try:
-            return int(self.argument.strip().rstrip("uUlL"), 0)
-        except ValueError:
-            return None
+        return integer_value(self.argument)
 
 
 def lower_attributes(stream: TokenStream) -> list[Attribute]:
@@ -73,6 +71,7 @@ def lower_attributes(stream: TokenStream) -> list[Attribute]:
             elif call:
                 found.append(Attribute(call[1], call[2] or "", position, end))
         stream.blank(position, end)
+        stream.remove(position + 1, end)  # the first token stands for what replaces it
         if kept:
             line_breaks = stream.current(position)
             stream.replace(position, f"[[{', '.join(kept)}]]{line_breaks}")

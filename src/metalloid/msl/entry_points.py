@@ -253,16 +253,44 @@ def _instantiations(
         name, expression = _instance_name(stream, position, end)
         entry = None
         definition = _matching(templates.get(name.rsplit("::", 1)[-1], []), name)
+        span = (position, min(end + 1, len(stream)))
         if definition is not None and expression:
             scope = scopes.prefix(position)
             arguments = expression[len(name) :]
             full = definition.qualified_name if "::" not in name else scope + name
+            full += arguments
+            opening = _parameter_list(stream, position)
+            if not arguments and opening is not None:
+                instance = f"metalloid_instance_{len(result)}"
+                _name_deduced(stream, (position, opening, end), full, instance)
+                full, span = scope + instance, (end, end)  # it stays in the text
             entry = EntryPoint(
-                host_name or name, full + arguments, definition.parameters,
+                host_name or name, full, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
             )  # fmt: skip
-        result.append(((position, min(end + 1, len(stream))), entry))
+        result.append((span, entry))
     return result
+
+
+def _name_deduced(
+    stream: TokenStream, places: tuple[int, int, int], function: str, name: str
+) -> None:
+    """Name an instance whose template arguments follow from the types of its parameters.
+
+    ``template void f(device float* x);`` becomes a reference to the one ``f`` of that type.
+    `places` are the first token, the parenthesis of the parameters, and the semicolon.
+    """
+    start, opening, end = places
+    stream.replace(start, f"constexpr auto& {name} = static_cast<")
+    for position in stream.significant(start + 1, opening):
+        if stream.text(position) == "kernel":
+            stream.replace(position, "")
+    position = stream.previous(opening)
+    stream.replace(position, "(&)")
+    while stream.before(position) == "::":
+        stream.blank(stream.previous(stream.previous(position)), position)
+        position = stream.previous(stream.previous(position))
+    stream.replace(end, f">(::{function});")
 
 
 def _matching(definitions: list[_Definition], name: str) -> _Definition | None:

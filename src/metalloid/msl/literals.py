@@ -22,6 +22,21 @@ _WANTS_PLAIN_STRING = {
 }  # fmt: skip
 
 
+def integer_value(text: str) -> int | None:
+    """The value of an integer literal, as C++ reads it; None for any other text.
+
+    Examples
+    --------
+    >>> integer_value("0x10u"), integer_value("010"), integer_value("n + 1")
+    (16, 8, None)
+    """
+    digits = text.strip().rstrip("uUlL").replace("'", "")
+    try:
+        return int(digits, 8 if re.fullmatch("0[0-7]+", digits) else 0)
+    except ValueError:
+        return None
+
+
 def lower_literals(stream: TokenStream) -> None:
     """Numbers and strings of MSL to those of C++.
 
