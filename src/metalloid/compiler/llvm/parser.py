@@ -39,6 +39,7 @@ _FLAGS = FAST_MATH | frozenset(
         "musttail", "notail", "volatile", "weak", "fastcc", "inrange",
     )
 )  # fmt: skip
+_ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
 #: Calls that say something to the optimiser and compute nothing.
 _HINTS = re.compile(r"@llvm\.(?:dbg|lifetime|assume|experimental\.noalias|invariant\.start)\b")
 
@@ -331,12 +332,11 @@ class _Line:
         return Instruction("", operands=operands, flags=flags, detail=ordering, align=self.align())
 
     def _atomic(self) -> str:
-        """Ordering of an atomic load or store; it stands behind the address."""
+        """Ordering of an atomic load or store; empty if it is none."""
         if not self.skip("atomic"):
             return ""
-        self.skip("volatile")
-        words = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
-        return str(next(token for token in self._tokens if token in words))
+        self.skip("volatile")  # which an atomic access is anyway
+        return self._orderings()
 
     def _br(self, flags: tuple[str, ...]) -> Instruction:
         if self.skip("label"):
@@ -408,14 +408,21 @@ class _Line:
         operation = self.next()
         operands = self.values()
         return Instruction(
-            "", type=operands[1].type, operands=operands, flags=flags, detail=operation,
-            align=self.align(),
+            "", type=operands[1].type, operands=operands, flags=flags,
+            detail=f"{operation} {self._orderings()}", align=self.align(),
         )  # fmt: skip
 
     def _cmpxchg(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
         type_ = Struct((operands[1].type, I1))
-        return Instruction("", type=type_, operands=operands, flags=flags, align=self.align())
+        return Instruction(
+            "", type=type_, operands=operands, flags=flags, detail=self._orderings(),
+            align=self.align(),
+        )  # fmt: skip
+
+    def _orderings(self) -> str:
+        """The orderings of an atomic operation. The scope does not matter: it is one process."""
+        return " ".join(token for token in self._tokens if token in _ORDERINGS)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
         self._attributes()

@@ -162,7 +162,7 @@ class _Analysis:
             return Shape(tuple(lane * size for lane in range(width)))
         if instruction.op == "load":
             return uniform(width) if known[0].is_uniform and not instruction.detail else VARYING
-        if instruction.op in ("atomicrmw", "cmpxchg"):
+        if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):
             return VARYING
         if instruction.op == "call":
             found = shape_of_call(instruction, known, width, block.name in result.masked)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from metalloid.compiler.llvm.cfg import Loop
 from metalloid.compiler.llvm.ir import Block, Instruction, Value
-from metalloid.compiler.llvm.types import I1
+from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
@@ -190,6 +190,8 @@ class Linearised:
         elif len(end.labels) == 1:
             self._follow(name, end.labels[0], None)
             if any(map(is_barrier, self._blocks[name].body)):
+                if deferred - {EXIT}:
+                    raise Unsupported("a threadgroup barrier that only some threads may reach")
                 self._wait()
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
@@ -305,6 +307,10 @@ def find_uses(writer: Writer, linearised: Linearised) -> None:
     """Tell the writer which values are used where they are not in registers."""
     divergence = writer.divergence
     _find_wanted_vectors(writer)
+    used = {v.name for i in divergence.function.instructions() for v in i.operands}
+    writer.unused.update(
+        i.result for i in divergence.function.instructions() if i.result not in used
+    )
     for name, block in divergence.function.blocks.items():
         for instruction in (*block.body, block.end):
             for value in instruction.operands:

@@ -13,12 +13,15 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import interleaved
+from metalloid.compiler.spmd import atomics, interleaved
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 
 def _load(writer: Writer, instruction: Instruction) -> None:
-    _refuse_special(instruction)
+    _refuse_volatile(instruction)
+    if instruction.detail:
+        atomics.load(writer, instruction)
+        return
     [address] = instruction.operands
     type, align = instruction.type, instruction.align or instruction.type.size
     shape = writer.shape(address)
@@ -59,7 +62,10 @@ def _gather(writer: Writer, type: Type, addresses: str, align: int) -> str:
 
 
 def _store(writer: Writer, instruction: Instruction) -> None:
-    _refuse_special(instruction)
+    _refuse_volatile(instruction)
+    if instruction.detail:
+        atomics.store(writer, instruction)
+        return
     value, address = instruction.operands
     type, align = value.type, instruction.align or value.type.size
     shape = writer.shape(address)
@@ -118,11 +124,9 @@ def _alloca(writer: Writer, instruction: Instruction) -> None:
     writer.set(instruction, scalar=slot)
 
 
-def _refuse_special(instruction: Instruction) -> None:
+def _refuse_volatile(instruction: Instruction) -> None:
     if "volatile" in instruction.flags:
         raise Unsupported("a volatile access")
-    if instruction.detail:
-        raise Unsupported("an atomic load or store")
 
 
 def suffix(type: Type) -> str:
@@ -140,4 +144,5 @@ HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "load": _load,
     "store": _store,
     "alloca": _alloca,
+    **atomics.HANDLERS,
 }

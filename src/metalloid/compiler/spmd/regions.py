@@ -80,7 +80,7 @@ class _Crossing:
             return any(self._between(origin, block) for origin in forward)
         if kind == "mask":
             return self._mask_crosses(name)
-        return kind != "exchange"
+        return kind not in ("exchange", "left", "results")
 
     def _home(self, name: str) -> str:
         home = self._divergence._home

@@ -12,6 +12,7 @@ from metalloid.compiler.llvm.types import I32
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import analyse
+from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
@@ -90,6 +91,7 @@ def parse(ir: str, name: str) -> Function:
         If the function does what has no vector form.
     """
     function = parse_function(ir, name)
+    expand_copies(function)
     take_apart(function)
     split_at_barriers(function)
     return function

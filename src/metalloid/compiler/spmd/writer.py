@@ -48,6 +48,8 @@ class Writer:
         self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
         self.outliving: set[str] = set()  # values used in other blocks
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
+        self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
+        self.unused: set[str] = set()  # results that nobody looks at
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}
@@ -110,7 +112,7 @@ class Writer:
 
     def begin(self, block: str) -> None:
         """Forget what earlier blocks had in registers."""
-        self.block = block
+        self.block, self.pairs = block, {}
         self._scalars, self._vectors, self._mask_as_bits, self._whole_groups = {}, {}, {}, {}
 
     def registers(self) -> tuple[dict[str, str], dict[str, str]]:
