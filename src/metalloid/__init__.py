@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.load import load
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
+    from metalloid.runtime.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
     from metalloid.runtime.registry import default_device, devices
     from metalloid.runtime.registry import get_device as Device
+    from metalloid.runtime.sampler import Sampler
+    from metalloid.runtime.texture import Texture
     from metalloid.settings import settings as config
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentBuffer",
     "ArgumentError",
     "Buffer",
     "CompileError",
@@ -47,6 +51,8 @@ __all__ = [
     "MetalKernel",
     "MetalloidError",
     "OutOfMemory",
+    "Sampler",
+    "Texture",
     "UnknownFunction",
     "__version__",
     "config",
@@ -60,12 +66,15 @@ __all__ = [
 
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
+    "ArgumentBuffer": "runtime.argument_buffer",
     "Buffer": "runtime.buffer",
     "Device": "runtime.registry:get_device",
     "Event": "runtime.event",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
+    "Sampler": "runtime.sampler",
+    "Texture": "runtime.texture",
     "config": "settings:settings",
     "default_device": "runtime.registry",
     "devices": "runtime.registry",

@@ -21,6 +21,8 @@
 #include "metal_utility.h"
 #include "metal_compute.h"
 #include "metal_atomic.h"
+#include "metal_texture.h"
+#include "metal_depth.h"
 #include "metal_simdgroup.h"
 #include "metal_simdgroup_matrix.h"
 #include "metal_simd_types.h"
