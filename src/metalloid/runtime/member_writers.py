@@ -121,7 +121,10 @@ class _Array(MemberWriter):
             raise refuse_part(self._slot, self._path, value, f"it wants a list of {count}")
         if len(value) != count:
             raise refuse_part(
-                self._slot, self._path, value, f"it wants {count} elements, the list has {len(value)}"
+                self._slot,
+                self._path,
+                value,
+                f"it wants {count} elements, the list has {len(value)}",
             )
         for number, (writer, given) in enumerate(zip(self._writers, value, strict=True)):
             writer.write(memory[number * self._step :], given, bound)

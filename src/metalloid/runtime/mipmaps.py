@@ -42,7 +42,8 @@ def smaller(texels: np.ndarray, kind: str, pixel_format: PixelFormat) -> np.ndar
             continue
         first = values[(*(slice(None),) * axis, slice(0, 2 * pairs, 2))]
         second = values[(*(slice(None),) * axis, slice(1, 2 * pairs, 2))]
-        values = (first + second) / 2 if pixel_format.element_kind == "f" else first
+        with np.errstate(invalid="ignore"):  # infinities
+            values = (first + second) / 2 if pixel_format.element_kind == "f" else first
     return _encoded(values, pixel_format)
 
 

@@ -113,9 +113,9 @@ class Texture:
         self._shapes = shapes[: _level_count(kind, mipmaps, len(shapes))]
         self._allocate(device)
         if texels is not None:
-            for level in range(self.levels):
-                self._level(level)[...] = texels
-                texels = smaller(self._level(level), kind, pixel_format)
+            self._level(0)[...] = texels
+            for level in range(1, self.levels):
+                self._level(level)[...] = smaller(self._level(level - 1), kind, pixel_format)
 
     def _allocate(self, device: str | Device | None) -> None:
         self._offsets = [0]
@@ -130,6 +130,7 @@ class Texture:
                 self.memory.address + offset,
                 shape,
                 contiguous_strides(shape, self.pixel_format.bytes),
+                self.pixel_format.bytes,
             )
             for shape, offset in zip(self._shapes, self._offsets, strict=False)
         ]

@@ -39,11 +39,14 @@ class LevelMemory:
         Extents as in `KIND_EXTENTS`.
     strides : tuple of int
         Of the same axes, in bytes.
+    texel : int
+        Bytes of a texel.
     """
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    texel: int
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -72,7 +75,7 @@ def descriptor(kind: str, format_code: int, levels: Sequence[LevelMemory]) -> by
     packed = [_HEADER.pack(format_code, len(levels))]
     for level in levels:
         width, height, slices, row, slice_ = _planes(kind, level)
-        packed.append(_LEVEL.pack(level.address, row, slice_, width, height, slices, 0))
+        packed.append(_LEVEL.pack(level.address, row, slice_, width, height, slices, level.texel))
     return b"".join(packed)
 
 

@@ -114,7 +114,7 @@ class TextureSlot(Slot):
         if problem := extents_problem(self._type.kind, extents):
             raise self.refuse(value, problem)
         self._check_memory(value, address, shape, strides, dtype.itemsize)
-        level = LevelMemory(address, extents, strides[: self._axes])
+        level = LevelMemory(address, extents, strides[: self._axes], pixel_format.bytes)
         memory = np.frombuffer(descriptor(self._type.kind, pixel_format.code, [level]), np.uint8)
         bound.keep.append(memory)
         return int(memory.__array_interface__["data"][0])

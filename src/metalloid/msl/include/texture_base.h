@@ -106,7 +106,7 @@ struct texture_base : texture_handle {
   }
   METALLOID_INLINE device uchar* place(metal::uint3 at, uint lod) const {
     if (lod >= descriptor->levels) return nullptr;
-    return texel_place(descriptor->format, descriptor->level[lod], at.x, at.y, at.z);
+    return texel_place(descriptor->level[lod], at.x, at.y, at.z);
   }
 
   METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
@@ -126,7 +126,7 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     const auto at = place_to_sample<axes>(coord, slice, options.offset);
     return texel(sample_levels<T>(
-        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) {
+        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
           return sample_level<T, axes>(descriptor->format, level, s, is_linear, at, map);
         }));
   }
@@ -136,7 +136,7 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     const cube_place at = face_of(direction);
     return texel(sample_levels<T>(
-        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) {
+        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
           return sample_cube_level<T>(descriptor->format, level, is_linear, at, 6 * layer, map);
         }));
   }
@@ -147,14 +147,15 @@ struct texture_base : texture_handle {
   METALLOID_INLINE texel gathered(metal::sampler s, metal::float2 coord, uint slice,
                                   metal::int2 offset, metal::component which, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
-    const uint format = descriptor->format;
     constant texture_level& level = descriptor->level[0];
     const int offsets[3] = {offset.x, offset.y};
+    const bool misses = may_miss<2>(s);
     axis_taps taps[2];
-    find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
     const device uchar* places[4];
-    for (int i = 0; i < 4; ++i) places[i] = corner_place<2>(format, level, taps, slice, i);
-    return gathered(places, border_of<T>(format, s), which, map);
+    find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
+    find_corners<2>(level, taps, slice, misses, 4, places);
+    const auto border = border_of<T>(descriptor->format, s);
+    return gathered(load_corners<T>(descriptor->format, places, misses, border), which, map);
   }
   template <class Map = unchanged>
   METALLOID_INLINE texel gathered_cube(metal::float3 direction, uint layer, metal::component which,
@@ -162,22 +163,19 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     axis_taps taps[2];
     const device uchar* places[4];
-    find_cube_taps(descriptor->format, descriptor->level[0], true, face_of(direction), 6 * layer,
-                   taps, places);
-    return gathered(places, working_texel<T>(0), which, map);
+    find_cube_taps(descriptor->level[0], true, face_of(direction), 6 * layer, taps, places);
+    return gathered(load_texels<T>(descriptor->format, places), which, map);
   }
 
  private:
   static constexpr bool can_sample = mode == metal::access::sample;
 
   template <class Map>
-  METALLOID_INLINE texel gathered(const device uchar* const (&places)[4], working_texel<T> border,
-                                  metal::component which, Map map) const {
-    working_texel<T> corners[4];
-    load_texels<T>(descriptor->format, places, border, corners);
+  static METALLOID_INLINE texel gathered(const texel_group<T, 4>& corners, metal::component which,
+                                         Map map) {
     const int c = int(which);
-    return texel(working_texel<T>(map(corners[2])[c], map(corners[3])[c], map(corners[1])[c],
-                                  map(corners[0])[c]));
+    const auto& t = corners.texels;
+    return texel(working_texel<T>(map(t[2])[c], map(t[3])[c], map(t[1])[c], map(t[0])[c]));
   }
 
   template <int axes>

@@ -14,7 +14,7 @@ namespace metalloid {
 struct texture_level {
   device uchar* texels;
   long row_stride, slice_stride;
-  uint width, height, slices, unused;
+  uint width, height, slices, texel_bytes;
 };
 
 struct texture_descriptor {
@@ -54,12 +54,6 @@ METALLOID_COMPONENT_BITS(sint32, int, 0)
 METALLOID_COMPONENT_BITS(float16, half, 0)
 METALLOID_COMPONENT_BITS(float32, float, 0)
 #undef METALLOID_COMPONENT_BITS
-
-// X(component) for those that a texture of an element type can hold. Python refuses the others.
-#define METALLOID_FOR_EACH_FLOAT_COMPONENT(X) \
-  X(unorm8) X(float32) X(float16) X(unorm16) X(snorm8) X(snorm16)
-#define METALLOID_FOR_EACH_UNSIGNED_COMPONENT(X) X(uint8) X(uint32) X(uint16)
-#define METALLOID_FOR_EACH_SIGNED_COMPONENT(X) X(sint8) X(sint32) X(sint16)
 
 // Texels in the type that computes: float for normalised and floating formats, else 32-bit integers.
 template <class T>
@@ -117,88 +111,121 @@ struct texel_code {
   using limits = metal::numeric_limits<raw>;
 };
 
-// The components of T's formats, each with 1, 2 and 4 channels: cases of a switch.
-#define METALLOID_TEXEL_CASES(name) \
-  METALLOID_TEXEL_CASE(component::name, 4) \
-  METALLOID_TEXEL_CASE(component::name, 1) \
-  METALLOID_TEXEL_CASE(component::name, 2)
-#define METALLOID_FOR_EACH_FORMAT_OF(T) \
+// X(component, channels) for the formats of textures of floats, and of unsigned and signed integers.
+// Python lets no others come here.
+#define METALLOID_FOR_EACH_CHANNELS(X, component) X(component, 1) X(component, 2) X(component, 4)
+#define METALLOID_FOR_EACH_FLOAT_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, unorm8) METALLOID_FOR_EACH_CHANNELS(X, snorm8) \
+  METALLOID_FOR_EACH_CHANNELS(X, unorm16) METALLOID_FOR_EACH_CHANNELS(X, snorm16) \
+  METALLOID_FOR_EACH_CHANNELS(X, float16) METALLOID_FOR_EACH_CHANNELS(X, float32)
+#define METALLOID_FOR_EACH_UNSIGNED_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, uint8) METALLOID_FOR_EACH_CHANNELS(X, uint16) \
+  METALLOID_FOR_EACH_CHANNELS(X, uint32)
+#define METALLOID_FOR_EACH_SIGNED_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, sint8) METALLOID_FOR_EACH_CHANNELS(X, sint16) \
+  METALLOID_FOR_EACH_CHANNELS(X, sint32)
+// Those that are decoded where a kernel reads them; the others are a call away, which keeps kernels
+// short.
+#define METALLOID_FOR_EACH_COMMON_FLOAT_FORMAT(X) \
+  X(unorm8, 4) X(unorm8, 1) X(float32, 4) X(float32, 1) X(float16, 4)
+#define METALLOID_FOR_EACH_COMMON_UNSIGNED_FORMAT(X) X(uint8, 4) X(uint8, 1) X(uint32, 1)
+#define METALLOID_FOR_EACH_COMMON_SIGNED_FORMAT(X) X(sint32, 1)
+
+// switch (format) over the formats of T; METALLOID_TEXEL_CASE(component, channels) is a case.
+#define METALLOID_SWITCH_OVER(which, format) \
   if constexpr (is_float<T>) { \
-    switch (format & format_shape_mask) { \
-      METALLOID_FOR_EACH_FLOAT_COMPONENT(METALLOID_TEXEL_CASES) \
-    } \
+    switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
   } else if constexpr (is_unsigned_integer<T>()) { \
-    switch (format & format_shape_mask) { \
-      METALLOID_FOR_EACH_UNSIGNED_COMPONENT(METALLOID_TEXEL_CASES) \
-    } \
+    switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
   } else { \
-    switch (format & format_shape_mask) { \
-      METALLOID_FOR_EACH_SIGNED_COMPONENT(METALLOID_TEXEL_CASES) \
-    } \
+    switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
   }
 
-// Several texels at once, so that the format is looked at once. A null place gives `outside`.
+// ---- several texels at once, so that the format is looked at once --------------------------------
 template <class T, int count>
-METALLOID_INLINE void load_texels(uint format, const device uchar* const (&places)[count],
-                                  working_texel<T> outside, working_texel<T> (&texels)[count]) {
+struct texel_group {
+  working_texel<T> texels[count];
+};
+
 #define METALLOID_TEXEL_CASE(type, channels) \
-  case format_shape(type, channels): \
+  case format_shape(component::type, channels): \
     for (int i = 0; i < count; ++i) \
-      texels[i] = places[i] ? texel_code<type, channels>::load(places[i]) : outside; \
-    break;
-  for (int i = 0; i < count; ++i) texels[i] = outside;
-  METALLOID_FOR_EACH_FORMAT_OF(T)
-#undef METALLOID_TEXEL_CASE
+      group.texels[i] = texel_code<component::type, channels>::load(places[i]); \
+    return group;
+
+template <class T, int count>
+__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+    uint format, const device uchar* const (&places)[count]) {
+  texel_group<T, count> group = {};
+  const auto load = [&]() METALLOID_INLINE_LAMBDA {
+    METALLOID_SWITCH_OVER(, format & format_shape_mask)
+    return group;
+  };
+  load();
   if constexpr (is_float<T>) {
-    if (__builtin_expect(format & (format_is_srgb | format_is_bgra), 0)) {
-      for (int i = 0; i < count; ++i) {
-        if (!places[i]) continue;
-        working_texel<T>& v = texels[i];
-        if (format & format_is_bgra) v = v.bgra;
-        if (format & format_is_srgb)
-          v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
-      }
+    for (auto& v : group.texels) {
+      if (format & format_is_bgra) v = v.bgra;
+      if (format & format_is_srgb)
+        v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
     }
   }
+  return group;
 }
 
+// All places must be there.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels(uint format,
+                                                   const device uchar* const (&places)[count]) {
+  texel_group<T, count> group;
+  METALLOID_SWITCH_OVER(COMMON_, format)
+  return load_texels_of_any_format<T, count>(format, places);
+}
+#undef METALLOID_TEXEL_CASE
+
+// A null place gives `outside`.
 template <class T>
 METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* place,
                                              working_texel<T> outside) {
+  if (!place) return outside;
   const device uchar* const places[1] = {place};
-  working_texel<T> texels[1];
-  load_texels<T>(format, places, outside, texels);
-  return texels[0];
+  return load_texels<T>(format, places).texels[0];
+}
+
+#define METALLOID_TEXEL_CASE(type, channels) \
+  case format_shape(component::type, channels): \
+    return texel_code<component::type, channels>::store(place, v);
+
+template <class T>
+__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
+                                                         working_texel<T> v) {
+  if constexpr (is_float<T>) {
+    if (format & format_is_srgb)
+      v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
+    if (format & format_is_bgra) v = v.bgra;
+  }
+  METALLOID_SWITCH_OVER(, format & format_shape_mask)
 }
 
 template <class T>
 METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
-  if constexpr (is_float<T>) {
-    if (__builtin_expect(format & (format_is_srgb | format_is_bgra), 0)) {
-      if (format & format_is_srgb)
-        v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
-      if (format & format_is_bgra) v = v.bgra;
-    }
-  }
-#define METALLOID_TEXEL_CASE(type, channels) \
-  case format_shape(type, channels): \
-    texel_code<type, channels>::store(place, v); \
-    break;
-  METALLOID_FOR_EACH_FORMAT_OF(T)
-#undef METALLOID_TEXEL_CASE
+  METALLOID_SWITCH_OVER(COMMON_, format)
+  store_texel_of_any_format<T>(format, place, v);
 }
-#undef METALLOID_TEXEL_CASES
-#undef METALLOID_FOR_EACH_FORMAT_OF
+#undef METALLOID_TEXEL_CASE
+#undef METALLOID_SWITCH_OVER
 
 // ---- places -------------------------------------------------------------------------------------
-// Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both ends.
-METALLOID_INLINE device uchar* texel_place(uint format, constant texture_level& level, uint x, uint y,
-                                           uint slice) {
-  if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
-  // Bytes of the component types in the order of the enumeration: 1, 2 or 4.
-  const uint shift = (0x222'1'1111'0000u >> 4 * (format & 0xf)) & 0xf;
+// Address of a texel that exists.
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y, uint slice) {
   return level.texels + slice * level.slice_stride + y * level.row_stride +
-         (ulong(x) * ((format >> 4 & 3) + 1) << shift);
+         ulong(x) * level.texel_bytes;
+}
+
+// Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
+// ends of an axis.
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y, uint slice) {
+  if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
+  return place_inside(level, x, y, slice);
 }
 
 }  // namespace metalloid

@@ -84,16 +84,30 @@ METALLOID_INLINE void find_taps(constant texture_level& level, metal::sampler s,
                          at.offset[axis]);
 }
 
-// Place of a corner of the footprint: bit n of `corner` chooses between the taps of axis n.
+// Whether taps may lie outside of the texture: if not, nobody needs to look.
 template <int axes>
-METALLOID_INLINE const device uchar* corner_place(uint format, constant texture_level& level,
-                                                  const axis_taps (&taps)[axes], uint slice,
-                                                  int corner) {
-  const int x = taps[0].index[corner & 1];
-  int y = 0;
-  if constexpr (axes > 1) y = taps[1].index[corner >> 1 & 1];
-  if constexpr (axes > 2) slice = taps[2].index[corner >> 2];
-  return texel_place(format, level, x, y, slice);  // -1 is outside as an unsigned number, too
+METALLOID_INLINE bool may_miss(metal::sampler s) {
+  bool result = false;
+  for (int axis = 0; axis < axes; ++axis) {
+    const auto mode = address_of(s, axis);
+    result |= mode == metal::address::clamp_to_zero || mode == metal::address::clamp_to_border;
+  }
+  return result;
+}
+
+// Places of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
+template <int axes>
+METALLOID_INLINE void find_corners(constant texture_level& level, const axis_taps (&taps)[axes], uint slice,
+                                   bool may_miss, int count,
+                                   const device uchar* (&places)[1 << axes]) {
+  for (int corner = 0; corner < count; ++corner) {
+    const int x = taps[0].index[corner & 1];
+    int y = 0;
+    if constexpr (axes > 1) y = taps[1].index[corner >> 1 & 1];
+    if constexpr (axes > 2) slice = taps[2].index[corner >> 2];
+    // -1 is outside as an unsigned number, too.
+    places[corner] = may_miss ? texel_place(level, x, y, slice) : place_inside(level, x, y, slice);
+  }
 }
 
 // What lies outside: with clamp_to_zero transparent black, opaque for formats without alpha.
@@ -130,20 +144,15 @@ struct unchanged {
   }
 };
 
-// The texels at the corners of a footprint, mapped and, if it is more than one, blended.
-template <class T, int axes, class Map>
-METALLOID_INLINE working_texel<T> sample_corners(uint format, const device uchar* const (&places)[1 << axes],
-                                                 bool is_linear, const axis_taps (&taps)[axes],
-                                                 working_texel<T> border, Map map) {
-  if constexpr (is_float<T>) {
-    if (is_linear) {
-      working_texel<T> corners[1 << axes];
-      load_texels<T>(format, places, border, corners);
-      for (auto& corner : corners) corner = map(corner);
-      return blend<working_texel<T>, axes>(corners, taps);
-    }
-  }
-  return map(load_texel<T>(format, places[0], border));
+// The texels at several places, null ones being `outside`.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_corners(uint format,
+                                                    const device uchar* const (&places)[count],
+                                                    bool may_miss, working_texel<T> outside) {
+  if (!may_miss) return load_texels<T>(format, places);
+  texel_group<T, count> group;
+  for (int i = 0; i < count; ++i) group.texels[i] = load_texel<T>(format, places[i], outside);
+  return group;
 }
 
 // One level of a texture. Integers are never blended: Metal has no linear filter for them.
@@ -151,12 +160,22 @@ template <class T, int axes, class Map>
 METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_level& level,
                                                metal::sampler s, bool is_linear,
                                                const sample_place<axes>& at, Map map) {
+  is_linear = is_linear && is_float<T>;
+  const bool misses = may_miss<axes>(s);
+  const working_texel<T> border = border_of<T>(format, s);
   axis_taps taps[axes];
-  find_taps(level, s, is_linear && is_float<T>, at, taps);
-  const device uchar* places[1 << axes] = {};
-  for (int i = 0; i < 1 << axes && (i == 0 || is_linear); ++i)
-    places[i] = corner_place<axes>(format, level, taps, at.slice, i);
-  return sample_corners<T, axes>(format, places, is_linear, taps, border_of<T>(format, s), map);
+  const device uchar* places[1 << axes];
+  find_taps(level, s, is_linear, at, taps);
+  if constexpr (is_float<T>) {
+    if (is_linear) {
+      find_corners<axes>(level, taps, at.slice, misses, 1 << axes, places);
+      auto corners = load_corners<T>(format, places, misses, border);
+      for (auto& corner : corners.texels) corner = map(corner);
+      return blend<working_texel<T>, axes>(corners.texels, taps);
+    }
+  }
+  find_corners<axes>(level, taps, at.slice, misses, 1, places);
+  return map(load_texel<T>(format, places[0], border));
 }
 
 // ---- levels of detail ---------------------------------------------------------------------------
@@ -197,17 +216,15 @@ METALLOID_INLINE auto sample_levels(constant texture_descriptor& texture, metal:
   const float lod = lod_of(request, s, texture.level[0]);
   const bool is_linear = lod > 0 ? sampler_min::get(s.word) : sampler_mag::get(s.word);
   const auto filter = metal::mip_filter(sampler_mip::get(s.word));
-  const float last = float(texture.levels - 1);
   if (filter == metal::mip_filter::none) return f(texture.level[0], is_linear);
-  const float level = metal::fmin(lod, last);
+  const int last = texture.levels - 1;
+  const float level = metal::fmin(lod, float(last));
   if (filter == metal::mip_filter::nearest || !is_float<T>)
-    return f(texture.level[int(metal::fmin(level + 0.5f, last))], is_linear);
+    return f(texture.level[metal::min(int(level + 0.5f), last)], is_linear);
   const int low = int(level);
+  const float weight = level - float(low);
   auto texel = f(texture.level[low], is_linear);
-  if constexpr (is_float<T>) {
-    const float weight = level - float(low);
-    if (weight > 0) texel = texel * (1 - weight) + f(texture.level[low + 1], is_linear) * weight;
-  }
+  if (weight > 0) texel = texel * (1 - weight) + f(texture.level[low + 1], is_linear) * weight;
   return texel;
 }
 
