@@ -58,8 +58,8 @@ class Layout:
         ``"device"``, ``"constant"`` or ``"threadgroup"``.
     read_only : bool
     kind : str
-        As in `ScalarType`; ``"O"`` for structs and void. Like what follows, of the value, or of what
-        a pointer points to.
+        As in `ScalarType`; ``"O"`` for structs and void. Like what follows, of the value, or of
+        what a pointer points to.
     scalar_bytes, lanes, columns : int
         A ``float3x4`` has scalars of 4 bytes, 4 lanes in 3 columns.
     bytes, alignment : int

@@ -1,9 +1,9 @@
 """Let structs tell what members they have.
 
-A launch may fill a struct from a mapping of its members. Where these lie and of which types they are
-only clang knows; their names stand in the text. So each struct of the text gets one more function,
-``metalloid_members``, which calls its argument for each member (``parameter_layout.h``). It stands at
-the end of the struct, on the line of the closing brace.
+A launch may fill a struct from a mapping of its members. Where these lie and of which types they
+are only clang knows; their names stand in the text. So each struct of the text gets one more
+function, ``metalloid_members``, which calls its argument for each member (``parameter_layout.h``).
+It stands at the end of the struct, on the line of the closing brace.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def describe_records(stream: TokenStream) -> None:
             function = "struct metalloid_members;"
         else:
             calls = "".join(
-                f'm.template member<decltype(S_::{name})>(__builtin_offsetof(S_, {name}), "{name}"); '
+                f"m.template member<decltype(S_::{name})>"
+                f'(__builtin_offsetof(S_, {name}), "{name}"); '
                 for name in names
             )
             function = (

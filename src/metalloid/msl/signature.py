@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, Parameter
+from metalloid.msl.features import refusal
 from metalloid.msl.layout import Layout, read_layouts
 
 #: Metal's attributes for values that differ by thread, threadgroup or launch.
@@ -40,8 +41,6 @@ IDS = frozenset(
         "threads_per_threadgroup",
     )
 )
-#: Attributes that ask for what no compute device here has.
-_UNSUPPORTED = frozenset(("stage_in", "payload", "acceleration_structure"))
 
 
 _THREADGROUP = re.compile(r"\bthreadgroup\b")
@@ -151,8 +150,7 @@ def _source(entry: EntryPoint, parameter: Parameter) -> str:
     for name, _ in parameter.attributes:
         if name in IDS:
             return name
-        if name in _UNSUPPORTED:
-            message = f"parameter {parameter.name!r}: [[{name}]] is not supported"
+        if message := refusal(name):
             diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
             raise CompileError(str(diagnostic), [diagnostic])
     if parameter.attribute("threadgroup") is not None or _THREADGROUP.search(parameter.declaration):

@@ -131,7 +131,7 @@ class _Array(MemberWriter):
 
 
 class Members(MemberWriter):
-    """One struct. Something that is no struct but a resource has a single member without a name."""
+    """One struct. A resource that is no struct has a single member without a name."""
 
     def __init__(
         self, slot: Slot, path: str, layouts: tuple[Layout, ...], make_slot: MakeSlot

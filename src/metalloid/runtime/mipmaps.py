@@ -30,8 +30,8 @@ def _shrinking_axes(kind: str, axes: int) -> range:
 def smaller(texels: np.ndarray, kind: str, pixel_format: PixelFormat) -> np.ndarray:
     """The texels of the next level: averages of pairs along each axis.
 
-    Of an odd extent the last texel is left out, as the next level has no place for it. Integers that
-    are not normalised are not averaged: every other one is kept.
+    Of an odd extent the last texel is left out, as the next level has no place for it. Integers
+    that are not normalised are not averaged: every other one is kept.
     """
     has_channels = pixel_format.channels > 1
     axes = texels.ndim - has_channels

@@ -1,8 +1,8 @@
 """Parameters that hold more than one value: structs by their members, and arrays of resources.
 
-Structs with pointers, textures or samplers in them are Metal's argument buffers. Their bytes are put
-together here from a mapping of member names to values; each member is checked as a parameter of its
-type would be.
+Structs with pointers, textures or samplers in them are Metal's argument buffers. Their bytes are
+put together here from a mapping of member names to values; each member is checked as a parameter of
+its type would be.
 """
 
 from __future__ import annotations

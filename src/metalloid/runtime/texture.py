@@ -161,7 +161,7 @@ class Texture:
             view of the texture's own memory. The channels of a bgra format are in that order.
         """
         if not 0 <= level < self.levels:
-            raise ArgumentError(f"[Texture] has {self.levels} levels; there is no level {level}.")
+            raise ArgumentError(f"[Texture] there is no level {level} of {self.levels}.")
         self.memory.wait()
         return self._level(level)
 
@@ -202,7 +202,7 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
         )
     if channels not in (1, 2, 4):
         raise ArgumentError(
-            f"[Texture] texels have 1, 2 or 4 channels, got {shown}.{padding_hint(channels)}"
+            f"[Texture] texels have 1, 2 or 4 channels, got {shown}. {padding_hint(channels)}".rstrip()
         )
     if name is not None:
         wanted = FORMATS[name]
@@ -227,7 +227,7 @@ def padding_hint(channels: int) -> str:
     if channels != 3:
         return ""
     return (
-        " Pad it to 4: numpy.concatenate([x, numpy.full_like(x[..., :1], alpha)], axis=-1), "
+        "Pad it to 4: numpy.concatenate([x, numpy.full_like(x[..., :1], alpha)], axis=-1), "
         "with alpha 255 for uint8 and 1 for floats."
     )
 

@@ -220,7 +220,7 @@ def test_depth_cubes(rng):
     face, s, t = faces_of(r)
     texel = x[face, (t * 3).astype(int), (s * 3).astype(int)]
     np.testing.assert_array_equal(y[:, 0], texel)
-    np.testing.assert_array_equal(y[:, 1], 0.5 < texel)
+    np.testing.assert_array_equal(y[:, 1], texel > 0.5)
     assert (y[:, 2] == x[3, 2, 1]).all()
     assert (y[:, 3] == 3).all()
 

@@ -28,8 +28,7 @@ using if_texture = metal::enable_if_t<__is_base_of(texture_handle, T), int>;
 template <class T>
 inline constexpr bool is_texture_element =
     metal::is_same_v<T, float> || metal::is_same_v<T, half> || metal::is_same_v<T, int> ||
-    metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort> ||
-    metal::is_same_v<T, long> || metal::is_same_v<T, ulong>;
+    metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort>;
 
 // ---- coordinates -----------------------------------------------------------------------------------
 // Coordinates of `axes` axes: a scalar for one.
@@ -83,7 +82,7 @@ METALLOID_INLINE uint layer_of(L layer, uint layers) {
 template <class T, metal::access mode, texture_kind texture_shape>
 struct texture_base : texture_handle {
   static_assert(is_texture_element<T>,
-                "a texture holds float, half, int, uint, short, ushort (long and ulong for atomics)");
+                "the element of a texture is float, half, int, uint, short or ushort");
   using element = T;
   using texel = metal::vec<T, 4>;
   static constexpr metal::access access_mode = mode;

@@ -36,7 +36,7 @@ struct gradientcube {
 
 namespace metalloid {
 
-// The call's options, gathered. An integer vector (or scalar, for one axis) is an offset.
+// The call's options, gathered.
 struct sample_options {
   lod_request lod;
   int offset[3] = {};
@@ -49,7 +49,12 @@ struct sample_options {
   }
   METALLOID_INLINE void take(metal::gradient3d v) { gradients(v.dx, v.dy); }
   METALLOID_INLINE void take(metal::gradientcube v) { gradients(0.5f * v.dx, 0.5f * v.dy); }
-  METALLOID_INLINE void take(int v) { offset[0] = v; }
+  template <class T>
+  METALLOID_INLINE void take(T v) {
+    static_assert(is_integer<T>, "an option of sample() is bias(), level(), gradient2d(), gradient3d(), "
+                                 "gradientcube(), min_lod_clamp() or an offset of int, int2 or int3");
+    take(metal::int3(int(v)));
+  }
   METALLOID_INLINE void take(metal::int2 v) { offset[0] = v.x, offset[1] = v.y; }
   METALLOID_INLINE void take(metal::int3 v) { offset[0] = v.x, offset[1] = v.y, offset[2] = v.z; }
 
