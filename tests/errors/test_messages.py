@@ -45,8 +45,14 @@ def images(*shape, dtype=np.float32):
 
 
 def scene(**changes):
-    return {"out": floats(), "image": images(), "how": mtl.Sampler(), "parts": [floats(), floats()],
-            "light": {"position": (1, 2, 3), "power": 1}, "weights": [1, 2, 3, 4]} | changes
+    return {
+        "out": floats(),
+        "image": images(),
+        "how": mtl.Sampler(),
+        "parts": [floats(), floats()],
+        "light": {"position": (1, 2, 3), "power": 1},
+        "weights": [1, 2, 3, 4],
+    } | changes
 
 
 PARTICLES = np.zeros(2, [("position", "3f4"), ("mass", "f4")])

@@ -76,8 +76,8 @@ def _opening(stream: TokenStream, keyword: int) -> int | None:
             return position if position in stream.partner else None
         if token == "<":
             position = stream.close_angle(position)
-        elif token in ("[", "(") and position in stream.partner:
-            position = stream.partner[position]
+        elif token == "[" or (token == "(" and stream.before(position) in _OPERATORS_OF_TYPES):
+            position = stream.partner.get(position, position)
         elif token == ":":
             position = stream.find_from(position, ("{", ";"))
             continue
@@ -141,7 +141,7 @@ def _declared_names(stream: TokenStream, start: int) -> tuple[list[str] | None, 
             words, name = 1, ""
         elif token in ("[", "(") and position in stream.partner:
             position = stream.partner[position]
-        elif is_identifier(token) and token not in _OPERATORS_OF_TYPES:
+        elif is_identifier(token) and token not in ("alignas", "__attribute__"):
             words, name = words + 1, token
         position = stream.next(position)
     return None, position

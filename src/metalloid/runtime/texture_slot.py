@@ -74,9 +74,7 @@ class TextureSlot(Slot):
     def _as_array(self, value: Any) -> np.ndarray:
         if isinstance(value, np.ndarray):
             return value
-        if isinstance(value, type) or np.isscalar(value):
-            raise self.refuse(value, "it is no image", f"Pass an array of shape {self._shape}.")
-        if hasattr(value, "__dlpack__"):
+        if hasattr(value, "__dlpack__") and not isinstance(value, type):
             try:
                 return from_dlpack(value)
             except (ArgumentError, BufferError, RuntimeError) as error:
@@ -85,7 +83,7 @@ class TextureSlot(Slot):
             return np.asarray(memoryview(value))
         except TypeError:
             pass
-        if hasattr(value, "__array_interface__"):
+        if hasattr(value, "__array_interface__") and not isinstance(value, type):
             return np.asarray(value)
         raise self.refuse(value, "it is no image", f"Pass an array of shape {self._shape}.")
 
