@@ -8,8 +8,8 @@ SOURCE = """
 #include <metal_stdlib>
 using namespace metal;
 
-// Halves the size of a picture. Each texel of the result is the mean of nine places around its centre,
-// half a texel apart: linear filtering turns them into a smooth 4 x 4 blur of the picture.
+// Halves the size of a picture. Each texel of the result is the mean of nine places around its
+// centre, a texel apart: linear filtering turns them into a smooth 4 x 4 blur of the picture.
 kernel void shrink(texture2d<float, access::sample> picture [[texture(0)]],
                    texture2d<float, access::write> result [[texture(1)]],
                    sampler linear [[sampler(0)]],

@@ -54,6 +54,7 @@ kernel void buffers(array<device float*, 3> in [[buffer(0)]], const array<device
                     {ID}) {{ in[2][i] = in[0][i] + in[1][i] + out[1][i]; }}
 kernel void behind(constant array<device float*, 2>& both, device float* constant* any, {ID})
 {{ both[0][i] = both[1][i] + any[2][i]; }}
+kernel void decayed(device float* all[3] [[buffer(0)]], {ID}) {{ all[2][i] = all[0][i] + all[1][i]; }}
 """)
 
 
@@ -126,6 +127,12 @@ def test_arrays_of_buffers(rng):
     wanted = b + c
     kernels().behind([a, b], [d, d, c], threads=4)
     np.testing.assert_array_equal(a, wanted)
+    wanted = b + d
+    for way in (list, tuple):
+        kernels().decayed(way((b, d, c)), threads=4)
+        np.testing.assert_array_equal(c, wanted)
+    with pytest.raises(mtl.ArgumentError, match="it wants 3 elements, the list has 2"):
+        kernels().decayed([a, b], threads=4)
     assert [p.layout.count for p in kernels().buffers.signature.buffers] == [3, 2]
 
 

@@ -33,8 +33,8 @@ _NAMES = {
         rasterization_rate_map_data rasterization_rate_map_decoder simd_is_helper_thread
         calculate_clamped_lod calculate_unclamped_lod""",
     "pixel data types": """
-        r8unorm r8snorm r16unorm r16snorm rg8unorm rg8snorm rg16unorm rg16snorm rgba8unorm rgba8snorm
-        rgba16unorm rgba16snorm srgba8unorm rgb10a2 rg11b10f rgb9e5""",
+        r8unorm r8snorm r16unorm r16snorm rg8unorm rg8snorm rg16unorm rg16snorm rgba8unorm
+        rgba8snorm rgba16unorm rgba16snorm srgba8unorm rgb10a2 rg11b10f rgb9e5""",
     "tessellation": """
         patch patch_id patch_control_point position_in_patch MTLQuadTessellationFactorsHalf
         MTLTriangleTessellationFactorsHalf""",

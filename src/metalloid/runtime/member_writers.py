@@ -146,6 +146,7 @@ class Members(MemberWriter):
         }
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
+        """See `MemberWriter.write`."""
         for name, given in self._by_name(value).items():
             self._writers[name].write(memory[self._offsets[name] :], given, bound)
 

@@ -7,6 +7,7 @@ its type would be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from metalloid.runtime.member_writers import WORD_BYTES, Members, writer_for
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.slots import BufferSlot, aligned_bytes
 from metalloid.runtime.texture_slot import SamplerSlot, TextureSlot
+
+_ARRAY_EXTENT = re.compile(r"\[\s*(\d+)\s*\]$")
 
 
 def slot_for(kernel: str, parameter: BoundParameter, device: Device) -> Slot:
@@ -85,16 +88,32 @@ class StructSlot(BufferSlot):
             raise self.refuse(value, "the kernel may write to it", "Pass an array or a Buffer.")
         if self._members is None:
             self._members = Members(self, self.parameter.name, layout.members, slot_for)
-        # Without names it is no struct: a list is then the array of pointers or textures itself.
-        is_one = bool(layout.members[0].count) if not layout.members[0].name else False
-        elements = value if isinstance(value, list) and not is_one else [value]
-        if self._is_reference and len(elements) != 1:
-            raise self.refuse(value, "a reference is to one struct")
+        elements = self._elements(value)
         bound = Arguments(0)
         memory = aligned_bytes(len(elements) * layout.bytes)
         for number, element in enumerate(elements):
             self._members.write(memory[number * layout.bytes :], element, bound)
         return EncodedStruct(layout, memory, bound)
+
+    def _elements(self, value: Any) -> list[Any]:
+        """The structs, or the pointers or textures, that `value` stands for."""
+        (first, *_) = self.parameter.layout.members
+        if isinstance(value, list) and (first.name or not first.count):
+            elements = value
+        elif isinstance(value, tuple) and not first.name and not first.count:
+            elements = list(value)
+        else:
+            elements = [value]
+        if self._is_reference and len(elements) != 1:
+            raise self.refuse(value, "a reference is to one struct")
+        # `device float* x[3]` as a parameter means a pointer; the number stands in the text only.
+        written = _ARRAY_EXTENT.search(self.parameter.declaration)
+        if written and not first.name and len(elements) != int(written[1]):
+            raise self.refuse(
+                value,
+                f"it wants {written[1]} elements, the {type(value).__name__} has {len(value)}",
+            )
+        return elements
 
 
 class ResourceArraySlot(Slot):

@@ -201,9 +201,8 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
             f"got {shown}."
         )
     if channels not in (1, 2, 4):
-        raise ArgumentError(
-            f"[Texture] texels have 1, 2 or 4 channels, got {shown}. {padding_hint(channels)}".rstrip()
-        )
+        text = f"[Texture] texels have 1, 2 or 4 channels, got {shown}. {padding_hint(channels)}"
+        raise ArgumentError(text.rstrip())
     if name is not None:
         wanted = FORMATS[name]
         if texels.dtype != wanted.dtype or channels != wanted.channels:

@@ -71,7 +71,7 @@ def faces_of(r):
 
 def directions(rng, n):
     r = rng.normal(0, 1, (COUNT, 3)).astype(np.float32)
-    face, s, t = faces_of(r)
+    _, s, t = faces_of(r)
     # Not where rounding decides between two texels.
     inner = (np.abs(s * n - np.rint(s * n)) > 1e-3) & (np.abs(t * n - np.rint(t * n)) > 1e-3)
     return r[inner]

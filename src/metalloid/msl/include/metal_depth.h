@@ -52,7 +52,8 @@ struct depth2d : texture2d<T, mode> {
     return texture2d<T, mode>::sample(s, coord, options...).x;
   }
   template <class... Options>
-  METALLOID_INLINE T sample_compare(sampler s, float2 coord, float value, Options... options) const {
+  METALLOID_INLINE T sample_compare(sampler s, float2 coord, float value,
+                                    Options... options) const {
     return this->template filtered<2>(s, coord, 0, metalloid::options_of(options...),
                                       metalloid::comparison(s, value)).x;
   }

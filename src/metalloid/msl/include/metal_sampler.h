@@ -58,7 +58,7 @@ using sampler_anisotropy = sampler_field<20, 5>;
 using sampler_lod_least = sampler_field<32, 16>;
 using sampler_lod_most = sampler_field<48, 16>;
 
-// Levels of detail are kept in steps of 1/2048; 31.99 is far above the 16 levels a texture may have.
+// Levels of detail are kept in steps of 1/2048; 31.99 is above all levels that a texture may have.
 constexpr float lod_steps = 2048.0f;
 constexpr ulong lod_bits(float lod) {
   return !(lod > 0) ? 0 : lod >= 65535 / lod_steps ? 65535 : ulong(lod * lod_steps + 0.5f);

@@ -1,7 +1,7 @@
 // Textures (MSL specification, "Textures" and "Texture Functions").
 //
-// A texture is the address of its descriptor. Texels are read and written by plain loads and stores;
-// a texel that does not exist reads as zero and is not written.
+// A texture is the address of its descriptor. Texels are read and written by plain loads and
+// stores; a texel that does not exist reads as zero and is not written.
 #pragma once
 
 #include "texture_atomics.h"
@@ -79,7 +79,8 @@ struct texture1d : metalloid::plain_texture<T, mode, metalloid::texture_kind::d1
 
 template <class T, access mode = access::sample,
           memory_coherence coherence = memory_coherence_threadgroup>
-struct texture1d_array : metalloid::layered_texture<T, mode, metalloid::texture_kind::d1_array, 1> {};
+struct texture1d_array
+    : metalloid::layered_texture<T, mode, metalloid::texture_kind::d1_array, 1> {};
 
 template <class T, access mode = access::sample,
           memory_coherence coherence = memory_coherence_threadgroup>

@@ -192,7 +192,8 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
     members = put_members<unqualified<pointee>, Outer...>(writer);
   } else if constexpr (__is_base_of(texture_handle, T)) {
     row.form = parameter_form::texture;
-    row.read_only = T::access_mode == metal::access::sample || T::access_mode == metal::access::read;
+    row.read_only =
+        T::access_mode == metal::access::sample || T::access_mode == metal::access::read;
     row.texture = unsigned(T::kind) | unsigned(T::is_depth) << 8 | unsigned(T::access_mode) << 16;
     describe_element<typename T::element>(row);
     place = writer.put(name, row);

@@ -1,7 +1,8 @@
 // Atomic functions on textures of 32-bit integers (MSL specification, "Texture Functions").
 //
-// They work on the first component of a texel, and on formats of one 32-bit component only (r32uint,
-// r32sint), as in Metal; on others, and where there is no texel, they do nothing and return 0.
+// They work on the first component of a texel, and on formats of one 32-bit component only
+// (r32uint, r32sint), as in Metal; on others, and where there is no texel, they do nothing and
+// return 0.
 #pragma once
 
 #include "texture_base.h"
@@ -21,8 +22,8 @@ struct atomic_texture : texture_base<T, mode, kind> {
     if (auto* const there = atomic_place(coord, array))
       metal::atomic_store_explicit(there, color.x, relaxed);
   }
-  METALLOID_INLINE bool atomic_compare_exchange_weak(uints coord, uint array, thread texel* expected,
-                                                     texel desired) const {
+  METALLOID_INLINE bool atomic_compare_exchange_weak(uints coord, uint array,
+                                                     thread texel* expected, texel desired) const {
     auto* const there = atomic_place(coord, array);
     T value = expected->x;
     const bool exchanged = there && metal::atomic_compare_exchange_weak_explicit(
@@ -63,8 +64,9 @@ struct atomic_texture : texture_base<T, mode, kind> {
     static_assert(metal::is_same_v<T, int> || metal::is_same_v<T, uint>,
                   "atomic functions need a texture of int or uint");
     const uint format = this->descriptor->format;
-    if (format != format_shape(component::uint32, 1) && format != format_shape(component::sint32, 1))
-      return nullptr;
+    const bool is_word = format == format_shape(component::uint32, 1) ||
+                         format == format_shape(component::sint32, 1);
+    if (!is_word) return nullptr;
     return (device metal::atomic<T>*)this->place(grid_position(coord, array), 0);
   }
 };

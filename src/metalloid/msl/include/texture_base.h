@@ -30,7 +30,7 @@ inline constexpr bool is_texture_element =
     metal::is_same_v<T, float> || metal::is_same_v<T, half> || metal::is_same_v<T, int> ||
     metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort>;
 
-// ---- coordinates -----------------------------------------------------------------------------------
+// ---- coordinates -------------------------------------------------------------------------------
 // Coordinates of `axes` axes: a scalar for one.
 template <class S, int axes>
 struct coordinates {
@@ -124,20 +124,20 @@ struct texture_base : texture_handle {
                                   const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     const auto at = place_to_sample<axes>(coord, slice, options.offset);
-    return texel(sample_levels<T>(
-        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
-          return sample_level<T, axes>(descriptor->format, level, s, is_linear, at, map);
-        }));
+    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      return sample_level<T, axes>(descriptor->format, level, s, is_linear, at, map);
+    };
+    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
   }
   template <class Map = unchanged>
   METALLOID_INLINE texel filtered_cube(metal::sampler s, metal::float3 direction, uint layer,
                                        const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     const cube_place at = face_of(direction);
-    return texel(sample_levels<T>(
-        *descriptor, s, options.lod, [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
-          return sample_cube_level<T>(descriptor->format, level, is_linear, at, 6 * layer, map);
-        }));
+    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      return sample_cube_level<T>(descriptor->format, level, is_linear, at, 6 * layer, map);
+    };
+    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
   }
 
   // A component of the four texels that linear filtering would blend, counter-clockwise from the

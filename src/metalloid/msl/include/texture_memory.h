@@ -8,9 +8,9 @@
 
 namespace metalloid {
 
-// One mip level. Slices are the layers of an array, the faces of a cube (six per layer), the samples
-// of a pixel, or the depth of a 3D texture. Strides are in bytes; a view of a NumPy array may have
-// any, texels alone lie side by side.
+// One mip level. Slices are the layers of an array, the faces of a cube (six per layer), the
+// samples of a pixel, or the depth of a 3D texture. Strides are in bytes; a view of a NumPy array may
+// have any, texels alone lie side by side.
 struct texture_level {
   device uchar* texels;
   long row_stride, slice_stride;
@@ -28,7 +28,9 @@ enum class component : uint {
   unorm8, snorm8, uint8, sint8, unorm16, snorm16, uint16, sint16, float16, uint32, sint32, float32,
 };
 
-constexpr uint format_shape(component type, int channels) { return uint(type) | (channels - 1) << 4; }
+constexpr uint format_shape(component type, int channels) {
+  return uint(type) | (channels - 1) << 4;
+}
 constexpr uint format_shape_mask = 0x3f;
 constexpr uint format_is_srgb = 0x40;
 constexpr uint format_is_bgra = 0x80;
@@ -55,10 +57,11 @@ METALLOID_COMPONENT_BITS(float16, half, 0)
 METALLOID_COMPONENT_BITS(float32, float, 0)
 #undef METALLOID_COMPONENT_BITS
 
-// Texels in the type that computes: float for normalised and floating formats, else 32-bit integers.
+// Texels in the type that computes: float, or integers of 32 bits.
 template <class T>
-using working_type = metal::conditional_t<is_float<T>, float,
-                                          metal::conditional_t<is_unsigned_integer<T>(), uint, int>>;
+using working_type =
+    metal::conditional_t<is_float<T>, float,
+                         metal::conditional_t<is_unsigned_integer<T>(), uint, int>>;
 template <class T>
 using working_texel = metal::vec<working_type<T>, 4>;
 
@@ -111,8 +114,8 @@ struct texel_code {
   using limits = metal::numeric_limits<raw>;
 };
 
-// X(component, channels) for the formats of textures of floats, and of unsigned and signed integers.
-// Python lets no others come here.
+// X(component, channels) for the formats of textures of floats, and of unsigned and signed
+// integers. Python lets no others come here.
 #define METALLOID_FOR_EACH_CHANNELS(X, component) X(component, 1) X(component, 2) X(component, 4)
 #define METALLOID_FOR_EACH_FLOAT_FORMAT(X) \
   METALLOID_FOR_EACH_CHANNELS(X, unorm8) METALLOID_FOR_EACH_CHANNELS(X, snorm8) \
@@ -141,7 +144,8 @@ struct texel_code {
     switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
   }
 
-// ---- several texels at once, so that the format is looked at once --------------------------------
+// ---- texels ------------------------------------------------------------------------------------
+// Several at once, so that the format is looked at once.
 template <class T, int count>
 struct texel_group {
   working_texel<T> texels[count];
@@ -154,14 +158,17 @@ struct texel_group {
     return group;
 
 template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
+    uint shape, const device uchar* const (&places)[count]) {
+  texel_group<T, count> group = {};
+  METALLOID_SWITCH_OVER(, shape)
+  return group;
+}
+
+template <class T, int count>
 __attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
     uint format, const device uchar* const (&places)[count]) {
-  texel_group<T, count> group = {};
-  const auto load = [&]() METALLOID_INLINE_LAMBDA {
-    METALLOID_SWITCH_OVER(, format & format_shape_mask)
-    return group;
-  };
-  load();
+  auto group = load_texels_of_shape<T>(format & format_shape_mask, places);
   if constexpr (is_float<T>) {
     for (auto& v : group.texels) {
       if (format & format_is_bgra) v = v.bgra;
@@ -216,14 +223,16 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
 
 // ---- places -------------------------------------------------------------------------------------
 // Address of a texel that exists.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y, uint slice) {
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y,
+                                            uint slice) {
   return level.texels + slice * level.slice_stride + y * level.row_stride +
          ulong(x) * level.texel_bytes;
 }
 
 // Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
 // ends of an axis.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y, uint slice) {
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y,
+                                           uint slice) {
   if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
   return place_inside(level, x, y, slice);
 }

@@ -51,8 +51,9 @@ struct sample_options {
   METALLOID_INLINE void take(metal::gradientcube v) { gradients(0.5f * v.dx, 0.5f * v.dy); }
   template <class T>
   METALLOID_INLINE void take(T v) {
-    static_assert(is_integer<T>, "an option of sample() is bias(), level(), gradient2d(), gradient3d(), "
-                                 "gradientcube(), min_lod_clamp() or an offset of int, int2 or int3");
+    static_assert(is_integer<T>,
+                  "an option of sample() is bias(), level(), gradient2d(), gradient3d(), "
+                  "gradientcube(), min_lod_clamp() or an offset of int, int2 or int3");
     take(metal::int3(int(v)));
   }
   METALLOID_INLINE void take(metal::int2 v) { offset[0] = v.x, offset[1] = v.y; }

@@ -42,14 +42,15 @@ METALLOID_INLINE float cut_off(float u, int size) {
   return metal::fmin(metal::fmax(u, -1.0f - most_offset), 2.0f * size + most_offset);
 }
 
-// The two texels on an axis and the weight of the second. With nearest filtering only the first counts.
+// The two texels on an axis and the weight of the second. With nearest filtering only the first
+// counts.
 struct axis_taps {
   int index[2];
   float weight;
 };
 
-METALLOID_INLINE axis_taps taps_of(metal::address mode, bool is_pixel, bool is_linear, float u, int size,
-                                   int offset) {
+METALLOID_INLINE axis_taps taps_of(metal::address mode, bool is_pixel, bool is_linear, float u,
+                                   int size, int offset) {
   u = cut_off(is_pixel ? u : unnormalized(mode, u, size), size);
   offset = metal::clamp(offset, -most_offset, most_offset - 1);
   if (!is_linear) return {{wrap(mode, int(metal::floor(u)) + offset, size), -1}, 0};
@@ -97,8 +98,8 @@ METALLOID_INLINE bool may_miss(metal::sampler s) {
 
 // Places of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
 template <int axes>
-METALLOID_INLINE void find_corners(constant texture_level& level, const axis_taps (&taps)[axes], uint slice,
-                                   bool may_miss, int count,
+METALLOID_INLINE void find_corners(constant texture_level& level, const axis_taps (&taps)[axes],
+                                   uint slice, bool may_miss, int count,
                                    const device uchar* (&places)[1 << axes]) {
   for (int corner = 0; corner < count; ++corner) {
     const int x = taps[0].index[corner & 1];
@@ -200,7 +201,8 @@ METALLOID_INLINE float lod_of_gradients(const lod_request& request, constant tex
   return 0.5f * metal::log2(longest);
 }
 
-METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s, constant texture_level& base) {
+METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s,
+                              constant texture_level& base) {
   float lod = request.has_gradients ? lod_of_gradients(request, base) : request.level;
   lod = metal::fmax(lod, request.least);
   const float least = float(sampler_lod_least::get(s.word)) / lod_steps;
