@@ -197,6 +197,7 @@ LIBRARIES = {
     "texture of unknown kind": lambda: mtl.Texture((3, 4), "r8unorm", "4d"),
     "texture of few extents": lambda: mtl.Texture((3,), "r8unorm"),
     "texture of no extent": lambda: mtl.Texture((0, 3), "r8unorm"),
+    "cube of great extent": lambda: mtl.Texture((6, 20000, 20000), "r8unorm", "cube"),
     "texture of three channels": lambda: mtl.Texture(np.zeros((3, 4, 3), np.uint8)),
     "texture of a vector": lambda: mtl.Texture(np.zeros(3, np.uint8)),
     "texture of doubles": lambda: mtl.Texture(np.zeros((3, 4))),

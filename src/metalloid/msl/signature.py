@@ -43,6 +43,7 @@ IDS = frozenset(
 )
 
 
+#: Memory of the threadgroup, with or without an attribute that numbers it.
 _THREADGROUP = re.compile(r"\bthreadgroup\b")
 
 

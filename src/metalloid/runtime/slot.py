@@ -63,9 +63,7 @@ def describe(value: Any) -> str:
     is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
     if is_array_like and not isinstance(value, np.generic):
         return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
-    text = repr(value)
-    if isinstance(value, list | tuple | dict) and len(text) > 40:
-        return f"a {type(value).__name__} of {len(value)}"
+    text = " ".join(repr(value).split())
     if text.startswith("<"):
         return text  # it says what it is
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

@@ -21,7 +21,8 @@ KIND_EXTENTS = {
 #: What the axes of an array are called in messages: ``"(height, width[, channels])"``.
 KIND_SHAPES = {kind: f"({', '.join(axes)}[, channels])" for kind, axes in KIND_EXTENTS.items()}
 
-MAX_EXTENT = 2**30
+#: What 32-bit arithmetic on coordinates allows; Metal's own limits are lower or the same.
+MAX_EXTENT, MAX_CUBE_EXTENT = 2**28, 2**14
 
 # texture_descriptor and texture_level in texture_memory.h
 _HEADER = struct.Struct("=II")
@@ -67,6 +68,8 @@ def extents_problem(kind: str, shape: tuple[int, ...]) -> str:
             return f"its {name} is {extent}"
     if kind.startswith("cube") and shape[-1] != shape[-2]:
         return f"the faces of a cube are squares, not {shape[-1]} by {shape[-2]}"
+    if kind.startswith("cube") and shape[-1] > MAX_CUBE_EXTENT:
+        return f"the faces of a cube have at most {MAX_CUBE_EXTENT} rows, not {shape[-1]}"
     return ""
 
 
