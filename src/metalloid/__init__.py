@@ -20,10 +20,13 @@ if TYPE_CHECKING:
         OutOfMemory,
         UnknownFunction,
     )
+    from metalloid.kernels.elementwise_kernel import ElementwiseKernel
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.load import load
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
+    from metalloid.kernels.reduction_kernel import ReductionKernel
+    from metalloid.kernels.scan_kernel import ScanKernel
     from metalloid.runtime.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
@@ -43,6 +46,7 @@ __all__ = [
     "CompileError",
     "Device",
     "DeviceUnavailable",
+    "ElementwiseKernel",
     "Event",
     "Kernel",
     "KernelFault",
@@ -51,7 +55,9 @@ __all__ = [
     "MetalKernel",
     "MetalloidError",
     "OutOfMemory",
+    "ReductionKernel",
     "Sampler",
+    "ScanKernel",
     "Texture",
     "UnknownFunction",
     "__version__",
@@ -69,11 +75,14 @@ _HOMES = {
     "ArgumentBuffer": "runtime.argument_buffer",
     "Buffer": "runtime.buffer",
     "Device": "runtime.registry:get_device",
+    "ElementwiseKernel": "kernels.elementwise_kernel",
     "Event": "runtime.event",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
+    "ReductionKernel": "kernels.reduction_kernel",
     "Sampler": "runtime.sampler",
+    "ScanKernel": "kernels.scan_kernel",
     "Texture": "runtime.texture",
     "config": "settings:settings",
     "default_device": "runtime.registry",

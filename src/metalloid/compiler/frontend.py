@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -137,10 +137,10 @@ def translate(
             return unit
         # An included file has changed: this entry is of no use to anybody.
         cache.discard(key)
-    preprocessed, warnings = _preprocess(source, file, options, cache)
+    preprocessed, warnings = preprocess(source, file, options, cache)
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
-    read = functools.partial(_read_source, {file: source})
+    read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
     dependencies = _dependencies(stream, file, cache)
     manifest = {
@@ -157,9 +157,10 @@ def translate(
     return unit
 
 
-def _preprocess(
+def preprocess(
     source: str, file: str, options: Options, cache: Cache
 ) -> tuple[str, list[Diagnostic]]:
+    """The text after preprocessing, line markers and definitions kept, and warnings about it."""
     folders = [f"-I{folder}" for folder in options.include_dirs]
     if file != PROGRAM_SOURCE:
         folders.insert(0, f"-iquote{Path(file).parent}")
@@ -174,7 +175,7 @@ def _preprocess(
         f'# 1 "{_quoted(file)}"\n{source}',
     )  # fmt: skip
     messages = parse_messages(outcome.messages)
-    read = functools.partial(_read_source, {file: source})
+    read = functools.partial(read_source, {file: source})
     places = PlaceMap(TokenStream(""), read)
     messages = [places.localise(message) for message in messages]
     if outcome.status != 0:
@@ -198,11 +199,7 @@ def _check(
     instances = [kernel for kernel in lowered.kernels if "<" in kernel.expression]
     if len(instances) > _INSTANTIATIONS_CHECKED:
         instances = []
-    uses = "".join(
-        f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
-        f"template decltype({kernel.expression}) {kernel.expression};"
-        for kernel in instances
-    )
+    uses = instantiations(instances)
     unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
     outcome = run_repairing(
         [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
@@ -215,6 +212,15 @@ def _check(
     if outcome.status != 0:
         raise _compile_error(found, outcome.messages)
     return stream.render(), [message for message in found if message.severity == "warning"]
+
+
+def instantiations(kernels: Iterable[EntryPoint]) -> str:
+    """What makes clang check the bodies of templates, each at the line that asks for it."""
+    return "".join(
+        f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
+        f"template decltype({kernel.expression}) {kernel.expression};"
+        for kernel in kernels
+    )
 
 
 def run_repairing(
@@ -275,7 +281,8 @@ def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
     return CompileError(report(errors), messages)
 
 
-def _read_source(known: dict[str, str], file: str) -> str | None:
+def read_source(known: dict[str, str], file: str) -> str | None:
+    """Text of a file, from `known` or from disk; None if it cannot be read."""
     if file in known:
         return known[file]
     try:
@@ -364,7 +371,7 @@ def compile_entry(
         text = stream.render()
     if outcome.status == 0:
         return embed(text), outcome.text
-    places = PlaceMap(stream, functools.partial(_read_source, unit.sources))
+    places = PlaceMap(stream, functools.partial(read_source, unit.sources))
     found = []
     for message in _about_the_text(parse_messages(outcome.messages), target):
         if message.file == ENTRY_FILE:

@@ -7,7 +7,9 @@ the lowered text is the same line of the preprocessed text, and a column maps ba
 
 from __future__ import annotations
 
+import itertools
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 _TOKEN = re.compile(
@@ -38,6 +40,7 @@ class TokenStream:
         self.tokens: list[str] = _TOKEN.findall(text)
         self._edits: dict[int, str] = {}
         self._removed: set[int] = set()
+        self._starts: list[int] = []
         self._link_neighbours()
         self._link_brackets()
 
@@ -183,6 +186,7 @@ class TokenStream:
         """Put `text` in place of the token at `position`, unless it was removed."""
         if position not in self._removed:
             self._edits[position] = text
+            self._starts = []
 
     def current(self, position: int) -> str:
         """The token at `position` as edited so far."""
@@ -195,6 +199,7 @@ class TokenStream:
 
     def blank(self, start: int, stop: int) -> None:
         """Leave nothing of ``[start, stop)`` but its line breaks and directives."""
+        self._starts = []
         for position in range(start, stop):
             token = self.tokens[position]
             if not token.lstrip(" \t").startswith("#"):
@@ -207,13 +212,15 @@ class TokenStream:
             return "".join(self.tokens)
         return "".join([edits.get(i, token) for i, token in enumerate(self.tokens)])
 
-    def locate(self, offset: int) -> tuple[int, int]:
-        """Token position and offset in the original text, of an `offset` in the rendered text."""
-        rendered = original = 0
-        for position, token in enumerate(self.tokens):
-            width = len(self._edits.get(position, token))
-            if offset < rendered + width:
-                return position, original + min(offset - rendered, max(len(token) - 1, 0))
-            rendered += width
-            original += len(token)
-        return len(self.tokens), original
+    def rendered_start(self, position: int) -> int:
+        """Offset in the rendered text of the token at `position`."""
+        if not self._starts:
+            lengths = (len(self._edits.get(i, token)) for i, token in enumerate(self.tokens))
+            self._starts = list(itertools.accumulate(lengths, initial=0))
+        return self._starts[position]
+
+    def locate(self, offset: int) -> int:
+        """Position of the token that holds `offset` of the rendered text."""
+        if offset >= self.rendered_start(len(self.tokens)):
+            return len(self.tokens)
+        return bisect_right(self._starts, offset) - 1
