@@ -32,6 +32,7 @@ from metalloid.msl.diagnostics import (
     without_own_places,
 )
 from metalloid.msl.entry_points import EntryPoint, Parameter, parse_line_marker
+from metalloid.msl.features import named_refusal
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
@@ -59,7 +60,7 @@ _WARNING_FLAGS = (
     "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable", "-Wno-unknown-pragmas",
     "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
     "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
-    "-Wno-duplicate-decl-specifier",
+    "-Wno-duplicate-decl-specifier", "-Wno-non-c-typedef-for-linkage",
     "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
 )  # fmt: skip
 
@@ -273,6 +274,8 @@ def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
         in_error = message.is_error or (in_error and message.severity == "note")
         if in_error:
             errors.append(message)
+    if refused := named_refusal(errors):
+        return CompileError(str(refused), [refused])
     if not errors:
         return CompileError(f"[compiler] clang failed without naming a place:\n{raw}", messages)
     return CompileError(report(errors), messages)

@@ -21,14 +21,13 @@ from metalloid.compiler.frontend import (
 from metalloid.compiler.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import LAYOUT_WIDTH, parameter_sources
+from metalloid.msl.signature import parameter_sources
 from metalloid.runtime.slots import HOST_ALIGNMENT
 
 ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"
 
-_LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant \[\d+ x [^\]]*\] \[(.*)\]", re.M)
-_LAYOUT_ROW = re.compile(r"parameter_layout\"? (?:\{([^{}]*)\}|zeroinitializer)")
+_LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant .*? \[((?:i32 \d+(?:, )?)+)\]", re.M)
 #: Functions by which a thread says something to the host; by the others it waits for threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(
@@ -122,7 +121,7 @@ def kernel_ir(
     reports = bool(_REPORTS.search(ir))
     if reports:
         text, ir = compiled(reports=True)
-    layouts = tuple(_read_layouts(ir, len(entry.parameters)))
+    layouts = tuple(_read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     for adapt in (
         _mark_constant_loads,
@@ -156,23 +155,18 @@ def _entry_text(
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
             functions,
             f'extern "C" [[clang::sycl_external]] const void* {_LAYOUT_SYMBOL}()'
-            " { return mtl_entry_type::layouts; }",
+            " { return &mtl_entry_type::layouts; }",
             "",
         )
     )
 
 
-def _read_layouts(ir: str, parameters: int) -> list[int]:
-    """The numbers of the table that ``kernel_entry.h`` leaves in the module."""
+def _read_layouts(ir: str) -> list[int]:
+    """The numbers of the table that ``parameter_layout.h`` leaves in the module."""
     table = _LAYOUT_TABLE.search(ir)
-    rows = _LAYOUT_ROW.findall(table[1]) if table else []
-    if len(rows) < parameters:
+    if not table:
         raise MetalloidError("[compiler] the compiled kernel lacks its table of parameters.")
-    numbers: list[int] = []
-    for row in rows[:parameters]:
-        values = [int(word.split()[-1]) for word in row.split(",")] if row else [0] * LAYOUT_WIDTH
-        numbers += values
-    return numbers
+    return [int(number.split()[-1]) for number in table[1].split(",")][:-1]  # without its end mark
 
 
 def _mark_constant_loads(ir: str) -> str:
