@@ -192,7 +192,7 @@ def test_launches_on_buffers_return_at_once_and_run_in_order():
     lib = mtl.library(CHAIN)
     x = mtl.Buffer(np.zeros(1000, np.uint32))
     started = time.perf_counter()
-    event = lib.slow(x, 200_000, threads=1000)
+    event = lib.slow(x, 2_000_000, threads=1000)
     submitted = time.perf_counter() - started
     for _ in range(10):
         lib.add_one(x, threads=1000)

@@ -94,8 +94,8 @@ def compile_kernel(
     """
     wanted = settings.cpu_engine
     key = digest(
-        "kernel", wanted, variant, unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        target.identity, *target.flags,
+        "kernel", wanted, variant, unit.key, entry.expression, entry.name,
+        repr(sorted(constants.items())), target.identity, *target.flags,
     )  # fmt: skip
     files = cache.load(key)
     if files is None:

@@ -1,7 +1,7 @@
 """From a kernel to LLVM IR for the CPU: what all engines share.
 
-The C++ around the kernel comes from an engine; the IR that clang makes of it is adapted here to what a
-CPU's memory is like.
+The C++ around the kernel comes from an engine; the IR that clang makes of it is adapted here to
+what a CPU's memory is like.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The vector engine: as many threads at a time as the processor's registers have lanes.
 
-The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`); loops of
-`native/rows.h` go over a threadgroup. What has no vector form is left to the reference engine.
+The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`);
+loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
+engine.
 
 A kernel whose threads wait for each other comes in three variants, made when a launch needs them:
 ``whole`` if all simdgroups are complete and lie in one row, ``ragged`` if some have missing lanes,
@@ -58,7 +59,8 @@ def functions(reports: bool) -> str:
             "x, y, z, grid_x, grid_y, grid_z, index); }",
             *(
                 f'extern "C" [[clang::sycl_external]] void mtl_run_{name}'
-                f"(const mtl_launch* launch, mtl_range* range) {{ metalloid::{run}(launch, range); }}"
+                "(const mtl_launch* launch, mtl_range* range)"
+                f" {{ metalloid::{run}(launch, range); }}"
                 for name, run in drivers
             ),
         )
@@ -68,7 +70,7 @@ def functions(reports: bool) -> str:
 def variant_for(grid: Size, group: Size, width: int) -> str:
     """The variant of a kernel with waiting threads that a launch needs."""
     x, y, z = group
-    if x % width and y * z > 1:
+    if y * z > 1 and (x % width or grid[0] % x):
         return "scattered"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
     return "whole" if exact else "ragged"

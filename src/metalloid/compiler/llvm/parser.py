@@ -1,7 +1,8 @@
 """From the text of a module to `Function`s.
 
 Only what clang emits for kernels is understood; anything else raises `Unsupported`, which sends the
-kernel to an engine that leaves its code to LLVM. Metadata and attributes are skipped: they are hints.
+kernel to an engine that leaves its code to LLVM. Metadata and attributes are skipped: they are
+hints.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Take small vectors apart: a ``float4`` of a thread becomes four floats.
 
 Each lane of the vector code holds one thread, so a thread's own vectors are in the way. As scalars
-their extraction, insertion and shuffling cost nothing; neighbouring loads and stores are put together
-again, for all lanes at once, where memory is accessed.
+their extraction, insertion and shuffling cost nothing; neighbouring loads and stores are put
+together again, for all lanes at once, where memory is accessed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Shapes of values and divergence of branches depend on each other: a branch on a varying condition
 makes the values that meet behind it varying. Starting from the hope that all is uniform, both are
-worked out in turns until nothing changes. (Rosemann, Moll, Hack: An Abstract Interpretation for SPMD
-Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form of section 2.)
+worked out in turns until nothing changes. (Rosemann, Moll, Hack: An Abstract Interpretation for
+SPMD Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form of section 2.)
 """
 
 from __future__ import annotations

@@ -63,8 +63,9 @@ def _base(writer: Writer, instruction: Instruction) -> str:
     """Lane 0 of an indexed value.
 
     Without promises such as nsw: lane 0 may be inactive, and what is poison for it would spread. A
-    widening goes by the highest lane, from which the others are reached by stepping back: a lane below
-    it that had wrapped would not, and a lane that is past the end of the type is past every buffer.
+    widening goes by the highest lane, from which the others are reached by stepping back: a lane
+    below it that had wrapped would not, and a lane that is past the end of the type is past every
+    buffer.
     """
     shape = writer.own_shape(instruction.value)
     operand = instruction.operands[0]

@@ -1,8 +1,8 @@
 """Accesses to neighbouring members of each lane's element, done as one wide access.
 
-A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes from
-lane to lane. Together they read one piece of memory without gaps: one wide load and four shuffles,
-which take the place of four gathers. Stores are the same the other way round.
+A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes
+from lane to lane. Together they read one piece of memory without gaps: one wide load and four
+shuffles, which take the place of four gathers. Stores are the same the other way round.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Group:
 
 
 def find_groups(divergence: Divergence) -> dict[int, tuple[Group, int]]:
-    """The group of each access that has one, and the place of its member, by the access's identity."""
+    """The group of an access and the place of its member, by the identity of the access."""
     found: dict[int, tuple[Group, int]] = {}
     computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
     for block in divergence.function.blocks.values():

@@ -1,4 +1,4 @@
-"""The functions by which lanes of a simdgroup exchange values: their names, and what their results are."""
+"""The functions by which lanes of a simdgroup exchange values: names and shapes of results."""
 
 from __future__ import annotations
 

@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import FLOAT, I64
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.permute import active_or
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
+
+_FUNCTION = "@mtl_multiply_matrices"
+_WORDS = f"<{WIDTH} x {I64}>"
+_NUMBERS = f"<{2 * WIDTH} x {FLOAT}>"
 
 
 def multiply(writer: Writer, instruction: Instruction) -> str:
-    """Product of two 8 x 8 matrices, two neighbours of a row in each lane (Apple's layout)."""
-    left, right = (_floats(writer, operand) for operand in instruction.operands)
+    """Product of two 8 x 8 matrices, two neighbours of a row in each lane (Apple's layout).
+
+    By a function: kernels have hundreds of products, and each is a hundred shuffles.
+    """
+    left, right = (
+        active_or(writer, writer.vector(operand), "0", I64) for operand in instruction.operands
+    )
+    product = writer.call(_WORDS, _FUNCTION, [(_WORDS, left), (_WORDS, right)])
+    writer.declarations[_FUNCTION] = _definition()
+    return product
+
+
+def _definition() -> str:
+    """The function, as text."""
     places = [(_row(lane), _column(lane) + j) for lane in range(WIDTH) for j in range(2)]
     at = {place: number for number, place in enumerate(places)}
-    total = ""
-    wide = f"<{2 * WIDTH} x {FLOAT}>"
+    lines = [
+        f"define internal {_WORDS} {_FUNCTION}({_WORDS} %left, {_WORDS} %right) noinline "
+        f"{VECTOR_ATTRIBUTES} {{",
+        f"  %a = bitcast {_WORDS} %left to {_NUMBERS}",
+        f"  %b = bitcast {_WORDS} %right to {_NUMBERS}",
+    ]
+    total = "zeroinitializer"
     for k in range(8):
-        a = _pick(writer, left, [at[row, k] for row, _ in places])
-        b = _pick(writer, right, [at[k, column] for _, column in places])
-        product = writer.new(f"fmul {wide} {a}, {b}")
-        start = total or "zeroinitializer"
-        total = writer.new(f"fadd {wide} {start}, {product}")
-    return writer.new(f"bitcast {wide} {total} to {writer.wide(I64)}")
+        lines += [
+            _pick(f"%a{k}", "%a", [at[row, k] for row, _ in places]),
+            _pick(f"%b{k}", "%b", [at[k, column] for _, column in places]),
+            f"  %p{k} = fmul {_NUMBERS} %a{k}, %b{k}",
+            f"  %s{k} = fadd {_NUMBERS} {total}, %p{k}",
+        ]
+        total = f"%s{k}"
+    lines += [f"  %words = bitcast {_NUMBERS} {total} to {_WORDS}", f"  ret {_WORDS} %words", "}"]
+    return "\n".join(lines)
 
 
-def _floats(writer: Writer, operand: Value) -> str:
-    """All numbers of a matrix as one vector; zeros where a lane takes no part."""
-    words = active_or(writer, writer.vector(operand), "0", I64)
-    return writer.new(f"bitcast {writer.wide(I64)} {words} to <{2 * WIDTH} x {FLOAT}>")
-
-
-def _pick(writer: Writer, matrix: str, sources: list[int]) -> str:
-    wide = f"<{2 * WIDTH} x {FLOAT}>"
+def _pick(name: str, matrix: str, sources: list[int]) -> str:
     mask = ", ".join(f"i32 {source}" for source in sources)
-    return writer.new(f"shufflevector {wide} {matrix}, {wide} poison, <{2 * WIDTH} x i32> <{mask}>")
+    return (
+        f"  {name} = shufflevector {_NUMBERS} {matrix}, {_NUMBERS} poison, "
+        f"<{len(sources)} x i32> <{mask}>"
+    )
 
 
 def _row(lane: int) -> int:

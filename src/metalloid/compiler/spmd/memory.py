@@ -2,8 +2,8 @@
 
 - the same address: one scalar access; of several lanes that store, the last active one wins
 - side by side: one vector access
-- at a small distance, and the gaps are accessed as well (components of a float4, members of a struct):
-  one wide access and shuffles (`interleaved`)
+- at a small distance, and the gaps are accessed as well (components of a float4, members of a
+  struct): one wide access and shuffles (`interleaved`)
 - else: gather and scatter
 """
 
@@ -14,7 +14,10 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.spmd import atomics, interleaved
-from metalloid.compiler.spmd.writer import Writer, quoted
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
+
+#: The least that processors gather and scatter.
+_GATHERED_BYTES = 4
 
 
 def _load(writer: Writer, instruction: Instruction) -> None:
@@ -48,16 +51,34 @@ def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:
 
 
 def _gather(writer: Writer, type: Type, addresses: str, align: int) -> str:
-    wide = writer.wide(type)
-    lanes = writer.width
+    wide, lanes = writer.wide(type), writer.width
+    active = (writer.wide(I1), writer.active())
+    if type.size < _GATHERED_BYTES:
+        callee = f"@mtl.gather.{suffix(type)}"
+        made = writer.call(wide, callee, [(f"<{lanes} x ptr>", addresses), active])
+        writer.declarations[callee] = _gather_function(writer, type, callee)
+        return made
     return writer.call(
         wide,
         f"@llvm.masked.gather.v{lanes}{suffix(type)}.v{lanes}p0",
-        [
-            (f"<{lanes} x ptr> align {align}", addresses),
-            (writer.wide(I1), writer.active()),
-            (wide, "poison"),
-        ],
+        [(f"<{lanes} x ptr> align {align}", addresses), active, (wide, "poison")],
+    )
+
+
+def _gather_function(writer: Writer, type: Type, name: str) -> str:
+    """No processor gathers less than 32 bits; what stands for it is long, so it stands once."""
+    wide, lanes, bits = writer.wide(type), writer.width, writer.wide(I1)
+    intrinsic = f"@llvm.masked.gather.v{lanes}{suffix(type)}.v{lanes}p0"
+    return "\n".join(
+        (
+            f"declare {wide} {intrinsic}(<{lanes} x ptr>, {bits}, {wide})",
+            f"define internal {wide} {name}(<{lanes} x ptr> %from, {bits} %active) noinline "
+            f"{VECTOR_ATTRIBUTES} {{",
+            f"  %all = call {wide} {intrinsic}(<{lanes} x ptr> align 1 %from, "
+            f"{bits} %active, {wide} poison)",
+            f"  ret {wide} %all",
+            "}",
+        )
     )
 
 
@@ -77,16 +98,35 @@ def _store(writer: Writer, instruction: Instruction) -> None:
     elif shape.stride == type.size and type != I1:
         _store_row(writer, value, writer.scalar(address), align)
     else:
-        wide, lanes = writer.wide(type), writer.width
-        writer.call(
-            "void",
-            f"@llvm.masked.scatter.v{lanes}{suffix(type)}.v{lanes}p0",
-            [
-                (wide, writer.vector(value)),
-                (f"<{lanes} x ptr> align {align}", writer.vector(address)),
-                (writer.wide(I1), writer.active()),
-            ],
+        _scatter(writer, value, address, align)
+
+
+def _scatter(writer: Writer, value: Value, address: Value, align: int) -> None:
+    wide, lanes = writer.wide(value.type), writer.width
+    given, to = (wide, writer.vector(value)), writer.vector(address)
+    active, kind = (writer.wide(I1), writer.active()), suffix(value.type)
+    if value.type.size < _GATHERED_BYTES:
+        callee = f"@mtl.scatter.{kind}"
+        writer.call("void", callee, [given, (f"<{lanes} x ptr>", to), active])
+        writer.declarations[callee] = _scatter_function(writer, value.type, callee)
+        return
+    callee = f"@llvm.masked.scatter.v{lanes}{kind}.v{lanes}p0"
+    writer.call("void", callee, [given, (f"<{lanes} x ptr> align {align}", to), active])
+
+
+def _scatter_function(writer: Writer, type: Type, name: str) -> str:
+    wide, lanes, bits = writer.wide(type), writer.width, writer.wide(I1)
+    intrinsic = f"@llvm.masked.scatter.v{lanes}{suffix(type)}.v{lanes}p0"
+    return "\n".join(
+        (
+            f"declare void {intrinsic}({wide}, <{lanes} x ptr>, {bits})",
+            f"define internal void {name}({wide} %all, <{lanes} x ptr> %to, {bits} %active) "
+            f"noinline {VECTOR_ATTRIBUTES} {{",
+            f"  call void {intrinsic}({wide} %all, <{lanes} x ptr> align 1 %to, {bits} %active)",
+            "  ret void",
+            "}",
         )
+    )
 
 
 def _store_row(writer: Writer, value: Value, address: str, align: int) -> None:

@@ -1,8 +1,8 @@
 """The order in which the blocks stand in the vector code.
 
-Every block comes before those it leads to, a loop's blocks stand side by side with its latch last, and
-the blocks that a block dominates follow it as closely as that allows. (Moll, Hack: Partial control-flow
-linearization, PLDI 2018, section 3.)
+Every block comes before those it leads to, a loop's blocks stand side by side with its latch last,
+and the blocks that a block dominates follow it as closely as that allows. (Moll, Hack: Partial
+control-flow linearization, PLDI 2018, section 3.)
 """
 
 from __future__ import annotations

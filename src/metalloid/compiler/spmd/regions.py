@@ -1,8 +1,8 @@
-"""Threadgroup barriers: code in regions between them, and what a simdgroup keeps from one to the next.
+"""Threadgroup barriers: code in regions between them, and what a simdgroup keeps for later.
 
-At a barrier the function of a simdgroup returns. The caller lets every simdgroup come so far and calls
-them again, to go on behind it: continuation-based synchronisation (Meyer et al., IWOCL 2022). Values
-that are needed behind a barrier live in the simdgroup's *state* instead of on the stack.
+At a barrier the function of a simdgroup returns. The caller lets every simdgroup come so far and
+calls them again, to go on behind it: continuation-based synchronisation (Meyer et al., IWOCL 2022).
+Values that are needed behind a barrier live in the simdgroup's *state* instead of on the stack.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def split_at_barriers(function: Function) -> int:
 def crossing_slots(divergence: Divergence, order: list[str], slots: list[str]) -> set[str]:
     """The slots whose contents are needed behind a barrier that comes after they are written.
 
-    Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier that
-    stands between a write and a read; or in a loop with the read, but not with the write.
+    Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
+    that stands between a write and a read; or in a loop with the read, but not with the write.
     """
     return _Crossing(divergence, order).among(slots)
 

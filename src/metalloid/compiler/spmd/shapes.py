@@ -1,9 +1,9 @@
 """How a value differs between the lanes of a simdgroup.
 
-A value is *indexed* if lane i has base + offsets[i], with offsets that are known now; the base, which
-is the value of lane 0, is computed once, as a scalar. With all offsets zero it is *uniform*. Any other
-value is *varying* and lives in a vector register. (Parsimony, CGO 2023, section 4.3; the alignment of
-the base is our addition: it is what keeps ``index % 8`` and ``index & -16`` indexed.)
+A value is *indexed* if lane i has base + offsets[i], with offsets that are known now; the base,
+which is the value of lane 0, is computed once, as a scalar. With all offsets zero it is *uniform*.
+Any other value is *varying* and lives in a vector register. (Parsimony, CGO 2023, section 4.3; the
+alignment of the base is our addition: it is what keeps ``index % 8`` and ``index & -16`` indexed.)
 """
 
 from __future__ import annotations
@@ -252,6 +252,6 @@ _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
     "and": _and, "lshr": _shift_right, "udiv": _divide, "urem": _divide,
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
-    "getelementptr": _address, "select": _choose, "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
-    "bitcast": _pointer_cast,
+    "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
+    "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The functions by which the lanes of a simdgroup exchange values, as vector code.
 
-They give what ``backends/cpu/native/simdgroup.c`` defines, bit for bit: the same trees of additions, the
-same values for lanes that take no part.
+They give what ``backends/cpu/native/simdgroup.c`` defines, bit for bit: the same trees of
+additions, the same values for lanes that take no part.
 """
 
 from __future__ import annotations

@@ -17,11 +17,10 @@ from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
 from metalloid.compiler.spmd.shapes import Shape, uniform
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
-_OWN_ATTRIBUTES = "#31999"
 _VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
 
 _ACTIVE = "%mtl.active"
@@ -40,8 +39,8 @@ class Form:
     mask_bits : int
         1 where the processor has mask registers, else the width of integers to keep masks in.
     shapes : dict of Shape
-        Of those parameters that are not uniform, by position; the function is called with the values
-        of lane 0.
+        Of those parameters that are not uniform, by position; the function is called with the
+        values of lane 0.
     computed : dict of str
         Of those parameters that are varying, by position: lines that compute their vector from
         parameters, as ``{index}``.
@@ -146,9 +145,9 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     head = [f"{p.type} {p.name}" for p in function.parameters]
     head += [f"i32 {name}" for name in ("%mtl.size_x", "%mtl.size_y") if form.has_state]
     head += [f"i32 {_ACTIVE}", f"ptr noalias {STATE}"] if form.has_state else []
-    always_inline = "" if form.has_state else "alwaysinline "
+    how = VECTOR_ATTRIBUTES if form.has_state else f"alwaysinline {VECTOR_ATTRIBUTES}"
     text = [
-        f"define internal void @{form.name}({', '.join(head)}) {always_inline}{_OWN_ATTRIBUTES} {{",
+        f"define internal void @{form.name}({', '.join(head)}) {how} {{",
         "entry:",
         *slots,
         *prologue,
@@ -248,7 +247,7 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised]) -> str:
     attributes = _vector_attributes(ir, groups[1] if groups else "")
     texts = [function.text for function in functions]
     return "\n".join(
-        (ir, *texts, f"attributes {_OWN_ATTRIBUTES} = {{ {attributes} }}", "", *added, "")
+        (ir, *texts, f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}", "", *added, "")
     )
 
 

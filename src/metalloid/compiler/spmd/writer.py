@@ -1,7 +1,7 @@
 """The text of the vector code while it is written: values, slots, masks.
 
-Values that outlive their block go through slots, which are plain stack variables: clang's mem2reg makes
-registers of them and places the phis. So no pass of ours ever repairs SSA form.
+Values that outlive their block go through slots, which are plain stack variables: clang's mem2reg
+makes registers of them and places the phis. So no pass of ours ever repairs SSA form.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
 
 _SLOT_ALIGNMENT = 64
+#: Attribute group of the functions that are written.
+VECTOR_ATTRIBUTES = "#31999"
 
 
 class Writer:
