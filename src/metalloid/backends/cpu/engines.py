@@ -122,17 +122,32 @@ def _compile(
     wanted: str,
     variant: str,
 ) -> dict[str, bytes | str]:
-    name, reason = wanted, ""
+    reason = ""
+    if wanted == "simd":
+        try:
+            return _compiled_by("simd", unit, entry, constants, target, cache, variant, reason)
+        except Unsupported as error:
+            reason = f" (no vector form: {error})"
+    return _compiled_by("reference", unit, entry, constants, target, cache, variant, reason)
+
+
+def _compiled_by(
+    name: str,
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    variant: str,
+    reason: str,
+) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
     kernel = kernel_ir(unit, entry, constants, target, cache, engine.functions)
-    try:
-        ir = engine.lower(kernel, variant)
-    except Unsupported as error:
-        name, reason = "reference", f" (no vector form: {error})"
-        engine = _ENGINES[name]
-        kernel = kernel_ir(unit, entry, constants, target, cache, engine.functions)
-        ir = engine.lower(kernel, variant)
+    ir = engine.lower(kernel, variant)
     code = clang.run([*engine.CODE_COMMAND, "-c", "-o", "-", "-"], ir)
+    if code.status != 0 and name == "simd":
+        # LLVM's back end is less tried on such code than on what comes from C.
+        raise Unsupported(f"LLVM fails on it, status {code.status}")
     if code.status != 0:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "

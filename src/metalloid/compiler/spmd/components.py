@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import (
     I1,
     I8,

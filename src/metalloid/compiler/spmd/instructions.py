@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import DOUBLE, I1, Integer, Type, Unsupported
 from metalloid.compiler.spmd import memory, simdgroup
 from metalloid.compiler.spmd.writer import Writer, fast_math

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.parser import FAST_MATH
+from metalloid.compiler.llvm.line import FAST_MATH
 from metalloid.compiler.llvm.types import I1, I64, Integer, Pointer, Type
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape

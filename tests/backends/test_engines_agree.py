@@ -1,0 +1,72 @@
+"""The engines are each other's oracle: random kernels give the same bits."""
+
+import numpy as np
+import pytest
+import random_kernels
+
+import metalloid as mtl
+from metalloid.errors import KernelFault
+
+INDEPENDENT = [((100,), (100,)), ((70, 3), (17, 2)), ((33,), (1,)), ((5, 5), (3, 2))]
+WAITING = [
+    ((96,), (32,)),
+    ((70,), (45,)),
+    ((16, 6), (8, 2)),
+    ((20, 3), (16, 3)),
+    ((64, 2), (64, 1)),
+]
+
+
+def results(lib, name, grid, group, u):
+    rng = np.random.default_rng(5)
+    threads = int(np.prod(grid))
+    ints = rng.integers(-50, 50, random_kernels.INPUTS, dtype=np.int32)
+    floats = rng.normal(size=random_kernels.INPUTS).astype(np.float32) * 4
+    out = np.zeros(threads * random_kernels.OWNED, np.int32)
+    fout = np.zeros(threads * random_kernels.OWNED, np.float32)
+    lib[name](out, fout, ints, floats, u, threads=grid, group_size=group)
+    return out, fout
+
+
+def check(seed, count, waits):
+    text = random_kernels.library_text(seed, count, waits)
+    libraries = {}
+    for engine in ("reference", "simd"):
+        with mtl.config.scope(cpu_engine=engine):
+            libraries[engine] = lib = mtl.library(text)
+            for name in lib:
+                lib[name]  # compiled here, by the engine of the scope
+    for name in libraries["simd"]:
+        assert libraries["simd"][name].engine.startswith("simd"), libraries["simd"][name].engine
+        for grid, group in WAITING if waits else INDEPENDENT:
+            for u in (3, 6):
+                expected, got = (results(lib, name, grid, group, u) for lib in libraries.values())
+                for a, b in zip(expected, got, strict=True):
+                    # NaN is NaN, whatever its sign and payload.
+                    same = (a == b) | ((a != a) & (b != b))
+                    assert same.all(), (seed, name, grid, group, u, np.flatnonzero(~same)[:8])
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("seed", range(2))
+def test_random_kernels(seed, waits):
+    check(seed, 3, waits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_many_random_kernels(seed, waits):
+    check(seed, 4, waits)
+
+
+def test_integer_division_by_zero_is_found():
+    lib = mtl.library(
+        "kernel void f(device int* x, uint i [[thread_position_in_grid]]) { x[i] = 100 / x[i]; }"
+    )
+    x = np.arange(1, 65, dtype=np.int32)
+    lib.f(x, threads=64)
+    assert x.tolist() == [100 // n for n in range(1, 65)]
+    x[40] = 0
+    with pytest.raises(KernelFault, match="division by zero"):
+        lib.f(x, threads=64)

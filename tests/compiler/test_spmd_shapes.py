@@ -1,0 +1,133 @@
+"""Shapes: what is claimed of the lanes of a value holds for every base that the claim allows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.types import FLOAT, I8, I32, I64, POINTER, Array, Struct
+from metalloid.compiler.spmd.shapes import (
+    VARYING,
+    Shape,
+    alignment_of,
+    consecutive,
+    join,
+    shape_of,
+    uniform,
+)
+
+WIDTH = 8
+MODULUS = 2**32
+
+OPERATIONS = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
+    "shl": lambda x, y: x << (y % 32), "lshr": lambda x, y: x >> (y % 32),
+    "and": lambda x, y: x & y, "udiv": lambda x, y: x // y if y else 0,
+    "urem": lambda x, y: x % y if y else 0,
+}  # fmt: skip
+
+
+@st.composite
+def indexed(draw):
+    """A shape and a base that it allows."""
+    align = draw(st.integers(0, 6))
+    kind = draw(st.sampled_from(["uniform", "row", "tile", "any"]))
+    offsets = {
+        "uniform": [0] * WIDTH,
+        "row": list(range(WIDTH)),
+        "tile": [n % 4 for n in range(WIDTH)],
+        "any": [0, *draw(st.lists(st.integers(-64, 64), min_size=WIDTH - 1, max_size=WIDTH - 1))],
+    }[kind]
+    base = draw(st.integers(0, 2**26 - 1)) << align
+    return Shape(tuple(offsets), align), base
+
+
+@given(st.sampled_from(list(OPERATIONS)), indexed(), st.integers(0, 40) | st.integers(0, 2**32 - 1))
+def test_operations_with_a_constant(op, given_shape, constant):
+    shape, base = given_shape
+    operands = [Value(I32, "%x"), Value(I32, str(constant))]
+    found = shape_of(
+        Instruction(op, "%r", I32, operands),
+        [shape, uniform(WIDTH, alignment_of(constant))],
+        WIDTH,
+    )
+    lanes = [OPERATIONS[op]((base + o) % MODULUS, constant) % MODULUS for o in shape.offsets]
+    check(found, lanes)
+
+
+@given(st.sampled_from(["add", "sub", "mul"]), indexed(), indexed())
+def test_operations_of_two(op, first, second):
+    operands = [Value(I32, "%x"), Value(I32, "%y")]
+    found = shape_of(Instruction(op, "%r", I32, operands), [first[0], second[0]], WIDTH)
+    lanes = [
+        OPERATIONS[op](first[1] + a, second[1] + b) % MODULUS
+        for a, b in zip(first[0].offsets, second[0].offsets, strict=True)
+    ]
+    check(found, lanes)
+
+
+def check(found, lanes):
+    if found.is_varying:
+        return
+    assert [
+        (lane - lanes[0] - o) % MODULUS for lane, o in zip(lanes, found.offsets, strict=True)
+    ] == [0] * WIDTH
+    assert lanes[0] % (1 << min(found.align, 32)) == 0
+
+
+@given(indexed(), st.booleans())
+def test_widening_is_exact_only_if_no_lane_wraps(given_shape, wraps):
+    shape, base = given_shape
+    shape = Shape(shape.offsets, shape.align, wraps=wraps)
+    operand = Value(I32, "%x")
+    found = shape_of(Instruction("zext", "%r", I64, [operand]), [shape], WIDTH)
+    lanes = [(base + o) % MODULUS for o in shape.offsets]
+    if wraps and found.exact:
+        assert [lane - lanes[0] for lane in lanes] == list(found.offsets)
+    assert found.offsets == shape.offsets
+
+
+def test_addresses():
+    record = Struct((I32, Array(4, FLOAT)))
+    step = Instruction(
+        "getelementptr", "%r", POINTER,
+        [Value(POINTER, "%p"), Value(I64, "%i"), Value(I32, "1"), Value(I64, "%j")], source=record,
+    )  # fmt: skip
+    row, same = consecutive(WIDTH), uniform(WIDTH)
+    assert shape_of(step, [same, row, same, same], WIDTH).stride == 20
+    assert shape_of(step, [same, same, same, row], WIDTH).stride == 4
+    assert shape_of(step, [same, row, same, row], WIDTH).stride == 24
+    assert shape_of(step, [same, VARYING, same, same], WIDTH).is_varying
+    bytes_ = Instruction("getelementptr", "%r", POINTER, step.operands[:2], source=I8)
+    assert shape_of(bytes_, [row, row], WIDTH).stride == 2
+
+
+def test_what_is_known_is_kept_where_ways_meet():
+    row = consecutive(WIDTH, align=3)
+    assert join(None, row) == row
+    assert join(row, consecutive(WIDTH, align=1)).align == 1
+    assert join(row, uniform(WIDTH)) is VARYING
+    choice = [Value(I32, name) for name in ("%c", "%x", "%y")]
+    select = Instruction("select", "%r", I32, choice)
+    assert shape_of(select, [uniform(WIDTH), row, row], WIDTH) == row
+    assert shape_of(select, [VARYING, row, row], WIDTH).is_varying
+
+
+@pytest.mark.parametrize(("number", "align"), [(1, 0), (8, 3), (24, 3), (-16, 4)])
+def test_alignment(number, align):
+    assert alignment_of(number) == align
+
+
+def test_lanes_of_an_aligned_index():
+    """What kernels do with the index in the threadgroup stays known."""
+    index = consecutive(WIDTH, align=3)
+    for op, constant, offsets in (
+        ("urem", 8, tuple(range(WIDTH))),
+        ("udiv", 8, (0,) * WIDTH),
+        ("urem", 4, (0, 1, 2, 3, 0, 1, 2, 3)),
+        ("lshr", 2, (0, 0, 0, 0, 1, 1, 1, 1)),
+        ("and", MODULUS - 8, (0,) * WIDTH),
+    ):
+        operands = [Value(I32, "%x"), Value(I32, str(constant))]
+        made = Instruction(op, "%r", I32, operands)
+        assert shape_of(made, [index, uniform(WIDTH)], WIDTH).offsets == offsets
