@@ -45,6 +45,8 @@ def indexed(draw):
 @given(st.sampled_from(list(OPERATIONS)), indexed(), st.integers(0, 40) | st.integers(0, 2**32 - 1))
 def test_operations_with_a_constant(op, given_shape, constant):
     shape, base = given_shape
+    if op in ("shl", "lshr"):
+        constant %= 32  # further is poison
     operands = [Value(I32, "%x"), Value(I32, str(constant))]
     found = shape_of(
         Instruction(op, "%r", I32, operands),

@@ -56,23 +56,28 @@ class Line:
     # -- tokens
 
     def more(self) -> bool:
+        """Whether tokens are left."""
         return self._at < len(self._tokens)
 
     def peek(self) -> str:
+        """The next token; empty at the end."""
         return self._tokens[self._at] if self.more() else ""
 
     def next(self) -> str:
+        """Take the next token."""
         token = self.peek()
         self._at += 1
         return token
 
     def skip(self, token: str) -> bool:
+        """Take `token` if it comes next; whether it did."""
         if self.peek() != token:
             return False
         self._at += 1
         return True
 
     def flags(self) -> tuple[str, ...]:
+        """Take the flags that come next."""
         found = []
         while self.peek() in _FLAGS:
             found.append(self.next())
@@ -94,6 +99,7 @@ class Line:
     # -- types and values
 
     def type(self) -> Type:
+        """Take a type."""
         token = self.next()
         if token == "<" and self.peek() == "{":
             struct = self.type()
@@ -132,6 +138,7 @@ class Line:
         return " ".join(self._tokens[start : self._at])
 
     def value(self) -> Value:
+        """Take a type and a value of it."""
         type_ = self.type()
         return Value(type_, self.constant_or_name())
 
@@ -144,12 +151,14 @@ class Line:
         return found
 
     def align(self) -> int:
+        """The alignment that stands further on; 0 if none does."""
         rest = self._tokens[self._at :]
         return int(rest[rest.index("align") + 1]) if "align" in rest else 0
 
     # -- instructions
 
     def instruction(self) -> Instruction:
+        """The whole line."""
         result = ""
         if len(self._tokens) > 1 and self._tokens[1] == "=":
             result = self._tokens[0]
