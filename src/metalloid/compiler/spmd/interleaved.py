@@ -199,8 +199,14 @@ def load(writer: Writer, instruction: Instruction) -> bool:
 
 
 def _load_all(writer: Writer, group: Group, member: Integer, wide: str) -> str:
-    lowest = group.lowest
-    address, align = writer.scalar(lowest.operands[0]), lowest.align or group.size
+    # By the address of the first access: that of another may be computed further on.
+    first, lowest = group.order[0], min(group.members)
+    [place] = [place for place, accesses in group.members.items() if first in accesses]
+    address = writer.scalar(first.operands[0])
+    if place != lowest:
+        back = (lowest - place) * group.size
+        address = writer.new(f"getelementptr i8, ptr {address}, i64 {back}")
+    align = group.lowest.align or group.size
     span = max(group.members) - min(group.members) + 1
     bits = writer.mask_as_bits()
     if bits is None and span == group.count:
