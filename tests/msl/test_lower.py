@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from metalloid.msl.attributes import integer
 from metalloid.msl.entry_points import Parameter
 from metalloid.msl.lower import lower
 
@@ -40,6 +41,7 @@ def squeezed(text):
         ("[[maybe_unused]] int x;", "[[maybe_unused]] int x;"),
         ("[[clang::optnone]] int x;", "int x;"),
         ("int f(int x [[buffer(0)]]);", "int f(int x );"),
+        ('[[host_name("g")]] kernel void f() {}', "void f() {}"),
         # 16-bit floats convert to each other only with help, where both occur
         ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
         ("x = half(b);", "x = half(b);"),
@@ -150,6 +152,17 @@ def test_function_constants_are_left_to_macros():
     assert "METALLOID_FUNCTION_CONSTANT_3;" in result.text
     assert "= METALLOID_FUNCTION_CONSTANT_3_IS_DEFINED;" in result.text
     assert constant.definitions("7")[0].endswith(" = 7")
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [("7", 7), ("012u", 10), ("0x1F", 31), ("1200 + 3", 1203), ("2 * (8 - 1) / 3 % 3", 1), ("-(-4)", 4),
+     ("N", None), ("1 / 0", None), ("f(2)", None), ("", None), ("1.0", None), ("2 ** 9", None)],
+)  # fmt: skip
+def test_indices_are_arithmetic_on_integers(text, index):
+    assert integer(text) == index
+    found = lower(f"constant int n [[function_constant({text})]];").constants
+    assert [constant.index for constant in found] == ([] if index is None else [index])
 
 
 def test_storage_of_a_function_constant_is_not_its_type():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from metalloid.msl.attributes import Attribute
 from metalloid.msl.tokens import TokenStream, is_identifier
@@ -145,9 +146,10 @@ def _stage_words(stream: TokenStream, attributes: list[Attribute]) -> list[tuple
     """Positions of stage words, written as a keyword or as an attribute."""
     words = [(a.position, a.name) for a in attributes if a.name in STAGES]
     inside = {p for a in attributes for p in range(a.position, a.end)}
-    for position, token in enumerate(stream.tokens):
-        if token not in STAGES or position in inside:
+    for position in stream.where(*STAGES):
+        if position in inside:
             continue
+        token = stream.text(position)
         before, after = stream.before(position), stream.after(position)
         if before in _NOT_A_STAGE_AFTER or not (is_identifier(after) or after in ("[", "::")):
             continue
@@ -236,8 +238,8 @@ def _instantiations(
 ) -> list[tuple[tuple[int, int], EntryPoint | None]]:
     """``template [[host_name("x")]] [[kernel]] decltype(f<T>) f<T>;`` and its relatives."""
     result: list[tuple[tuple[int, int], EntryPoint | None]] = []
-    for position, token in enumerate(stream.tokens):
-        if token != "template" or stream.after(position) in ("<", ""):
+    for position in stream.where("template"):
+        if stream.after(position) in ("<", ""):
             continue
         if stream.before(position) in (".", "->", "::"):
             continue
@@ -301,8 +303,8 @@ class _Namespaces:
 
 def _namespaces(stream: TokenStream) -> _Namespaces:
     spans = []
-    for position, token in enumerate(stream.tokens):
-        if token != "namespace" or stream.before(position) == "using":
+    for position in stream.where("namespace"):
+        if stream.before(position) == "using":
             continue
         opening = stream.find_from(stream.next(position), ("{", ";", "="))
         if stream.text(opening) == "{" and opening in stream.partner:
@@ -317,17 +319,15 @@ class _LineTable:
     def __init__(self, stream: TokenStream) -> None:
         self._starts: list[int] = []
         self._places: list[tuple[str, int]] = []
-        self._newlines: list[int] = []
-        total = 0
-        for position, token in enumerate(stream.tokens):
-            self._newlines.append(total)
-            marker = parse_line_marker(token)
+        line_breaks = (token.count("\n") for token in stream.tokens)
+        self._newlines = list(accumulate(line_breaks, initial=0))  # before each token
+        for position in stream.directives:
+            marker = parse_line_marker(stream.text(position))
             if marker is not None:
                 file, line = marker
                 self._starts.append(position)
                 # The marker's own line break comes next and begins line `line`.
-                self._places.append((file, line - total - 1))
-            total += token.count("\n")
+                self._places.append((file, line - self._newlines[position] - 1))
 
     def place(self, position: int) -> tuple[str, int]:
         """``(file, line)`` of the token at `position`."""

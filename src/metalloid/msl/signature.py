@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from metalloid.dtypes import ScalarType, scalar_of
 from metalloid.errors import CompileError
+from metalloid.msl.attributes import integer
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, Parameter
 
@@ -232,9 +233,4 @@ def _check_indices(entry: EntryPoint, parameters: list[BoundParameter]) -> None:
 
 def _explicit_index(parameter: Parameter, attribute: str) -> int | None:
     text = parameter.attribute(attribute)
-    if text is None:
-        return None
-    try:
-        return int(text.strip().rstrip("uUlL"), 0)
-    except ValueError:
-        return None
+    return None if text is None else integer(text)

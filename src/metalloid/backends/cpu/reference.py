@@ -17,13 +17,13 @@ from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.frontend import (
     ENTRY_FILE,
-    TranslationUnit,
     compile_command,
     compile_entry,
     wrapped,
 )
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import LAYOUT_WIDTH, parameter_sources
