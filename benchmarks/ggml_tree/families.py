@@ -1,0 +1,27 @@
+"""The families of ggml's kernels that have an oracle."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from ggml_tree import matmul
+from ggml_tree.source import Source
+from mlx_tree.agreement import Family
+
+_MODULES = (matmul,)
+
+
+def families(folder: str | Path) -> tuple[Family, ...]:
+    """The families, for the ggml whose ``ggml-metal.metal`` lies in `folder`."""
+    source = Source(folder)
+    return tuple(
+        Family(
+            name,
+            (Source.FILE,),
+            functools.partial(check, source),
+            lambda entry, pattern=pattern: pattern.match(entry) is not None,
+        )
+        for module in _MODULES
+        for name, check, pattern in module.FAMILIES
+    )
