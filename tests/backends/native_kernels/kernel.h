@@ -14,7 +14,7 @@ typedef float f32;
 typedef u32 b32;
 typedef u64 b64;
 
-#define KERNEL(name) void name(const mtl_launch *launch, const mtl_range *range)
+#define KERNEL(name) void name(const mtl_launch *launch, mtl_range *range)
 #define BUFFER(T, n) ((T *)launch->arguments[n])
 #define THREADGROUP(T, n) ((T *)(range->threadgroup_memory + (u64)launch->arguments[n]))
 

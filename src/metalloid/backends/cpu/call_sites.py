@@ -17,7 +17,9 @@ _FUNCTION = re.compile(r"^define [^\n]*@(\w+)\([^\n]*\{\n(.*?)^\}", re.M | re.S)
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):', re.M)
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
 _WAITING_CALL = re.compile(
-    r"^( +)(?=(?:%\S+ = )?(?:tail )?call [^\n]*@__msl_(?!simd_lane\b))", re.M
+    r"^( +)(?=(?:%\S+ = )?(?:tail )?call [^\n]*@__msl_"
+    r"(?!simd_lane\b|log\b|assertion_failed\b))",
+    re.M,
 )
 _DECLARATION = "\ndeclare void @__msl_site(i32)\n"
 
@@ -79,8 +81,10 @@ def loop_contiguous_order(graph: Graph, region: set[str], entry: str) -> list[st
         node: [target for target in graph[node] if target in region and target != entry]
         for node in region
     }
+    components = _components(edges, entry)
+    edges = {node: edges[node] for component in components for node in component}  # reachable
     order: list[str] = []
-    for component in _components(edges, entry):
+    for component in components:
         if len(component) == 1:
             order += component
         else:

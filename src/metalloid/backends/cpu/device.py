@@ -30,6 +30,7 @@ from metalloid.runtime.device import (
     Size,
 )
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.messages import emit
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
@@ -42,6 +43,7 @@ class CpuProgram(Program):
     def __init__(self, kernel: reference.CompiledKernel, entry: EntryPoint) -> None:
         self.signature = build_signature(entry, kernel.layouts)
         self._stages = kernel.stages
+        self.logs = kernel.logs
         self._library = ctypes.CDLL(str(kernel.shared_object))
         symbol = getattr(self._library, reference.ENTRY_SYMBOL)
         self.entry = ctypes.cast(symbol, ctypes.c_void_p).value
@@ -119,8 +121,11 @@ class QueuedEvent(Event):
             slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
             if not self._device.runtime.wait(self._ticket, slice_, self._outcome):
                 return False
+            program, _ = self._in_use
             self._in_use = None
-            return True
+        if program.logs:
+            self._device.emit_messages()
+        return True
 
     @property
     def done(self) -> bool:
@@ -150,6 +155,7 @@ class CpuDevice(Device):
             self.runtime = native.runtime()
             prelude.result()
         self._run = self.runtime.run
+        self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()
         self._in_flight_lock = threading.Lock()
         os.register_at_fork(after_in_child=self._forget_in_flight)
@@ -170,7 +176,10 @@ class CpuDevice(Device):
     ) -> CpuProgram:
         """See `Device.compile`."""
         kernel = reference.compile_kernel(unit, entry, constants, self.target, shared_cache())
-        return CpuProgram(kernel, entry)
+        program = CpuProgram(kernel, entry)
+        if program.logs:
+            self._names[program.entry] = entry.name
+        return program
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
@@ -205,7 +214,10 @@ class CpuDevice(Device):
         job = program.job(arguments, grid, group)
         if wait:
             outcome = native.Outcome()
-            if self._run(job, outcome) != 0:
+            status = self._run(job, outcome)
+            if program.logs:
+                self.emit_messages()
+            if status != 0:
                 raise error_of(outcome, program.signature.name)
             return FinishedEvent(outcome.seconds)
         ticket = self.runtime.submit(job)
@@ -227,6 +239,11 @@ class CpuDevice(Device):
             for event in events:
                 while not event._finish(_WAIT_SLICE):
                     pass
+
+    def emit_messages(self) -> None:
+        """Hand what kernels have logged so far to Python's `logging`."""
+        block, dropped = self.runtime.take_messages()
+        emit(block, dropped, lambda entry: self._names.get(entry, "?"))
 
     def _forget_in_flight(self) -> None:
         """In a forked child: the parent's launches are not ours."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal as signals
 from typing import Any
 
@@ -18,7 +19,9 @@ from metalloid.errors import KernelFault, LaunchError
     BARRIERS_DIFFER,
     BAD_MODULO,
     BAD_DESCRIPTOR,
-) = range(1, 9)
+    _UNKNOWN_TICKET,
+    ASSERTION,
+) = range(1, 11)
 _THREADGROUP_VALID, _THREAD_VALID = 1, 2
 
 _SIGNALS = {
@@ -88,4 +91,10 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
             f"simd_shuffle_and_fill with a modulo of {outcome.lane}",
             "It is a power of two from 2 to the width of the simdgroup.",
         )
+    if status == ASSERTION:
+        condition, file = (
+            ctypes.string_at(text).decode("utf-8", "replace")
+            for text in (outcome.condition, outcome.file)
+        )
+        return f"{file}:{outcome.line}: assertion failed: {condition}", ""
     return f"the runtime gave up (status {status})", ""

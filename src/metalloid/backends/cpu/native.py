@@ -49,6 +49,10 @@ class Outcome(ctypes.Structure):
         ("lane", ctypes.c_uint32),
         ("seconds", ctypes.c_double),
         ("code", ctypes.c_uint64),
+        ("condition", ctypes.c_uint64),
+        ("file", ctypes.c_uint64),
+        ("line", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
     )
 
 
@@ -70,7 +74,19 @@ class Runtime:
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)
+        dropped = ctypes.POINTER(ctypes.c_uint32)
+        self._log_take = _function(
+            library, "mtl_log_take", ctypes.c_uint64, ctypes.c_char_p, dropped
+        )
+        self._log_capacity = _function(library, "mtl_log_capacity", ctypes.c_uint64)
         self.configure(settings.num_threads)
+
+    def take_messages(self) -> tuple[bytes, int]:
+        """What kernels have logged since the last time, and how many messages found no room."""
+        block = ctypes.create_string_buffer(self._log_capacity())
+        dropped = ctypes.c_uint32()
+        size = self._log_take(block, dropped)
+        return block.raw[:size], dropped.value
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> Any:

@@ -35,7 +35,9 @@ _LAYOUT_SYMBOL = "mtl_layouts"
 _LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant \[\d+ x [^\]]*\] \[(.*)\]", re.M)
 _LAYOUT_ROW = re.compile(r"parameter_layout\"? (?:\{([^{}]*)\}|zeroinitializer)")
 #: A declaration of one of the functions that make a thread wait for others.
-_SYNCHRONISES = re.compile(r"^declare [^\n]*@__msl_", re.M)
+_SYNCHRONISES = re.compile(r"^declare [^\n]*@__msl_(?!log\b|assertion_failed\b)", re.M)
+#: A declaration of one of those by which a thread says something to the host.
+_REPORTS = re.compile(r"^declare [^\n]*@__msl_(?:log|assertion_failed)\b", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
 _WIDE_ALIGNMENT = re.compile(r"^( +(?:%\S+ = )?(?:load|store) .*, align )(?:32|64|128)\b", re.M)
 _PUBLIC_FUNCTION = re.compile(
@@ -71,6 +73,8 @@ class CompiledKernel:
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
         Whether threads wait for each other, so that each needs a stack of its own.
+    logs : bool
+        Whether it sends messages to the host.
     stages : dict
         File of each stage of compilation by name.
     """
@@ -78,6 +82,7 @@ class CompiledKernel:
     shared_object: Path
     layouts: tuple[int, ...]
     synchronises: bool
+    logs: bool
     stages: dict[str, Path]
 
 
@@ -107,6 +112,7 @@ def compile_kernel(
         files["kernel.so"],
         tuple(facts["layouts"]),
         facts["synchronises"],
+        facts["logs"],
         {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
     )
 
@@ -118,20 +124,25 @@ def _compile(
     target: Target,
     cache: Cache,
 ) -> dict[str, bytes | str]:
-    text, ir = compile_entry(
-        [
-            *compile_command(unit.options, target, cache),
-            *_IR_FLAGS,
-            *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
-        ],
-        unit,
-        entry,
-        target,
-        lambda text: _entry_text(text, unit, entry, constants),
-    )
+    command = [
+        *compile_command(unit.options, target, cache),
+        *_IR_FLAGS,
+        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+    ]
+
+    def compiled(reports: bool) -> tuple[str, str]:
+        def embed(text: str) -> str:
+            return _entry_text(text, unit, entry, constants, reports)
+
+        return compile_entry(command, unit, entry, target, embed)
+
+    text, ir = compiled(reports=False)
+    if _REPORTS.search(ir):
+        text, ir = compiled(reports=True)
     facts = {
         "layouts": _read_layouts(ir, len(entry.parameters)),
         "synchronises": bool(_SYNCHRONISES.search(ir)),
+        "logs": "@__msl_log(" in ir,
     }
     for adapt in (
         _mark_constant_loads,
@@ -156,7 +167,11 @@ def _compile(
 
 
 def _entry_text(
-    text: str, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    text: str,
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    reports: bool,
 ) -> str:
     """The unit's text with its constants defined, and the functions that the runtime calls."""
     definitions = [
@@ -172,8 +187,8 @@ def _entry_text(
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
             f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
-            "(const mtl_launch* launch, const mtl_range* range)"
-            " { metalloid::run_box<mtl_entry_type>(launch, range); }",
+            "(const mtl_launch* launch, mtl_range* range)"
+            f" {{ metalloid::run_box<mtl_entry_type, {str(reports).lower()}>(launch, range); }}",
             f'extern "C" [[clang::sycl_external]] const void* {_LAYOUT_SYMBOL}()'
             " { return mtl_entry_type::layouts; }",
             "",

@@ -14,8 +14,13 @@
 #define METAL_CONVERGENT __attribute__((convergent))
 
 #define NULL 0
-// The condition is still evaluated, so that a variable used only here does not look unused.
-#define assert(condition) ((void)(condition))
+#ifdef NDEBUG
+// Not evaluated, yet a variable used only here does not look unused.
+#define assert(condition) ((void)sizeof(!(condition)))
+#else
+#define assert(condition) \
+  ((condition) ? (void)0 : __msl_assertion_failed(#condition, __FILE__, __LINE__))
+#endif
 
 // Second argument of Apple's internal `__metal_exp(x, mode)` family (metal_internals.h).
 #ifdef __FAST_MATH__

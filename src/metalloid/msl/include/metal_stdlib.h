@@ -19,6 +19,7 @@
 #include "metal_pack.h"
 #include "metal_array.h"
 #include "metal_utility.h"
+#include "metal_logging.h"
 #include "metal_compute.h"
 #include "metal_atomic.h"
 #include "metal_simdgroup.h"

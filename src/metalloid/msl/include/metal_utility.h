@@ -45,32 +45,4 @@ METALLOID_INLINE constexpr T make_uniform(T value) {
   return value;
 }
 
-// ---- logging: kernels run as if it were switched off --------------------------------------------
-enum log_type {
-  log_type_debug,
-  log_type_info,
-  log_type_default,
-  log_type_error,
-  log_type_fault,
-};
-
-struct os_log {
-  constexpr os_log(constant char* subsystem, constant char* category) {}
-
-  template <class... Values>
-  METALLOID_INLINE void log_with_type(log_type, constant char* format, Values...) const {}
-  template <class... Values>
-  METALLOID_INLINE void log_debug(constant char* format, Values...) const {}
-  template <class... Values>
-  METALLOID_INLINE void log_info(constant char* format, Values...) const {}
-  template <class... Values>
-  METALLOID_INLINE void log(constant char* format, Values...) const {}
-  template <class... Values>
-  METALLOID_INLINE void log_error(constant char* format, Values...) const {}
-  template <class... Values>
-  METALLOID_INLINE void log_fault(constant char* format, Values...) const {}
-};
-
-inline constexpr os_log os_log_default(nullptr, nullptr);
-
 }  // namespace metal

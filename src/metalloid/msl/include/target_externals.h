@@ -35,6 +35,12 @@ METALLOID_EXTERNAL uint __msl_simd_lane(void);
 // The lane's two floats of a b, from those of a and b: matrices as in metal_simdgroup_matrix.h.
 METALLOID_EXTERNAL ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b);
 
+// Messages to the host: threads do not wait for each other here.
+extern "C" void __msl_log(uint type, constant char* subsystem, constant char* category,
+                          constant char* format, thread const void* values, uint count);
+extern "C" __attribute__((noreturn)) void __msl_assertion_failed(constant char* condition,
+                                                                 constant char* file, uint line);
+
 #define METALLOID_DECLARE1(name, suffix, T) METALLOID_EXTERNAL T __msl_##name##_##suffix(T);
 #define METALLOID_DECLARE_MOVE(name, suffix, T) \
   METALLOID_EXTERNAL T __msl_##name##_##suffix(T data, ushort lane_or_delta);

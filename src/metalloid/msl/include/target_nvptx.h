@@ -15,6 +15,13 @@ METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_
 METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) { __nvvm_bar_warp_sync(0xffffffff); }
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
 
+// ---- messages: no road to the host yet ----------------------------------------------------------
+METALLOID_DEVICE_FUNCTION void __msl_log(uint, constant char*, constant char*, constant char*,
+                                         thread const void*, uint) {}
+METALLOID_DEVICE_FUNCTION void __msl_assertion_failed(constant char*, constant char*, uint) {
+  __builtin_trap();
+}
+
 namespace metalloid {
 namespace nvptx {
 

@@ -16,7 +16,7 @@
 #define METALLOID_CPU_ABI_H
 
 /* Changes with any layout or meaning in this file, in mtl_descriptor or in mtl_outcome. */
-#define MTL_ABI_VERSION 1
+#define MTL_ABI_VERSION 2
 
 typedef struct mtl_launch {
     /* One word per kernel parameter. Buffers: the address. [[threadgroup(n)]] parameters: the byte
@@ -33,8 +33,9 @@ typedef struct mtl_range {
     unsigned int first[3];       /* the box of positions in the threadgroup to run: */
     unsigned int last[3];        /* from first, to last excluded */
     char *threadgroup_memory;    /* aligned to 64 bytes; contents undefined */
+    unsigned int thread[3];      /* where it is: kept by kernels that log or assert */
 } mtl_range;
 
-typedef void mtl_entry(const mtl_launch *launch, const mtl_range *range);
+typedef void mtl_entry(const mtl_launch *launch, mtl_range *range);
 
 #endif

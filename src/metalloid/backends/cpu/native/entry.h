@@ -7,15 +7,18 @@
 #include "abi.h"
 #include "kernel_entry.h"
 
+#pragma push_macro("thread")
 #pragma push_macro("threadgroup")
-#undef threadgroup  // here it is the name of a field
+#undef thread
+#undef threadgroup  // here they are names of fields
 
 namespace metalloid {
 
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-template <class Entry>
-METALLOID_INLINE void run_box(const mtl_launch* launch, const mtl_range* range) {
+// `reports` if the kernel logs or asserts: then it says which thread it is.
+template <class Entry, bool reports>
+METALLOID_INLINE void run_box(const mtl_launch* launch, mtl_range* range) {
   thread_ids ids;
   ids.group = triple(range->threadgroup);
   ids.group_size = triple(range->size);
@@ -35,6 +38,10 @@ METALLOID_INLINE void run_box(const mtl_launch* launch, const mtl_range* range) 
       for (uint x = first.x; x < last.x; ++x) {
         ids.position_in_grid = {x, y, z};
         ids.position_in_threadgroup = {x - origin.x, y - origin.y, z - origin.z};
+        if constexpr (reports) {
+          for (int axis = 0; axis < 3; ++axis)
+            range->thread[axis] = ids.position_in_threadgroup[axis];
+        }
         Entry::call(ids, words, threadgroup_memory);
       }
     }
@@ -44,3 +51,4 @@ METALLOID_INLINE void run_box(const mtl_launch* launch, const mtl_range* range) 
 }  // namespace metalloid
 
 #pragma pop_macro("threadgroup")
+#pragma pop_macro("thread")

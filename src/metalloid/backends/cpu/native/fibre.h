@@ -52,9 +52,12 @@ typedef struct mtl_exchange {
 } mtl_exchange;
 
 typedef struct mtl_fault {
-    int signal; /* 0 = none */
+    int signal; /* 0 = none, SIGABRT = a failed assertion */
     bool stack_overflow;
     uint64_t address, code;
+    const char *condition, *file; /* of the assertion */
+    uint32_t line;
+    uint32_t thread[3];
 } mtl_fault;
 
 typedef struct mtl_variable mtl_variable; /* variables.c */

@@ -94,8 +94,8 @@ static void fail(mtl_context *context, mtl_outcome failure) {
     mtl_job_fail(context->job, &failure);
 }
 
-static void fail_with_thread(mtl_context *context, mtl_outcome failure, const mtl_fibre *fibre) {
-    memcpy(failure.thread, fibre->position, sizeof failure.thread);
+static void fail_at(mtl_context *context, mtl_outcome failure, const uint32_t thread[3]) {
+    memcpy(failure.thread, thread, sizeof failure.thread);
     failure.valid |= MTL_THREAD_VALID;
     fail(context, failure);
 }
@@ -114,8 +114,14 @@ static bool enter_kernel(mtl_context *context, void *stack_pointer) {
         .address = fault->address,
         .code = fault->code,
     };
-    if (context->running) {
-        fail_with_thread(context, failure, context->running);
+    if (fault->condition) {
+        failure.status = MTL_ASSERTION;
+        failure.condition = (uintptr_t)fault->condition;
+        failure.file = (uintptr_t)fault->file;
+        failure.line = fault->line;
+        fail_at(context, failure, fault->thread);
+    } else if (context->running) {
+        fail_at(context, failure, context->running->position);
     } else {
         fail(context, failure);
     }
@@ -225,7 +231,7 @@ static bool exchange(mtl_context *context, mtl_simdgroup *simdgroup) {
             .lane = call.wrong_value,
             .code = (uintptr_t)leader->site,
         };
-        fail_with_thread(context, failure, &simdgroup->lanes[call.failing_lane]);
+        fail_at(context, failure, simdgroup->lanes[call.failing_lane].position);
         return false;
     }
     simdgroup->at_exchange &= ~active;
@@ -281,7 +287,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         .expected = threads,
         .code = (uintptr_t)first->site,
     };
-    fail_with_thread(context, failure, missing ? missing : elsewhere);
+    fail_at(context, failure, (missing ? missing : elsewhere)->position);
     return GROUP_FAILED;
 }
 

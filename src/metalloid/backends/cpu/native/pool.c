@@ -251,6 +251,7 @@ static void restart_in_child(void) {
     atomic_store(&pool.idle_workers, 0);
     atomic_store(&pool.idle_waiters, 0);
     mtl_tickets_after_fork();
+    mtl_report_after_fork();
 }
 
 #ifdef __GLIBC__

@@ -23,7 +23,8 @@ enum mtl_status {
     MTL_BARRIERS_DIFFER = 6,   /* threads of one threadgroup wait at different barriers */
     MTL_BAD_MODULO = 7,        /* shuffle_and_fill with a modulo that is no power of two in range */
     MTL_BAD_DESCRIPTOR = 8,    /* no entry, empty threadgroup, or more threads than countable */
-    MTL_UNKNOWN_TICKET = 9     /* never issued, already fetched, or issued before a fork */
+    MTL_UNKNOWN_TICKET = 9,    /* never issued, already fetched, or issued before a fork */
+    MTL_ASSERTION = 10         /* see condition, file and line */
 };
 
 /* mtl_descriptor.flags */
@@ -60,10 +61,12 @@ typedef struct mtl_outcome {
     uint32_t lane;           /* the lane that does not exist, or the bad modulo */
     double seconds;          /* from the first threadgroup started to the last one finished */
     uint64_t code;           /* address of the instruction or the call site, for debuggers */
+    uint64_t condition, file; /* MTL_ASSERTION: texts in the kernel's object */
+    uint32_t line, unused;
 } mtl_outcome;
 
 _Static_assert(offsetof(mtl_descriptor, arguments) == 56, "Python packs it");
-_Static_assert(sizeof(mtl_outcome) == 72, "Python unpacks it");
+_Static_assert(sizeof(mtl_outcome) == 96, "Python unpacks it");
 
 /* A launch on its way. The first block is constant while it runs. */
 typedef struct mtl_job {
@@ -112,6 +115,9 @@ void mtl_job_release(mtl_job *job);
 /* group.c: run threadgroups of the job on this thread until none is left or, with a deadline, until
  * the time has come. */
 void mtl_job_work(mtl_job *job, uint64_t deadline_ns);
+
+/* report.c */
+void mtl_report_after_fork(void);
 
 /* pool.c */
 uint32_t mtl_threads(void);

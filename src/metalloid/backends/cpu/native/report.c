@@ -1,0 +1,121 @@
+/* What kernels say to the host: messages, and assertions that do not hold.
+ *
+ * Messages of all launches gather in one buffer until Python fetches them. When it is full, the
+ * later ones are counted and dropped: a kernel that logs must end all the same.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "fibre.h"
+
+enum { CAPACITY = 1 << 20, LONGEST_TEXT = 4096 };
+
+/* As in metal_logging.h. */
+typedef struct log_value {
+    uint8_t kind, lanes;
+    union {
+        uint64_t bits;
+        const char *text;
+    };
+} log_value;
+
+/* One message; `count` values and the texts follow it: subsystem, category, format, and those of
+ * values of kind 's', each with its terminating zero. */
+typedef struct message {
+    uint32_t bytes; /* with all that follows */
+    uint32_t type;
+    uint64_t entry;
+    uint32_t threadgroup[3], thread[3];
+    uint32_t count, unused;
+} message;
+
+_Static_assert(sizeof(message) == 48 && sizeof(log_value) == 16, "Python unpacks them");
+
+static struct {
+    pthread_mutex_t lock;
+    size_t used;
+    uint32_t dropped;
+    char bytes[CAPACITY];
+} gathered = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const uint32_t *running_thread(const mtl_context *context) {
+    return context->running ? context->running->position : context->range.thread;
+}
+
+static size_t text_bytes(const char *text) { return text ? strnlen(text, LONGEST_TEXT) + 1 : 1; }
+
+static char *put(char *to, const char *text) {
+    size_t length = text_bytes(text) - 1;
+    memcpy(to, text ? text : "", length);
+    to[length] = 0;
+    return to + length + 1;
+}
+
+MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *category,
+                          const char *format, const log_value *values, uint32_t count) {
+    mtl_context *context = mtl_current;
+    /* Texts are measured before the lock is taken: a wild pointer ends the kernel here. */
+    size_t bytes = sizeof(message) + count * sizeof *values;
+    bytes += text_bytes(subsystem) + text_bytes(category) + text_bytes(format);
+    for (uint32_t i = 0; i < count; i++) {
+        if (values[i].kind == 's') bytes += text_bytes(values[i].text);
+    }
+    bytes = (bytes + 7) & ~(size_t)7;
+    pthread_mutex_lock(&gathered.lock);
+    if (gathered.used + bytes > CAPACITY) {
+        gathered.dropped++;
+    } else {
+        message head = {
+            .bytes = (uint32_t)bytes,
+            .type = type,
+            .entry = (uintptr_t)context->job->entry,
+            .count = count,
+        };
+        memcpy(head.threadgroup, context->range.threadgroup, sizeof head.threadgroup);
+        memcpy(head.thread, running_thread(context), sizeof head.thread);
+        char *to = gathered.bytes + gathered.used;
+        memcpy(to, &head, sizeof head);
+        memcpy(to + sizeof head, values, count * sizeof *values);
+        to = put(to + sizeof head + count * sizeof *values, subsystem);
+        to = put(put(to, category), format);
+        for (uint32_t i = 0; i < count; i++) {
+            if (values[i].kind == 's') to = put(to, values[i].text);
+        }
+        gathered.used += bytes;
+    }
+    pthread_mutex_unlock(&gathered.lock);
+}
+
+/* Moves the messages so far to `destination`, which has room for mtl_log_capacity() bytes. Returns
+ * their size, and how many were dropped since the last time. */
+MTL_EXPORT uint64_t mtl_log_take(void *destination, uint32_t *dropped) {
+    pthread_mutex_lock(&gathered.lock);
+    size_t used = gathered.used;
+    memcpy(destination, gathered.bytes, used);
+    *dropped = gathered.dropped;
+    gathered.used = gathered.dropped = 0;
+    pthread_mutex_unlock(&gathered.lock);
+    return used;
+}
+
+MTL_EXPORT uint64_t mtl_log_capacity(void) { return CAPACITY; }
+
+void mtl_report_after_fork(void) {
+    pthread_mutex_init(&gathered.lock, NULL);
+    gathered.used = gathered.dropped = 0;
+}
+
+/* Ends the kernel as a fault does: back to the scheduler, never to return. */
+MTL_EXPORT void __msl_assertion_failed(const char *condition, const char *file, uint32_t line) {
+    mtl_context *context = mtl_current;
+    context->fault = (mtl_fault){
+        .signal = SIGABRT,
+        .condition = condition,
+        .file = file,
+        .line = line,
+    };
+    memcpy(context->fault.thread, running_thread(context), sizeof context->fault.thread);
+    void *abandoned;
+    mtl_switch(&abandoned, context->scheduler);
+}
