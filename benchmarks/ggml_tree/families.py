@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from ggml_tree import matmul
+from ggml_tree import matmul, norms, rope
 from ggml_tree.source import Source
 from mlx_tree.agreement import Family
 
-_MODULES = (matmul,)
+_MODULES = (matmul, norms, rope)
 
 
 def families(folder: str | Path) -> tuple[Family, ...]:
