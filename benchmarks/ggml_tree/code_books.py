@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from ggml_tree.bits import affine, bit_planes, halves, nibbles
 
 HALF, BYTE, WORD = np.float16, np.uint8, np.uint16

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from ggml_tree import matmul, norms, rope
-from ggml_tree.source import Source
 from mlx_tree.agreement import Family
 
-_MODULES = (matmul, norms, rope)
+from ggml_tree import experts, matmul, norms, rope, rows
+from ggml_tree.source import Source
+
+_MODULES = (matmul, experts, norms, rope, rows)
 
 
 def families(folder: str | Path) -> tuple[Family, ...]:

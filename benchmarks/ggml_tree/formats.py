@@ -1,6 +1,6 @@
 """ggml's quantised formats, decoded in float64 from their definitions.
 
-Each decoder takes blocks (a structured array) and returns ``(values, magnitudes)``, a row per block. A
+Each decoder takes blocks (a structured array) and returns ``(values, magnitudes)``, row by row. A
 value is a sum of a few products; its magnitude is the sum of their absolute values, which is what
 rounding errors are relative to.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
 from ggml_tree import code_books
 from ggml_tree.bits import affine, bit_planes, halves, nibbles, six_bit_pairs, six_bit_scales
 
@@ -39,6 +40,7 @@ class Format:
 
     @property
     def dtype(self) -> np.dtype:
+        """A block as a structured type."""
         return np.dtype(self.fields)
 
 
@@ -164,10 +166,7 @@ FORMATS: dict[str, Format] = {
         [("d", HALF), ("scales_h", np.uint16), ("scales_l", BYTE, 4), ("qs", BYTE, 128)],
         _iq4_xs,
     ),
-    **{
-        name: Format(256, fields, decode)
-        for name, (fields, decode) in code_books.FORMATS.items()
-    },
+    **{name: Format(256, fields, decode) for name, (fields, decode) in code_books.FORMATS.items()},
 }
 
 

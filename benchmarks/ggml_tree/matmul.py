@@ -1,7 +1,6 @@
 """Matrix products: ``mul_mv`` (vectors), ``mul_mv_ext`` (a few vectors) and ``mul_mm`` (matrices).
 
-ggml's ``dst[n, m] = sum over k of src0[m, k] src1[n, k]``, with batches of src0 shared by several of
-src1.
+``dst[n, m]`` is the sum over k of ``src0[m, k] src1[n, k]``; several batches of src1 share one of src0.
 """
 
 from __future__ import annotations
@@ -9,10 +8,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from mlx_tree.agreement import assert_within, ceildiv, roundoff
+
 from ggml_tree.formats import FORMATS
 from ggml_tree.operands import FLOATS, TYPES, operand
 from ggml_tree.source import Source, extents, run
-from mlx_tree.agreement import assert_within, ceildiv, roundoff
 
 _VECTOR = re.compile(rf"kernel_mul_mv_({TYPES})_(f32|f16|bf16)(_4|_short)?$")
 _FEW = re.compile(rf"kernel_mul_mv_ext_({TYPES})_f32_r1_(\d)$")
@@ -20,8 +20,8 @@ _MATRIX = re.compile(rf"kernel_mul_mm_({TYPES})_(f32|f16)$")
 
 #: Threadgroup memory that the host gives for tables of a format or to sum over simdgroups.
 TABLE_BYTES = {
-    "q8_0": 32 * 4 * 2, "mxfp4": 32 * 4, "iq4_nl": 32 * 4, "iq4_xs": 32 * 4, "iq2_xxs": 256 * 8 + 128,
-    "iq2_xs": 512 * 8 + 128, "iq3_xxs": 256 * 4 + 128, "iq3_s": 512 * 4,
+    "q8_0": 32 * 4 * 2, "mxfp4": 32 * 4, "iq4_nl": 32 * 4, "iq4_xs": 32 * 4,
+    "iq2_xxs": 256 * 8 + 128, "iq2_xs": 512 * 8 + 128, "iq3_xxs": 256 * 4 + 128, "iq3_s": 512 * 4,
 }  # fmt: skip
 #: Roundings of a product's factors beside those of the sum, in the kernels' float arithmetic.
 _OTHER_ROUNDINGS = 40
@@ -52,7 +52,10 @@ def _batched(rng, source, types, rows, vectors, columns):
     left = operand(types[0], (1, 2, rows, columns), rng, source)
     right = operand(types[1], (2, 4, vectors, columns), rng, source)
     shared = {"r2": 2, "r3": 2}
-    spread = [np.broadcast_to(x.repeat(2, 1), (2, 4, rows, columns)) for x in (left.values, left.magnitudes)]
+    spread = [
+        np.broadcast_to(x.repeat(2, 1), (2, 4, rows, columns))
+        for x in (left.values, left.magnitudes)
+    ]
     exact = right.values @ spread[0].swapaxes(-1, -2)
     magnitude = right.magnitudes @ spread[1].swapaxes(-1, -2)
     sizes = extents(left.stored, "0", columns) | extents(right.stored, "1") | shared
@@ -76,7 +79,12 @@ def check_vector(source, library, name, rng):
         rows, simdgroups, per_group, shared = vector_shape(source, type_, columns)
         kernel = library.function(
             name,
-            {"FC_mul_mv_nsg": simdgroups, "FC_mul_mv_ne12": 4, "FC_mul_mv_r2": 2, "FC_mul_mv_r3": 2},
+            {
+                "FC_mul_mv_nsg": simdgroups,
+                "FC_mul_mv_ne12": 4,
+                "FC_mul_mv_r2": 2,
+                "FC_mul_mv_r3": 2,
+            },
         )
         out = np.full(exact.shape, np.nan, np.float32)
         arguments = source.arguments("mul_mv", **sizes, nr0=rows)
@@ -94,10 +102,11 @@ def check_few(source, library, name, rng):
     type_, per_group = _FEW.match(name).groups()
     per_group = int(per_group)
     vectors = {2: 2, 3: 6, 4: 7, 5: 5}[per_group]
-    for columns, lanes in ((256, 16), (384, 8)):
-        if columns % FORMATS[type_].width if type_ in FORMATS else False:
-            columns = 512
-        left, right, exact, magnitude, sizes = _batched(rng, source, (type_, "f32"), 19, vectors, columns)
+    of_blocks = type_ in FORMATS and FORMATS[type_].width == 256
+    for columns, lanes in ((256, 16), (512 if of_blocks else 384, 8)):
+        left, right, exact, magnitude, sizes = _batched(
+            rng, source, (type_, "f32"), 19, vectors, columns
+        )
         kernel = library.function(
             name,
             {"FC_mul_mv_nsg": 2, "FC_mul_mv_nxpsg": lanes, "FC_mul_mv_ne12": 4, "FC_mul_mv_r2": 2,
@@ -123,7 +132,9 @@ def check_matrix(source, library, name, rng):
     whole = FORMATS[type_].width if type_ in FORMATS else 32
     odd = whole if type_ in FORMATS else 33
     for rows, vectors, columns in ((64, 32, ceildiv(64, whole) * whole), (70, 35, 2 * odd)):
-        left, right, exact, magnitude, sizes = _batched(rng, source, (type_, other), rows, vectors, columns)
+        left, right, exact, magnitude, sizes = _batched(
+            rng, source, (type_, other), rows, vectors, columns
+        )
         ragged = rows % 64 != 0
         kernel = library.function(
             name,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from ggml_tree.source import extents, run
 from mlx_tree.agreement import FLOAT, assert_within, ceildiv, roundoff
+
+from ggml_tree.source import extents, run
 
 _SOFTMAX = re.compile(r"kernel_soft_max_(f16|f32)(_4)?$")
 _NORM = re.compile(r"kernel_(rms_)?norm(_mul)?(_add)?_f32(_4)?$")
@@ -39,14 +40,18 @@ def check_softmax(source, library, name, rng):
         (*_columns(wide), 132), (0.0, 0.0, 8.0, 8.0), (0, 1, 1, 1), (0, 1, 0, 1), strict=True
     ):
         x = rng.normal(size=(2, heads, 5, columns)).astype(np.float32) * 4
-        mask = rng.integers(-8, 8, (2, 1, 5, columns)).astype({"f16": np.float16}.get(mask_type, FLOAT))
+        mask = rng.integers(-8, 8, (2, 1, 5, columns)).astype(
+            {"f16": np.float16}.get(mask_type, FLOAT)
+        )
         mask[..., 1::7] = -np.inf
         sinks = rng.normal(size=heads).astype(np.float32)
         out = np.full_like(x, np.nan)
         # ALiBi: the steepness of head h, in two geometric series
         powers = 2 ** int(np.log2(heads))
         m0, m1 = (float(np.float32(2.0 ** (-b / powers))) for b in (bias, bias / 2))
-        steep = [m0 ** (h + 1) if h < powers else m1 ** (2 * (h - powers) + 1) for h in range(heads)]
+        steep = [
+            m0 ** (h + 1) if h < powers else m1 ** (2 * (h - powers) + 1) for h in range(heads)
+        ]
         slope = np.array(steep).reshape(1, heads, 1, 1) if bias else 1.0
         arguments = source.arguments(
             "soft_max",
@@ -69,7 +74,9 @@ def check_softmax(source, library, name, rng):
         top = np.maximum(z.max(-1, keepdims=True), extra)
         total = np.exp(z - top).sum(-1, keepdims=True) + np.exp(extra - top)
         exact = np.exp(z - top) / total
-        finite = np.where(np.isfinite(z), np.abs(x * scale) + 16 * np.abs(np.nan_to_num(shift, neginf=0)), 0)
+        finite = np.where(
+            np.isfinite(z), np.abs(x * scale) + 16 * np.abs(np.nan_to_num(shift, neginf=0)), 0
+        )
         in_logits = 4 * _U * (finite + finite.max(-1, keepdims=True) + np.abs(top))
         error = exact * (in_logits + in_logits.max(-1, keepdims=True) + (columns + 16) * _U)
         assert_within(out, exact, error + 1e-44)

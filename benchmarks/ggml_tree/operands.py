@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
+
 from ggml_tree.formats import FORMATS, decode, random_blocks
 from ggml_tree.source import Source
 

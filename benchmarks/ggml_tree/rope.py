@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from mlx_tree.agreement import FLOAT, assert_within, roundoff
+
 from ggml_tree.operands import FLOATS
 from ggml_tree.source import extents, run
-from mlx_tree.agreement import FLOAT, assert_within, roundoff
 
 _ROPE = re.compile(r"kernel_rope_(norm|neox|multi|vision)_(f32|f16)$")
 _U = roundoff(FLOAT)

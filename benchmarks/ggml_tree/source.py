@@ -101,6 +101,8 @@ def run(kernel, arguments, groups, group_size, threadgroup_bytes=0) -> None:
     """Launch as ggml does: untyped memory, and a number of threadgroups."""
     size = (*group_size, 1, 1)[:3]
     grid = tuple(count * width for count, width in zip((*groups, 1, 1)[:3], size, strict=True))
-    memory = [mtl.threadgroup_memory(max(threadgroup_bytes, 16))] * len(kernel.signature.threadgroup)
+    memory = [mtl.threadgroup_memory(max(threadgroup_bytes, 16))] * len(
+        kernel.signature.threadgroup
+    )
     raw = [memoryview(array.reshape(-1).view(np.uint8)) for array in arguments]
     kernel(*raw, *memory, threads=grid, group_size=size)
