@@ -1,6 +1,6 @@
 """Matrix products: ``mul_mv`` (vectors), ``mul_mv_ext`` (a few vectors) and ``mul_mm`` (matrices).
 
-``dst[n, m]`` is the sum over k of ``src0[m, k] src1[n, k]``; several batches of src1 share one of src0.
+``dst[n, m]`` sums ``src0[m, k] src1[n, k]`` over k; several batches of src1 share one of src0.
 """
 
 from __future__ import annotations

@@ -114,6 +114,30 @@ def test_namespaces_and_instantiations():
     assert found["scale_f"].line == 4
 
 
+def test_instances_may_be_named_from_the_outermost_namespace():
+    found = kernels(
+        """namespace a { template <typename T> kernel void scale(device T* x) {}
+        namespace b { template [[host_name("f")]] kernel void :: a ::scale<float>(device float*); } }
+        template [[host_name("h")]] kernel void ::a::scale<half>(device half*);
+        """
+    )
+    assert found["f"].expression == "a::scale<float>"
+    assert found["h"].expression == "a::scale<half>"
+
+
+def test_a_declaration_says_nothing_about_the_parameters():
+    found = kernels(
+        """template <typename T> kernel void scale(device T* x, uint i);
+        template [[host_name("f")]] kernel void scale<float>(device float*, uint);
+        template <typename T> kernel void scale(device T* x, uint i [[thread_position_in_grid]]) {}
+        kernel void g(uint i);
+        kernel void g(uint i [[thread_position_in_grid]]) {}
+        """
+    )
+    for kernel in found.values():
+        assert kernel.parameters[-1].attribute("thread_position_in_grid") is not None
+
+
 def test_other_stages_are_no_kernels():
     result = lower("vertex float4 v(uint i [[vertex_id]]) { return 0; } fragment half4 f() {}")
     assert result.kernels == ()

@@ -58,7 +58,7 @@ _WARNING_FLAGS = (
     "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable", "-Wno-unknown-pragmas",
     "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
     "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
-    "-Wno-duplicate-decl-specifier", "-Wno-c99-designator",
+    "-Wno-duplicate-decl-specifier", "-Wno-c99-designator", "-Wno-pragma-clang-attribute",
     "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
 )  # fmt: skip
 

@@ -114,6 +114,9 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
             continue
         if stream.text(position) == stage:
             stream.replace(position, "")
+        body = stream.find_from(stream.next(stream.partner[opening]), ("{", ";"))
+        if stream.text(body) != "{":
+            continue  # a declaration: its parameters need not carry the attributes
         name = stream.text(stream.previous(opening))
         qualified = scopes.prefix(position) + name
         if stage != "kernel":
@@ -251,13 +254,13 @@ def _instantiations(
         )
         if host_name is None and not is_kernel:
             continue
-        name, expression = _instance_name(stream, position, end)
+        name, arguments = _instance_name(stream, position, end)
         entry = None
         definition = _matching(templates.get(name.rsplit("::", 1)[-1], []), name)
-        if definition is not None and expression:
-            scope = scopes.prefix(position)
-            arguments = expression[len(name) :]
-            full = definition.qualified_name if "::" not in name else scope + name
+        if definition is not None:
+            full = definition.qualified_name
+            if not f"::{full}".endswith(f"::{name}"):  # by way of an alias of a namespace
+                full = scopes.prefix(position) + name
             entry = EntryPoint(
                 host_name or name, full + arguments, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
@@ -275,7 +278,10 @@ def _matching(definitions: list[_Definition], name: str) -> _Definition | None:
 
 
 def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]:
-    """Name and full expression of the declared instance: what stands before ``;`` or ``(``."""
+    """Name and template arguments of the declared instance: what stands before ``;`` or ``(``.
+
+    A ``::`` that says "from the outermost namespace" is left out.
+    """
     last = stream.previous(end)
     # Attributes may stand behind the name.
     while stream.text(last) == "]" and last in stream.partner:
@@ -283,11 +289,16 @@ def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]
     if stream.text(last) == ")" and last in stream.partner:
         last = stream.previous(stream.partner[last])
     opening = stream.open_angle(last) if stream.text(last) == ">" else -1
-    name_token = stream.previous(opening) if opening > start else last
+    has_arguments = opening > start
+    name_token = stream.previous(opening) if has_arguments else last
     first = name_token
     while stream.before(first) == "::":
-        first = stream.previous(stream.previous(first))
-    return stream.joined(first, name_token + 1), stream.source(first, last + 1)
+        qualifier = stream.previous(stream.previous(first))
+        if not is_identifier(stream.text(qualifier)) or stream.text(qualifier) in _NOT_A_NAME:
+            break
+        first = qualifier
+    arguments = stream.source(opening, last + 1) if has_arguments else ""
+    return stream.joined(first, name_token + 1), arguments
 
 
 class _Namespaces:
