@@ -101,7 +101,6 @@ def test_attention_of_many_queries(rng, causal):
         q, k, v, out, record, np.zeros(16, np.uint8), np.zeros(1, np.float32),
         threads=(128 * ceildiv(queries, 32), heads, batch), group_size=(128, 1, 1),
     )  # fmt: skip
-    # The last query sees the last key.
-    allowed = np.tri(queries, keys, keys - queries if causal else keys, dtype=np.bool_)
+    allowed = np.tri(queries, keys, 0 if causal else keys, dtype=np.bool_)
     exact, magnitude = _attention(q, k, v, 0.125, allowed)
     assert_within(out, exact, 400 * roundoff(np.float32) * magnitude)
