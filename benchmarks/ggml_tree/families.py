@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mlx_tree.agreement import Family
 
-from ggml_tree import elementwise, experts, matmul, norms, reductions, rope, rows
+from ggml_tree import attention, elementwise, experts, matmul, norms, reductions, rope, rows
 from ggml_tree.source import Source
 
-_MODULES = (matmul, experts, norms, rope, rows, elementwise, reductions)
+_MODULES = (matmul, experts, norms, rope, rows, elementwise, reductions, attention)
 
 
 def families(folder: str | Path) -> tuple[Family, ...]:
