@@ -20,10 +20,13 @@ if TYPE_CHECKING:
         OutOfMemory,
         UnknownFunction,
     )
+    from metalloid.kernels.elementwise_kernel import ElementwiseKernel
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.load import load
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
+    from metalloid.kernels.reduction_kernel import ReductionKernel
+    from metalloid.kernels.scan_kernel import ScanKernel
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
@@ -39,6 +42,7 @@ __all__ = [
     "CompileError",
     "Device",
     "DeviceUnavailable",
+    "ElementwiseKernel",
     "Event",
     "Kernel",
     "KernelFault",
@@ -47,6 +51,8 @@ __all__ = [
     "MetalKernel",
     "MetalloidError",
     "OutOfMemory",
+    "ReductionKernel",
+    "ScanKernel",
     "UnknownFunction",
     "__version__",
     "config",
@@ -62,10 +68,13 @@ __all__ = [
 _HOMES = {
     "Buffer": "runtime.buffer",
     "Device": "runtime.registry:get_device",
+    "ElementwiseKernel": "kernels.elementwise_kernel",
     "Event": "runtime.event",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
+    "ReductionKernel": "kernels.reduction_kernel",
+    "ScanKernel": "kernels.scan_kernel",
     "config": "settings:settings",
     "default_device": "runtime.registry",
     "devices": "runtime.registry",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from portable_texts import rules
 
 import metalloid as mtl
 
@@ -209,6 +210,13 @@ def test_texts(name):
     still_works(kernels())
 
 
+@pytest.mark.parametrize("name", rules())
+def test_portable(name):
+    with pytest.raises(mtl.CompileError) as caught:
+        mtl.library(HEADER + rules()[name][0], portable=True)
+    check(f"portable: {name}", caught.value)
+
+
 @pytest.mark.parametrize("body", ["\udc80 kernel \x00 void", "\x00", "]]", "#", "template <" * 50])
 def test_texts_that_are_no_texts(body):
     with contextlib.suppress(mtl.CompileError):  # any other exception is a failure
@@ -226,6 +234,7 @@ def test_no_message_is_left_over():
     names = (
         [f"argument: {n}" for n in ARGUMENTS] + [f"fault: {n}" for n in FAULTS]
         + [f"library: {n}" for n in LIBRARIES] + [f"text: {n}" for n in TEXTS]
+        + [f"portable: {n}" for n in rules()]
     )  # fmt: skip
     assert set(snapshots()) == set(names)
 

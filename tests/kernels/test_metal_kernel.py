@@ -361,12 +361,12 @@ def test_equal_names_are_not_confused():
 
 
 def test_a_text_is_compiled_once(monkeypatch):
-    from metalloid.kernels import metal_kernel
+    from metalloid.kernels import generated_kernel
 
     made = []
-    original = metal_kernel.library
+    original = generated_kernel.library
     monkeypatch.setattr(
-        metal_kernel, "library", lambda *a, **k: made.append(a) or original(*a, **k)
+        generated_kernel, "library", lambda *a, **k: made.append(a) or original(*a, **k)
     )
     for n in (10, 20, 30):
         for dtype in (np.float32, np.int8):

@@ -70,9 +70,11 @@ def test_locate_inverts_edits(tokens, data):
             stream.replace(position, data.draw(st.sampled_from(["", "abc", "f"])))
     rendered = stream.render()
     for offset in range(len(rendered)):
-        position, original = stream.locate(offset)
-        assert stream.current(position) in rendered
-        assert text[original] in stream.text(position)
+        position = stream.locate(offset)
+        start = stream.rendered_start(position)
+        assert start <= offset < start + len(stream.current(position))
+        assert rendered.startswith(stream.current(position), start)
+    assert stream.locate(len(rendered)) == len(stream)
 
 
 def test_identifiers():

@@ -24,6 +24,10 @@ def add_verb(verbs: Any) -> None:
     parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
     parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
+    parser.add_argument(
+        "--portable", action="store_true",
+        help="report also what Apple's Metal compiler is known to refuse",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     parser.set_defaults(act=_act)
 
@@ -55,6 +59,7 @@ def _check(file: str, options: argparse.Namespace) -> dict[str, Any]:
             include_dirs=options.include_dirs,
             defines=defines,
             math_mode=options.math_mode,
+            portable=options.portable,
         )
         diagnostics += lib.warnings
         kernels = list(lib.functions)

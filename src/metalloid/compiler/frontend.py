@@ -7,7 +7,7 @@ compile single kernels of the unit afterwards.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,10 +88,10 @@ def translate(
             return unit
         # An included file has changed: this entry is of no use to anybody.
         cache.discard(key)
-    preprocessed, warnings = _preprocess(source, file, options, cache)
+    preprocessed, warnings = preprocess(source, file, options, cache)
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
-    read = functools.partial(_read_source, {file: source})
+    read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
     found = encode(
         digest(text, repr(options), toolchain_digest()),
@@ -105,9 +105,10 @@ def translate(
     return unit
 
 
-def _preprocess(
+def preprocess(
     source: str, file: str, options: Options, cache: Cache
 ) -> tuple[str, list[Diagnostic]]:
+    """The text after preprocessing, line markers and definitions kept, and warnings about it."""
     folders = [f"-I{folder}" for folder in options.include_dirs]
     if file != PROGRAM_SOURCE:
         folders.insert(0, f"-iquote{Path(file).parent}")
@@ -122,7 +123,7 @@ def _preprocess(
         f'# 1 "{_quoted(file)}"\n{source}',
     )  # fmt: skip
     messages = parse_messages(outcome.messages)
-    read = functools.partial(_read_source, {file: source})
+    read = functools.partial(read_source, {file: source})
     places = PlaceMap(TokenStream(""), read)
     messages = [places.localise(message) for message in messages]
     if outcome.status != 0:
@@ -146,11 +147,7 @@ def _check(
     instances = [kernel for kernel in lowered.kernels if "<" in kernel.expression]
     if len(instances) > _INSTANTIATIONS_CHECKED:
         instances = []
-    uses = "".join(
-        f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
-        f"template decltype({kernel.expression}) {kernel.expression};"
-        for kernel in instances
-    )
+    uses = instantiations(instances)
     unknown = "\n".join(
         line for constant in lowered.constants for line in constant.definitions(constant.unknown)
     )
@@ -165,6 +162,15 @@ def _check(
     if outcome.status != 0:
         raise _compile_error(found, outcome.messages)
     return stream.render(), [message for message in found if message.severity == "warning"]
+
+
+def instantiations(kernels: Iterable[EntryPoint]) -> str:
+    """What makes clang check the bodies of templates, each at the line that asks for it."""
+    return "".join(
+        f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
+        f"template decltype({kernel.expression}) {kernel.expression};"
+        for kernel in kernels
+    )
 
 
 def run_repairing(
@@ -223,7 +229,8 @@ def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
     return CompileError(report(errors), messages)
 
 
-def _read_source(known: dict[str, str], file: str) -> str | None:
+def read_source(known: dict[str, str], file: str) -> str | None:
+    """Text of a file, from `known` or from disk; None if it cannot be read."""
     if file in known:
         return known[file]
     try:
@@ -280,7 +287,7 @@ def compile_entry(
         text = stream.render()
     if outcome.status == 0:
         return embed(text), outcome.text
-    places = PlaceMap(stream, functools.partial(_read_source, unit.sources))
+    places = PlaceMap(stream, functools.partial(read_source, unit.sources))
     found = []
     for message in _about_the_text(parse_messages(outcome.messages), target):
         if message.file == ENTRY_FILE:

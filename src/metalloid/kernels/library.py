@@ -10,6 +10,7 @@ from typing import Any
 
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import PROGRAM_SOURCE, translate
+from metalloid.compiler.portable import require_portable
 from metalloid.compiler.target import MATH_MODES, MathMode
 from metalloid.compiler.unit import Options
 from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
@@ -168,6 +169,7 @@ def library(
     math_mode: MathMode = "safe",
     defines: Mapping[str, Any] | None = None,
     device: str | Device | None = None,
+    portable: bool = False,
 ) -> Library:
     """Compile MSL text to a library of kernels.
 
@@ -186,6 +188,8 @@ def library(
         Macros by name; True stands for 1, None for a macro without value.
     device : str or Device, optional
         Where the kernels will run; the default device without.
+    portable : bool, optional
+        Refuse what Apple's Metal compiler is known to refuse, although it would run here.
 
     Returns
     -------
@@ -228,7 +232,10 @@ def library(
         tuple(os.fspath(folder) for folder in include_dirs),
         tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
     )
-    return Library(source, file, options, get_device(device))
+    made = Library(source, file, options, get_device(device))
+    if portable:
+        require_portable(source, file, options, made.device.target, shared_cache())
+    return made
 
 
 def _read(path: str | os.PathLike[str]) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.compiler.target import MathMode
-from metalloid.errors import ArgumentError, CompileError
-from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import library
+from metalloid.errors import ArgumentError
+from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.metal_kernel_checks import (
     check_atomic,
     check_function_name,
@@ -25,7 +23,6 @@ from metalloid.kernels.metal_kernel_checks import (
 )
 from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, msl_type
 from metalloid.kernels.metal_kernel_text import (
-    GeneratedKernel,
     InputText,
     OutputText,
     generate,
@@ -133,7 +130,7 @@ class MetalKernel:
         generated = self._generate(memories, outputs, template)
         if verbose:
             print(f"Generated source code for `{self.name}`:\n```\n{generated.own_text}\n```")
-        kernel = _compile(generated, self._math_mode, where)
+        kernel = compiled(generated, generated.function, self._math_mode, where)
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
         wanted = [parameter.name for parameter in kernel.signature.buffers]
         values: dict[str, Any] = {}
@@ -202,15 +199,6 @@ class MetalKernel:
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)
         return f"<MetalKernel {self.name}({inputs}) -> {outputs}>"
-
-
-@functools.lru_cache(maxsize=256)
-def _compile(generated: GeneratedKernel, math_mode: MathMode, device: Device) -> Kernel:
-    """The kernel of a text; the text decides, so that equal names never meet."""
-    try:
-        return library(generated.text, math_mode=math_mode, device=device)[generated.function]
-    except CompileError as error:
-        raise generated.in_users_places(error) from None
 
 
 def metal_kernel(

@@ -37,12 +37,10 @@ _WORD = re.compile(r"\w+", re.ASCII)
 _MAX_EXTENT = 2**32 - 1
 
 
-def check_function_name(name: Any) -> None:
+def check_function_name(name: Any, where: str = "metal_kernel") -> None:
     """Raise ArgumentError if `name` cannot be part of a kernel's name."""
     if not isinstance(name, str) or not _WORD.fullmatch(name):
-        raise ArgumentError(
-            f"[metal_kernel] name wants letters, digits and underscores, got {name!r}."
-        )
+        raise ArgumentError(f"[{where}] name wants letters, digits and underscores, got {name!r}.")
 
 
 def check_names(
@@ -82,11 +80,11 @@ def check_texts(source: Any, header: Any) -> None:
         )
 
 
-def check_math_mode(mode: Any) -> None:
+def check_math_mode(mode: Any, where: str = "metal_kernel") -> None:
     """Raise ArgumentError if `mode` is none of the math modes."""
     if mode not in MATH_MODES:
         raise ArgumentError(
-            f"[metal_kernel] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {mode!r}."
+            f"[{where}] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {mode!r}."
         )
 
 

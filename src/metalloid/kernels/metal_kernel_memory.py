@@ -65,7 +65,7 @@ class InputMemory:
 
     def __init__(self, label: str, value: Any, row_contiguous: bool, is_written: bool) -> None:
         self.value = value
-        array = value if isinstance(value, Buffer) else _as_array(label, value, is_written)
+        array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype, array.shape
         self.type = msl_type(self.dtype)
         if not self.type:
@@ -115,7 +115,7 @@ class InputMemory:
             self._written[...] = self.memory
 
 
-def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
+def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
     """The memory of `value` as an array; a number as an array without axes."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # without what a subclass adds
@@ -124,7 +124,7 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
             raise ArgumentError(
                 f"{label} is updated in place and is {describe(value)}. Pass an array or a Buffer."
             )
-        return _number(label, value)
+        return number_array(label, value)
     try:
         return np.asarray(memoryview(value))
     except (TypeError, ValueError):
@@ -145,7 +145,8 @@ def _as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
     )
 
 
-def _number(label: str, value: Any) -> np.ndarray:
+def number_array(label: str, value: Any) -> np.ndarray:
+    """A number as an array without axes, of the type that MSL gives such a literal."""
     if isinstance(value, np.generic):
         return np.asarray(value)
     if isinstance(value, bool):

@@ -6,20 +6,15 @@ A pure function of descriptions: nothing here knows arrays or devices.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from metalloid.compiler.frontend import PROGRAM_SOURCE
-from metalloid.errors import CompileError
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
 from metalloid.kernels.metal_kernel_names import used_identifiers
-from metalloid.msl.diagnostics import Diagnostic, report
 from metalloid.msl.signature import IDS
 
 #: The utilities every body may use, in front of each generated text.
 UTILITIES = "metal_kernel_utils.metal"
-#: What the name of a piece that we wrote ends in.
-_SIGNATURE = ".signature"
 
 #: The ids that are vectors; all others are single numbers.
 _VECTOR_IDS = frozenset(
@@ -109,66 +104,6 @@ class TemplateArgument:
     value: str
 
 
-@dataclass(frozen=True)
-class GeneratedKernel:
-    """A kernel's whole text, and where each line of it comes from.
-
-    Attributes
-    ----------
-    function : str
-        Name of the kernel in the text.
-    pieces : tuple of (str, str)
-        Name and text of each piece, in the order of the text.
-    """
-
-    function: str
-    pieces: tuple[tuple[str, str], ...]
-
-    @property
-    def text(self) -> str:
-        """All that is compiled."""
-        return "".join(text for _, text in self.pieces)
-
-    @property
-    def own_text(self) -> str:
-        """The text without the utilities."""
-        return "".join(text for name, text in self.pieces if name != UTILITIES)
-
-    def in_users_places(self, error: CompileError) -> CompileError:
-        """The error with its lines counted in the user's header and body."""
-        relocated = [self._relocated(diagnostic) for diagnostic in error.diagnostics]
-        found = [diagnostic for diagnostic in relocated if diagnostic is not None]
-        if not found:
-            return error
-        shown, in_error = [], False
-        for diagnostic in found:
-            in_error = diagnostic.is_error or (in_error and diagnostic.severity == "note")
-            if in_error:
-                shown.append(diagnostic)
-        return CompileError(report(shown), found)
-
-    def _relocated(self, diagnostic: Diagnostic) -> Diagnostic | None:
-        """The diagnostic in its own piece; None for notes about what the user did not write."""
-        if diagnostic.file != PROGRAM_SOURCE:
-            return diagnostic
-        line = diagnostic.line
-        for name, text in self.pieces[:-1]:
-            lines = text.count("\n")
-            if line <= lines:
-                if diagnostic.severity == "note" and name.endswith(_SIGNATURE):
-                    return None
-                return replace(diagnostic, file=name, line=line)
-            line -= lines
-        if diagnostic.severity == "note":
-            return None
-        # What is wrong at the closing brace is wrong at the end of the body.
-        name, text = self.pieces[-2]
-        *_, last = lines_of_body = text.splitlines() or [""]
-        return replace(
-            diagnostic, file=name, line=len(lines_of_body), column=len(last) + 1, source_line=last
-        )
-
-
 @functools.lru_cache(maxsize=256)
 def generate(
     name: str,
@@ -204,11 +139,11 @@ def generate(
             f'\ntemplate [[host_name("{function}")]] [[kernel]] decltype({instance}) {instance};\n'
         )
     pieces = (
-        (UTILITIES, _utilities()),
+        (UTILITIES, utilities(UTILITIES)),
         (f"{name}.header", f"{header}\n" if header and not header.endswith("\n") else header),
-        (name + _SIGNATURE, head),
+        (name + SIGNATURE, head),
         (f"{name}.source", f"{source}\n"),
-        (name + _SIGNATURE, end),
+        (name + SIGNATURE, end),
     )
     return GeneratedKernel(function, pieces)
 
@@ -247,8 +182,3 @@ def _parameters(
         for name in sorted(IDS & wanted)
     ]
     return [f"{text} [[buffer({index})]]" for index, text in enumerate(memory)] + ids
-
-
-@functools.cache
-def _utilities() -> str:
-    return (importlib.resources.files("metalloid.kernels") / UTILITIES).read_text("utf-8")

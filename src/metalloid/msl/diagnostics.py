@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -77,7 +78,7 @@ def parse_messages(text: str) -> list[Diagnostic]:
             found.append(
                 Diagnostic(
                     severity, match["file"], int(match["line"]), int(match["column"]),
-                    _in_msl_words(match["message"]),
+                    in_msl_words(match["message"]),
                 )
             )  # fmt: skip
     return found
@@ -117,7 +118,8 @@ def report(diagnostics: Iterable[Diagnostic]) -> str:
     return "\n".join(str(diagnostic) for diagnostic in diagnostics)
 
 
-def _in_msl_words(message: str) -> str:
+def in_msl_words(message: str) -> str:
+    """A message of clang's with types and spaces as MSL spells them."""
     message = _OPTION.sub("", message)
     for pattern, word in _SPELLINGS:
         message = pattern.sub(word, message)
@@ -145,6 +147,7 @@ class PlaceMap:
         self._read = read
         self._files: dict[str, list[str]] = {}
         self._rendered = stream.render()
+        self._lines_from: list[tuple[int, str, int]] = []
         self._offsets = self._line_offsets()
 
     def _line_offsets(self) -> dict[tuple[str, int], list[tuple[int, int]]]:
@@ -157,6 +160,7 @@ class PlaceMap:
                 file, line = marker
             else:
                 offsets.setdefault((file, line), []).append((start, start + len(text)))
+                self._lines_from.append((start, file, line))
                 line += 1
             start += len(text)
         return offsets
@@ -178,6 +182,18 @@ class PlaceMap:
         column = max(1, min(column, len(source_line) + 1))
         return replace(diagnostic, column=column, source_line=source_line)
 
+    def error_at(self, position: int, message: str) -> Diagnostic:
+        """An error at the token at `position`, in the user's own numbering."""
+        start = self._stream.rendered_start(position)
+        place = bisect_right(self._lines_from, start, key=lambda line: line[0]) - 1
+        _, file, line = self._lines_from[max(place, 0)]
+        diagnostic = Diagnostic("error", file, line, 1, message)
+        lines = self._lines(file)
+        if not 0 < line <= len(lines):
+            return diagnostic
+        column = self._column(position, diagnostic, lines[line - 1])
+        return replace(diagnostic, column=column, source_line=lines[line - 1])
+
     def _lines(self, file: str) -> list[str]:
         if file not in self._files:
             self._files[file] = (self._read(file) or "").splitlines()
@@ -189,7 +205,7 @@ class PlaceMap:
             text = self._rendered[start:end].encode()
             if diagnostic.column <= len(text):
                 characters = len(text[: diagnostic.column - 1].decode("utf-8", "ignore"))
-                position, _ = self._stream.locate(start + characters)
+                position = self._stream.locate(start + characters)
                 return position if position < len(self._stream) else None
         return None
 

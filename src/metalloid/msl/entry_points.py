@@ -82,7 +82,7 @@ class _Definition:
     max_threads: int | None
 
 
-class _AttributeIndex:
+class AttributeIndex:
     """Attributes by position, for "which stand inside this span?"."""
 
     def __init__(self, attributes: list[Attribute]) -> None:
@@ -90,6 +90,7 @@ class _AttributeIndex:
         self._positions = [attribute.position for attribute in self._attributes]
 
     def within(self, start: int, stop: int) -> list[Attribute]:
+        """Those that begin in ``[start, stop)``."""
         low = bisect_left(self._positions, start)
         return self._attributes[low : bisect_left(self._positions, stop)]
 
@@ -100,13 +101,13 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
     Stage words and explicit instantiations are taken out of the text: a kernel becomes an ordinary
     function, and only the instances that are asked for are made later.
     """
-    index = _AttributeIndex(attributes)
+    index = AttributeIndex(attributes)
     found = EntryPoints()
     templates: dict[str, list[_Definition]] = {}
     scopes = _namespaces(stream)
     lines = _LineTable(stream)
     for position, stage in _stage_words(stream, attributes):
-        start = _declaration_start(stream, position)
+        start = declaration_start(stream, position)
         if stream.text(start) == "template" and stream.after(start) != "<":
             continue  # an explicit instantiation: handled below, once all templates are known
         opening = _parameter_list(stream, position)
@@ -162,7 +163,7 @@ def _stage_words(stream: TokenStream, attributes: list[Attribute]) -> list[tuple
     return sorted(words)
 
 
-def _declaration_start(stream: TokenStream, position: int) -> int:
+def declaration_start(stream: TokenStream, position: int) -> int:
     """First token of the declaration that `position` stands in."""
     start = position
     while (before := stream.previous(start)) >= 0:
@@ -191,7 +192,7 @@ def _parameter_list(stream: TokenStream, position: int) -> int | None:
     return None
 
 
-def _parameters(stream: TokenStream, opening: int, index: _AttributeIndex) -> tuple[Parameter, ...]:
+def _parameters(stream: TokenStream, opening: int, index: AttributeIndex) -> tuple[Parameter, ...]:
     closing = stream.partner[opening]
     spans = stream.split_commas(opening + 1, closing)
     if len(spans) == 1 and stream.joined(*spans[0]) == "void":
@@ -199,7 +200,7 @@ def _parameters(stream: TokenStream, opening: int, index: _AttributeIndex) -> tu
     return tuple(_parameter(stream, start, stop, index) for start, stop in spans)
 
 
-def _parameter(stream: TokenStream, start: int, stop: int, index: _AttributeIndex) -> Parameter:
+def _parameter(stream: TokenStream, start: int, stop: int, index: AttributeIndex) -> Parameter:
     attributes = index.within(start, stop)
     hidden = {p for a in attributes for p in range(a.position, a.end)}
     visible = [p for p in stream.significant(start, stop) if p not in hidden]
@@ -234,7 +235,7 @@ def _max_threads(attributes: list[Attribute]) -> int | None:
 
 def _instantiations(
     stream: TokenStream,
-    index: _AttributeIndex,
+    index: AttributeIndex,
     templates: dict[str, list[_Definition]],
     scopes: _Namespaces,
     lines: _LineTable,

@@ -17,8 +17,8 @@ _VALUE_FOLLOWS = ("(", ",", "=", "?", ":", "return", "{")
 _BEFORE_VALUES = ("return", "else", "do", "case")
 _SCALARS = {"half", "bfloat", "float", "int", "uint", "short", "ushort", "long", "ulong"}
 _WANTS_PLAIN_STRING = {
-    "static_assert", "asm", "__asm", "__asm__", "__attribute__", "annotate", "deprecated",
-    "nodiscard",
+    "static_assert", "asm", "__asm", "__asm__", "volatile", "__attribute__", "annotate",
+    "deprecated", "nodiscard",
 }  # fmt: skip
 
 
@@ -56,7 +56,9 @@ def _with_point(digits: str) -> str:
 
 def _is_string_value(stream: TokenStream, position: int) -> bool:
     """A string literal used as a value lives in ``constant`` memory."""
-    if stream.before(position) not in _VALUE_FOLLOWS:
+    if stream.before(position) not in _VALUE_FOLLOWS or not stream.current(
+        position
+    ):  # an attribute's
         return False
     return _callee(stream, position) not in _WANTS_PLAIN_STRING
 

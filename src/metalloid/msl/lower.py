@@ -14,7 +14,7 @@ from metalloid.msl.address_spaces import (
     lower_member_functions,
     lower_threadgroup_variables,
 )
-from metalloid.msl.attributes import lower_attributes
+from metalloid.msl.attributes import Attribute, lower_attributes
 from metalloid.msl.entry_points import EntryPoint, find_entry_points
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
 from metalloid.msl.literals import lower_half_casts, lower_literals
@@ -36,12 +36,15 @@ class Lowered:
     other_stages : dict
         Name to stage (``"vertex"`` ...) of the entry points that cannot run here.
     constants : tuple of FunctionConstant
+    attributes : tuple of Attribute
+        Those of Metal, by position in the stream.
     """
 
     text: str
     kernels: tuple[EntryPoint, ...]
     other_stages: dict[str, str]
     constants: tuple[FunctionConstant, ...]
+    attributes: tuple[Attribute, ...]
 
 
 def lower(preprocessed: str) -> Lowered:
@@ -68,7 +71,10 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_half_casts(stream)
     lower_literals(stream)
     _drop_coherence(stream)
-    return Lowered(stream.render(), tuple(found.kernels), found.other_stages, tuple(constants))
+    return Lowered(
+        stream.render(), tuple(found.kernels), found.other_stages, tuple(constants),
+        tuple(attributes),
+    )  # fmt: skip
 
 
 def _lower_directives(stream: TokenStream) -> None:

@@ -49,7 +49,7 @@ class TokenStream:
         self._edits: dict[int, str] = {}
         self._removed: set[int] = set()
         self._rendered: str | None = None
-        self._ends: tuple[list[int], list[int]] | None = None
+        self._starts: list[int] = []
         self._link_neighbours()
         self._link_brackets()
 
@@ -220,7 +220,7 @@ class TokenStream:
         self._forget_rendering()
 
     def _forget_rendering(self) -> None:
-        self._rendered, self._ends = None, None
+        self._rendered, self._starts = None, []
 
     def render(self) -> str:
         """The edited text."""
@@ -234,14 +234,14 @@ class TokenStream:
             tokens[position] = text
         return tokens
 
-    def locate(self, offset: int) -> tuple[int, int]:
-        """Token position and offset in the original text, of an `offset` in the rendered text."""
-        if self._ends is None:
-            rendered, original = (accumulate(map(len, t)) for t in (self._edited(), self.tokens))
-            self._ends = list(rendered), [0, *original]
-        ends, starts = self._ends
-        position = bisect_right(ends, offset)
-        if position == len(self.tokens):
-            return position, starts[position]
-        token, begin = self.tokens[position], ends[position - 1] if position else 0
-        return position, starts[position] + min(offset - begin, max(len(token) - 1, 0))
+    def rendered_start(self, position: int) -> int:
+        """Offset in the rendered text of the token at `position`."""
+        if not self._starts:
+            self._starts = list(accumulate(map(len, self._edited()), initial=0))
+        return self._starts[position]
+
+    def locate(self, offset: int) -> int:
+        """Position of the token that holds `offset` of the rendered text."""
+        if offset >= self.rendered_start(len(self.tokens)):
+            return len(self.tokens)
+        return bisect_right(self._starts, offset) - 1

@@ -52,6 +52,9 @@ class Buffer:
     array([1, 2, 3], dtype=int16)
     """
 
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
     def __init__(self, source: int | Any, device: str | Device | None = None) -> None:
         import numpy as np
 

@@ -1,0 +1,83 @@
+"""Ask whether Apple's Metal compiler would take a text, as far as can be known without it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from metalloid.compiler import frontend
+from metalloid.compiler.cache import Cache
+from metalloid.compiler.prelude import stub_folder
+from metalloid.compiler.target import Target
+from metalloid.compiler.unit import Options
+from metalloid.errors import CompileError
+from metalloid.msl.diagnostics import Diagnostic, PlaceMap, parse_messages, report
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.lower import lower_stream
+from metalloid.msl.portable.conversions import check_conversions
+from metalloid.msl.portable.declarations import check_declarations
+from metalloid.msl.portable.kernels import check_kernels
+from metalloid.msl.portable.syntax_tree import parse_dump
+from metalloid.msl.portable.text import Text
+from metalloid.msl.portable.words import check_includes, check_words
+from metalloid.msl.tokens import TokenStream
+
+_VARIABLE_LENGTH = (
+    "variable length arrays are not supported in Metal; give the array a constant size"
+)
+
+
+def portability_findings(
+    source: str, file: str, options: Options, target: Target, cache: Cache
+) -> list[Diagnostic]:
+    """What Apple's compiler would refuse in a text that `translate` takes, in its order.
+
+    Only what is known to be refused is reported: a text without findings need not compile there.
+    """
+    preprocessed, _ = frontend.preprocess(source, file, options, cache)
+    stream = TokenStream(preprocessed)
+    lowered = lower_stream(stream)
+    unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
+    instances = frontend.instantiations(_one_of_each(lowered.kernels))
+    outcome = frontend.run_repairing(
+        [*frontend.compile_command(options, target, cache), "-fsyntax-only",
+         "-Wno-everything", "-Wvla-cxx-extension", "-Xclang", "-ast-dump", "-"],
+        stream,
+        lambda text: frontend.wrapped(f"{unset}\n{text}{instances}"),
+    )  # fmt: skip
+    read = functools.partial(frontend.read_source, {file: source})
+    text = Text(
+        stream, list(lowered.attributes), parse_dump(outcome.text), PlaceMap(stream, read), []
+    )
+    for message in parse_messages(outcome.messages):
+        position = text.places.token_at(message)
+        if message.message.startswith("variable length array") and position is not None:
+            text.report(position, _VARIABLE_LENGTH)
+    check_words(text)
+    check_includes(text, stub_folder(cache))
+    check_declarations(text)
+    check_conversions(text)
+    check_kernels(text, lowered.kernels)
+    order = {name: place for place, name in enumerate(dict.fromkeys(f.file for f in text.findings))}
+    return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
+
+
+def require_portable(
+    source: str, file: str, options: Options, target: Target, cache: Cache
+) -> None:
+    """Raise what `portability_findings` finds.
+
+    Raises
+    ------
+    CompileError
+        With all findings.
+    """
+    findings = portability_findings(source, file, options, target, cache)
+    if findings:
+        raise CompileError(report(findings), findings)
+
+
+def _one_of_each(kernels: Iterable[EntryPoint]) -> list[EntryPoint]:
+    """One instance of each template: the others differ by their types only."""
+    found = {kernel.expression.partition("<")[0]: kernel for kernel in kernels}
+    return [kernel for kernel in found.values() if "<" in kernel.expression]

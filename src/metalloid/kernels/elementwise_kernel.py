@@ -1,0 +1,244 @@
+"""``ElementwiseKernel``: an expression for every element of arrays that broadcast."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from metalloid.compiler.target import MathMode
+from metalloid.errors import ArgumentError
+from metalloid.kernels.builder_arguments import (
+    check_builder,
+    common_device,
+    operands_of,
+    outputs_of,
+    result_of,
+)
+from metalloid.kernels.builder_parameters import parse_parameters, resolve_types
+from metalloid.kernels.builder_text import (
+    Argument,
+    layout_struct,
+    layout_value,
+    signature,
+    typedefs,
+)
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, compiled, utilities
+from metalloid.kernels.operands import MOST_ELEMENTS, Operand, broadcast_shape, collapse
+
+
+class ElementwiseKernel:
+    """A kernel made of what it does with one element of each of its arrays.
+
+    Parameters
+    ----------
+    in_params, out_params : str
+        ``"float x, raw T y"``. A type is a scalar of MSL (or NumPy's name of it), ``float2`` for
+        complex numbers, or one capital letter: the arguments say what it is. A ``raw`` parameter
+        is a pointer, which the operation indexes itself.
+    operation : str
+        MSL statements. ``i`` is the number of the element.
+    name : str, optional
+        Of the kernel in its text, and in messages.
+    preamble : str, optional
+        MSL in front of the kernel: functions, types, includes.
+    math_mode : {"safe", "relaxed", "fast"}, optional
+        As for `library`.
+
+    Attributes
+    ----------
+    name : str
+    source : str
+        The MSL text of the latest call; empty before the first.
+
+    Raises
+    ------
+    ArgumentError
+        If a parameter list is none. What the text is worth shows in the first call.
+
+    Notes
+    -----
+    Arrays are read where they lie: strides and broadcast axes are followed in the kernel. Only
+    memory of another byte order, and ``raw`` arrays that are not contiguous, are copied.
+
+    The form is that of CuPy's ``ElementwiseKernel``; the text is MSL.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> squared_diff = mtl.ElementwiseKernel(
+    ...     "float x, float y", "float z", "z = (x - y) * (x - y)", "squared_diff")
+    >>> x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> squared_diff(x, 2.0)
+    array([[4., 1., 0.],
+           [1., 4., 9.]], dtype=float32)
+    >>> mirrored = mtl.ElementwiseKernel("raw T x, int n", "T y", "y = x[n - 1 - i]")
+    >>> mirrored(x, 6, size=6)
+    array([5., 4., 3., 2., 1., 0.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        preamble: str = "",
+        *,
+        math_mode: MathMode = "safe",
+    ) -> None:
+        check_builder("ElementwiseKernel", name, math_mode, operation=operation, preamble=preamble)
+        self.in_params = parse_parameters(name, "in_params", in_params, ("i", "layout"))
+        taken = ("i", "layout", *(parameter.name for parameter in self.in_params))
+        self.out_params = parse_parameters(name, "out_params", out_params, taken)
+        if not self.out_params:
+            raise ArgumentError(
+                f"[{name}] out_params is empty: nothing would be seen of the kernel."
+            )
+        self.name, self.operation, self.preamble = name, operation, preamble
+        self._math_mode: MathMode = math_mode
+        self.source = ""
+
+    def __call__(self, *args: Any, size: int | None = None) -> Any:
+        """Run the operation for every element.
+
+        Parameters
+        ----------
+        *args
+            A value for each input, and optionally an array for each output: arrays (NumPy,
+            `Buffer`, DLPack, buffer protocol) and numbers.
+        size : int, optional
+            Number of elements, where all arrays are ``raw``.
+
+        Returns
+        -------
+        ndarray or Buffer, or a tuple of them
+            The outputs: the caller's own, or new ones (`Buffer` if an input is one).
+
+        Raises
+        ------
+        ArgumentError
+            If the arguments do not fit; nothing was run. It is a TypeError and a ValueError.
+        CompileError
+            With the lines of the operation and of the preamble.
+        """
+        parameters = (*self.in_params, *self.out_params)
+        inputs, given = operands_of(self.name, self.in_params, self.out_params, args)
+        types = resolve_types(self.name, parameters, [*inputs, *given])
+        shape = self._shape(inputs, given, size)
+        outputs = outputs_of(self.name, self.out_params, given, shape, types, args)
+        if math.prod(shape):
+            self._launch([*inputs, *outputs], shape, types)
+        return result_of(outputs)
+
+    def _shape(
+        self, inputs: list[Operand], given: list[Operand | None], size: int | None
+    ) -> tuple[int, ...]:
+        followed = [
+            operand
+            for parameter, operand in zip(
+                (*self.in_params, *self.out_params), [*inputs, *given], strict=True
+            )
+            if operand is not None and not parameter.is_raw and not operand.is_number
+        ]
+        if size is not None:
+            try:
+                count = operator.index(size)
+            except TypeError:
+                count = -1
+            if followed or not 0 <= count <= MOST_ELEMENTS:
+                why = "is for kernels whose arrays are all raw" if followed else f"is {size!r}"
+                raise ArgumentError(f"[{self.name}] size {why}. Leave it out, or give a count.")
+            return (count,)
+        if not followed and any(parameter.is_raw for parameter in self.in_params):
+            raise ArgumentError(f"[{self.name}] all arrays are raw: size= says how many elements.")
+        shape = broadcast_shape(self.name, followed)
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise ArgumentError(
+                f"[{self.name}] the shape {shape} has {math.prod(shape)} elements; "
+                f"a grid has at most {MOST_ELEMENTS}."
+            )
+        return shape
+
+    def _launch(self, operands: list[Operand], shape: tuple[int, ...], types: Any) -> None:
+        parameters = (*self.in_params, *self.out_params)
+        outputs = operands[len(self.in_params) :]
+        for operand in operands[: len(self.in_params)]:
+            operand.detach_from(outputs)
+        strides = [
+            (0,) * len(shape) if parameter.is_raw else operand.broadcast(shape)
+            for parameter, operand in zip(parameters, operands, strict=True)
+        ]
+        followed = [k for k, p in enumerate(parameters) if not p.is_raw]
+        extents, collapsed = collapse(shape, [strides[k] for k in followed])
+        steps = dict(zip(followed, collapsed, strict=True))
+        arguments = tuple(
+            Argument.of(parameter, operand, extents, steps.get(k, ()), k >= len(self.in_params))
+            for k, (parameter, operand) in enumerate(zip(parameters, operands, strict=True))
+        )
+        layout = {
+            argument.name: np.array([*steps[k], operands[k].start], np.int64)
+            for k, argument in enumerate(arguments)
+            if argument.form == "strided"
+        }
+        if layout:
+            layout["shape"] = np.array(extents, np.uint32)
+        generated = _generate(
+            self.name, arguments, len(extents), layout_struct(layout),
+            typedefs(parameters, types), self.operation, self.preamble,
+        )  # fmt: skip
+        self.source = generated.text
+        kernel = compiled(generated, self.name, self._math_mode, common_device(operands))
+        values = [operand.bound for operand in operands]
+        if layout:
+            values.append(layout_value(layout))
+        kernel(*values, threads=math.prod(shape))
+        for output in outputs:
+            output.write_back()
+
+    def __repr__(self) -> str:
+        inputs, outputs = ", ".join(map(str, self.in_params)), ", ".join(map(str, self.out_params))
+        return f"<ElementwiseKernel {self.name}({inputs}) -> {outputs}>"
+
+
+@functools.lru_cache(maxsize=256)
+def _generate(
+    name: str,
+    arguments: tuple[Argument, ...],
+    axes: int,
+    layout: str,
+    types: str,
+    operation: str,
+    preamble: str,
+) -> GeneratedKernel:
+    """Write the kernel around the operation."""
+    declarations = [argument.declaration() for argument in arguments]
+    if layout:
+        declarations.append("constant Layout &layout")
+    elements = "".join(
+        f"  {element}\n"
+        for argument in arguments
+        if (
+            element := argument.element(
+                "i", f"element_at<{axes}>(i, layout.shape, layout.{argument.name})"
+            )
+        )
+    )
+    head = (
+        f"{layout}kernel void {name}(\n    "
+        f"{signature(declarations, ['uint i [[thread_position_in_grid]]'])})\n{{\n{elements}"
+    )
+    return GeneratedKernel(
+        name,
+        (
+            ("builders.metal", utilities("builders.metal")),
+            (name + SIGNATURE, types),
+            (f"{name}.preamble", f"{preamble}\n" if preamble else ""),
+            (name + SIGNATURE, head),
+            (f"{name}.operation", f"{operation};\n"),
+            (name + SIGNATURE, "}\n"),
+        ),
+    )

@@ -1,0 +1,108 @@
+"""Texts of kernels that we write around the user's own, and what was written where."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+from dataclasses import dataclass, replace
+
+from metalloid.compiler.frontend import PROGRAM_SOURCE
+from metalloid.compiler.target import MathMode
+from metalloid.errors import CompileError
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import Library, library
+from metalloid.msl.diagnostics import Diagnostic, report
+from metalloid.runtime.device import Device
+
+#: What the name of a piece that we wrote ends in.
+SIGNATURE = ".signature"
+#: Likewise, of a file of the package that stands in front of the text.
+UTILITIES_END = ".metal"
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """A kernel's whole text, and where each line of it comes from.
+
+    Attributes
+    ----------
+    function : str
+        Name of the kernel in the text.
+    pieces : tuple of (str, str)
+        Name and text of each piece, in the order of the text.
+    """
+
+    function: str
+    pieces: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """All that is compiled."""
+        return "".join(text for _, text in self.pieces)
+
+    @property
+    def own_text(self) -> str:
+        """The text without the utilities."""
+        return "".join(text for name, text in self.pieces if not name.endswith(UTILITIES_END))
+
+    def in_users_places(self, error: CompileError) -> CompileError:
+        """The error with its lines counted in the user's header and body."""
+        relocated = [self._relocated(diagnostic) for diagnostic in error.diagnostics]
+        found = [diagnostic for diagnostic in relocated if diagnostic is not None]
+        if not found:
+            return error
+        shown, in_error = [], False
+        for diagnostic in found:
+            in_error = diagnostic.is_error or (in_error and diagnostic.severity == "note")
+            if in_error:
+                shown.append(diagnostic)
+        return CompileError(report(shown), found)
+
+    def _relocated(self, diagnostic: Diagnostic) -> Diagnostic | None:
+        """The diagnostic in its own piece; None for notes about what the user did not write."""
+        if diagnostic.file != PROGRAM_SOURCE:
+            return diagnostic
+        line = diagnostic.line
+        for name, text in self.pieces[:-1]:
+            lines = text.count("\n")
+            if line <= lines:
+                if diagnostic.severity == "note" and name.endswith(SIGNATURE):
+                    return None
+                return replace(diagnostic, file=name, line=line)
+            line -= lines
+        if diagnostic.severity == "note":
+            return None
+        # What is wrong at the closing brace is wrong at the end of the body.
+        name, text = self.pieces[-2]
+        *_, last = lines_of_body = text.splitlines() or [""]
+        return replace(
+            diagnostic, file=name, line=len(lines_of_body), column=len(last) + 1, source_line=last
+        )
+
+
+@functools.cache
+def utilities(name: str) -> str:
+    """Text of a file of this folder."""
+    return (importlib.resources.files("metalloid.kernels") / name).read_text("utf-8")
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(
+    generated: GeneratedKernel, function: str, math_mode: MathMode, device: Device
+) -> Kernel:
+    """A kernel of a text; the text decides, so that equal names never meet.
+
+    Raises
+    ------
+    CompileError
+        With the lines of what the user wrote.
+    """
+    try:
+        return _library(generated.text, math_mode, device)[function]
+    except CompileError as error:
+        raise generated.in_users_places(error) from None
+
+
+@functools.lru_cache(maxsize=256)
+def _library(text: str, math_mode: MathMode, device: Device) -> Library:
+    return library(text, math_mode=math_mode, device=device)

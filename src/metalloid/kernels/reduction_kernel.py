@@ -1,0 +1,244 @@
+"""``ReductionKernel``: map every element, reduce along axes, and finish what is left."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from metalloid.compiler.target import MathMode
+from metalloid.kernels.axes import AxisPlan
+from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
+from metalloid.kernels.axis_text import (
+    element_place,
+    function_pieces,
+    input_parameters,
+    inputs_value,
+    kernel_text,
+    source_pieces,
+)
+from metalloid.kernels.builder_arguments import result_of
+from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.operands import MOST_ELEMENTS, Operand
+from metalloid.runtime.buffer import Buffer
+
+#: As in reduction_kernel.metal.
+_THREADS, _ROW_CHUNK, _COLUMN_CHUNK = 256, 256 * 16, 32
+_GROUP_IDS = (
+    "uint group [[threadgroup_position_in_grid]]",
+    "uint thread_index [[thread_index_in_threadgroup]]",
+)
+_THREAD_IDS = ("uint i [[thread_position_in_grid]]",)
+
+
+class ReductionKernel(AxisKernel):
+    """A kernel made of what a reduction does with its elements.
+
+    Parameters
+    ----------
+    in_params, out_params : str
+        As for `ElementwiseKernel`.
+    map_expr : str
+        MSL expression of the inputs' elements: ``"x * x"``. ``i`` is the number of the element.
+    reduce_expr : str
+        Of ``a`` and ``b``; it must be associative and commutative: ``"a + b"``.
+    post_map_expr : str
+        Statement that makes the outputs of the result ``a``: ``"y = sqrt(a)"``.
+    identity : str or number
+        What changes nothing: ``"0"``. It is the result where there are no elements.
+    name : str, optional
+    reduce_type : str, optional
+        Type of ``a`` and ``b``; that of the first output without. It may be a struct of the
+        preamble.
+    preamble : str, optional
+    math_mode : {"safe", "relaxed", "fast"}, optional
+        As for `ElementwiseKernel`.
+
+    Notes
+    -----
+    Numbers are added by a tree: rounding errors grow like the logarithm of their count. Rows are
+    reduced by threadgroups, columns and short rows by single threads, in as many passes as it
+    takes.
+
+    The form is that of CuPy's ``ReductionKernel``; the text is MSL.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> norm = mtl.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+    >>> x = np.array([[3, 4], [5, 12]], np.float32)
+    >>> norm(x, axis=1)
+    array([ 5., 13.], dtype=float32)
+    >>> norm(x, keepdims=True).shape
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        reduce_expr: str,
+        post_map_expr: str,
+        identity: Any,
+        name: str = "reduce_kernel",
+        reduce_type: str | None = None,
+        preamble: str = "",
+        *,
+        math_mode: MathMode = "safe",
+    ) -> None:
+        expressions = {
+            "map_expr": map_expr, "reduce_expr": reduce_expr, "post_map_expr": post_map_expr,
+            "identity": str(identity),
+        }  # fmt: skip
+        super().__init__(in_params, out_params, expressions, name, reduce_type, preamble, math_mode)
+
+    def __call__(
+        self, *args: Any, axis: Any = None, keepdims: bool = False, out: Any = None
+    ) -> Any:
+        """Reduce along `axis`.
+
+        Parameters
+        ----------
+        *args
+            A value for each input, and optionally an array for each output.
+        axis : int or tuple of int, optional
+            All axes without.
+        keepdims : bool, optional
+            Keep the reduced axes, with one element each.
+        out : array or tuple of arrays, optional
+            The outputs.
+
+        Returns
+        -------
+        ndarray or Buffer, or a tuple of them
+            The outputs: the caller's own, or new ones (`Buffer` if an input is one).
+
+        Raises
+        ------
+        ArgumentError
+            If the arguments do not fit; nothing was run. It is a TypeError and a ValueError.
+        CompileError
+            With the lines of the expressions and of the preamble.
+        """
+        inputs, given, types, plan = self._arguments(args, axis, out)
+        full = tuple(1 if a in plan.along else n for a, n in enumerate(plan.shape))
+        shape = full if keepdims else plan.kept_shape
+        outputs = self._outputs(inputs, given, shape, types)
+        if plan.rows:
+            every = range(len(plan.shape))
+            kept = [a for a in every if a not in plan.along]
+            for parameter, output in zip(self.out_params, outputs, strict=True):
+                own = dict(zip(kept if not keepdims else every, output.strides, strict=True))
+                strides = tuple(0 if a in plan.along else own[a] for a in every)
+                plan.add_output(parameter.name, output, strides)
+            self._launch(
+                inputs, outputs, plan, typedefs((*self.in_params, *self.out_params), types)
+            )
+        return result_of(outputs)
+
+    def _launch(
+        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: str
+    ) -> None:
+        texts = self._texts([*inputs, *outputs])
+        generated = _generate(
+            self.name, texts, plan.axes, layout_struct(plan.layout), types, self.reduce_type,
+            self.preamble, tuple(self.expressions.items()), self._uses_index,
+        )  # fmt: skip
+        kernels = self._kernels(generated, [*inputs, *outputs])
+        values = input_values(inputs, plan)
+        partials, count = self._pass(kernels, "map", values, plan.rows, plan.count, plan)
+        while count > 1:
+            partials, count = self._pass(kernels, "next", [partials], plan.rows, count, plan)
+        kernels("finish")(
+            partials, *(output.bound for output in outputs), layout_value(plan.layout),
+            threads=plan.rows,
+        )  # fmt: skip
+        for output in outputs:
+            output.write_back()
+
+    def _pass(
+        self, kernels: Kernels, step: str, values: list[Any], rows: int, count: int, plan: AxisPlan
+    ) -> tuple[Buffer, int]:
+        """Reduce each row to one number per chunk; those numbers, and how many a row has."""
+        along_rows = count > _COLUMN_CHUNK and (step == "next" or plan.is_contiguous)
+        chunks = chunks_of(count, _ROW_CHUNK)
+        if not along_rows or rows * chunks * _THREADS > MOST_ELEMENTS:
+            along_rows, chunks = False, chunks_of(count, _COLUMN_CHUNK)
+        kernel = kernels(f"{step}_{'rows' if along_rows else 'columns'}")
+        partials = temporary(kernel, "partials", rows * chunks)
+        threads = rows * chunks * (_THREADS if along_rows else 1)
+        extra = [] if along_rows else [rows]
+        kernel(
+            *values, count, chunks, *extra, partials,
+            threads=threads, group_size=_THREADS if along_rows else None,
+        )  # fmt: skip
+        return partials, chunks
+
+
+@functools.lru_cache(maxsize=256)
+def _generate(
+    name: str,
+    texts: tuple[Argument, ...],
+    axes: tuple[int, int],
+    layout: str,
+    types: str,
+    reduce_type: str,
+    preamble: str,
+    expressions: tuple[tuple[str, str], ...],
+    uses_index: bool,
+) -> GeneratedKernel:
+    """Write the kernels around the expressions."""
+    inputs = [text for text in texts if not text.is_written]
+    outputs = [text for text in texts if text.is_written]
+    parts = dict(expressions)
+    own = name + SIGNATURE
+    finish = kernel_text(
+        f"{name}_finish",
+        ["device const reduce_type *partials", *(o.declaration() for o in outputs),
+         "constant Layout &layout_value"],
+        ["uint kept [[thread_position_in_grid]]"],
+        "  const constant Layout *layout = &layout_value;\n"
+        "  const reduce_type a = partials[kept];\n"
+        + "".join(
+            f"  {o.element('', element_place(o.name, (axes[0], 0)))}\n" for o in outputs
+        ),
+    )  # fmt: skip
+    passes = "".join(
+        _pass_text(f"{name}_{step}", parameters, value)
+        for step, parameters, value in (
+            ("map", input_parameters(inputs), inputs_value(inputs)),
+            ("next", ["device const reduce_type *memory"],
+             "  const Partials inputs = {memory, count};\n"),
+        )
+    )  # fmt: skip
+    return GeneratedKernel(
+        name,
+        (
+            ("builders.metal", utilities("builders.metal")),
+            *function_pieces(
+                name, types, reduce_type, preamble, parts["reduce_expr"], parts["identity"]
+            ),
+            ("reduction_kernel.metal", utilities("reduction_kernel.metal")),
+            *source_pieces(name, inputs, axes, layout, parts["map_expr"], uses_index),
+            (own, passes + finish[:-2]),
+            (f"{name}.post_map_expr", f"{parts['post_map_expr']};\n"),
+            (own, "}\n"),
+        ),
+    )
+
+
+def _pass_text(name: str, parameters: list[str], value: str) -> str:
+    sizes = ["constant uint &count", "constant uint &chunks"]
+    partials = "device reduce_type *partials"
+    rows = (
+        f"{value}  threadgroup reduce_type shared[reduction_threads];\n"
+        "  reduce_rows(inputs, partials, count, chunks, shared, group, thread_index);\n"
+    )
+    columns = f"{value}  reduce_columns(inputs, partials, count, chunks, columns, i);\n"
+    return kernel_text(
+        f"{name}_rows", [*parameters, *sizes, partials], _GROUP_IDS, rows, "reduction_threads"
+    ) + kernel_text(
+        f"{name}_columns", [*parameters, *sizes, "constant uint &columns", partials], _THREAD_IDS,
+        columns,
+    )  # fmt: skip

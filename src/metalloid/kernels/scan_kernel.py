@@ -1,0 +1,244 @@
+"""``ScanKernel``: map every element, and combine each with all before it along an axis."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from metalloid.compiler.target import MathMode
+from metalloid.errors import ArgumentError
+from metalloid.kernels.axes import AxisPlan
+from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
+from metalloid.kernels.axis_text import (
+    element_place,
+    function_pieces,
+    input_parameters,
+    inputs_value,
+    kernel_text,
+    source_pieces,
+)
+from metalloid.kernels.builder_arguments import result_of
+from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.operands import MOST_ELEMENTS, Operand
+from metalloid.runtime.buffer import Buffer
+
+#: As in scan_kernel.metal.
+_THREADS, _CHUNK = 256, 256 * 8
+_GROUP_IDS = (
+    "uint group [[threadgroup_position_in_grid]]",
+    "uint thread_index [[thread_index_in_threadgroup]]",
+)
+_THREAD_IDS = ("uint place [[thread_position_in_grid]]",)
+
+
+class ScanKernel(AxisKernel):
+    """A kernel made of what a prefix scan does with its elements.
+
+    Parameters
+    ----------
+    in_params, out_params : str
+        As for `ElementwiseKernel`.
+    map_expr : str
+        MSL expression of the inputs' elements: ``"x"``. ``i`` is the number of the element.
+    scan_expr : str
+        Of ``a``, what is before, and ``b``; it must be associative: ``"a + b"``.
+    identity : str or number
+        What changes nothing: ``"0"``. An exclusive scan begins with it.
+    inclusive : bool, optional
+        Whether an element counts in its own place (default).
+    post_map_expr : str, optional
+        Statement that makes the outputs of the result ``a``; without, the first output is ``a``.
+    name : str, optional
+    scan_type : str, optional
+        Type of ``a`` and ``b``; that of the first output without. It may be a struct of the
+        preamble.
+    preamble : str, optional
+    math_mode : {"safe", "relaxed", "fast"}, optional
+        As for `ElementwiseKernel`.
+
+    Notes
+    -----
+    Elements are combined in their order, by a tree: rounding errors grow like the logarithm of
+    their count. Chunks are scanned by threadgroups, their totals in the same way.
+
+    The parts are those of PyOpenCL's ``GenericScanKernel``, the form is `ReductionKernel`'s.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> cumsum = mtl.ScanKernel("T x", "T y", "x", "a + b", "0")
+    >>> cumsum(np.array([[1, 2, 3], [10, 20, 30]], np.int32), axis=1)
+    array([[ 1,  3,  6],
+           [10, 30, 60]], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        scan_expr: str,
+        identity: Any,
+        inclusive: bool = True,
+        *,
+        post_map_expr: str | None = None,
+        name: str = "scan_kernel",
+        scan_type: str | None = None,
+        preamble: str = "",
+        math_mode: MathMode = "safe",
+    ) -> None:
+        expressions = {
+            "map_expr": map_expr, "scan_expr": scan_expr, "identity": str(identity),
+        }  # fmt: skip
+        super().__init__(in_params, out_params, expressions, name, scan_type, preamble, math_mode)
+        self.inclusive = bool(inclusive)
+        self.expressions["post_map_expr"] = post_map_expr or f"{self.out_params[0].name} = a"
+
+    def __call__(self, *args: Any, axis: int | None = None, out: Any = None) -> Any:
+        """Scan along `axis`.
+
+        Parameters
+        ----------
+        *args
+            A value for each input, and optionally an array for each output.
+        axis : int, optional
+            Needed where the inputs have more than one.
+        out : array or tuple of arrays, optional
+            The outputs.
+
+        Returns
+        -------
+        ndarray or Buffer, or a tuple of them
+            The outputs, of the inputs' shape: the caller's own, or new ones (`Buffer` if an input
+            is one).
+
+        Raises
+        ------
+        ArgumentError
+            If the arguments do not fit; nothing was run. It is a TypeError and a ValueError.
+        CompileError
+            With the lines of the expressions and of the preamble.
+        """
+        inputs, given, types, plan = self._arguments(args, axis, out)
+        if len(plan.along) != 1:
+            raise ArgumentError(
+                f"[{self.name}] the inputs have the shape {plan.shape}; axis={axis!r} does not say "
+                "along which one of its axes to scan."
+            )
+        outputs = self._outputs(inputs, given, plan.shape, types)
+        if plan.rows and plan.count:
+            for parameter, output in zip(self.out_params, outputs, strict=True):
+                plan.add_output(parameter.name, output, output.strides)
+            self._launch(
+                inputs, outputs, plan, typedefs((*self.in_params, *self.out_params), types)
+            )
+        return result_of(outputs)
+
+    def _launch(
+        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: str
+    ) -> None:
+        if plan.rows * chunks_of(plan.count, _CHUNK) * _THREADS > MOST_ELEMENTS:
+            raise ArgumentError(
+                f"[{self.name}] {plan.rows} scans of {plan.count} elements are more than a grid "
+                "has threads for. Scan parts of the array."
+            )
+        texts = self._texts([*inputs, *outputs])
+        generated = _generate(
+            self.name, texts, plan.axes, layout_struct(plan.layout), types, self.reduce_type,
+            self.preamble, tuple(self.expressions.items()), self._uses_index, self.inclusive,
+        )  # fmt: skip
+        kernels = self._kernels(generated, [*inputs, *outputs])
+        scanned, totals, chunks = self._scan(
+            kernels, "map", input_values(inputs, plan), plan.rows, plan.count
+        )
+        kernels("finish")(
+            scanned, totals, plan.count, chunks, *(output.bound for output in outputs),
+            layout_value(plan.layout), threads=plan.rows * plan.count,
+        )  # fmt: skip
+        for output in outputs:
+            output.write_back()
+
+    def _scan(
+        self, kernels: Kernels, step: str, values: list[Any], rows: int, count: int
+    ) -> tuple[Buffer, Buffer, int]:
+        """Scan the chunks of each row; their elements, the scanned totals, and how many."""
+        chunks = chunks_of(count, _CHUNK)
+        kernel = kernels(step)
+        scanned = temporary(kernel, "scanned", rows * count)
+        totals = temporary(kernel, "totals", rows * chunks)
+        kernel(
+            *values, count, chunks, scanned, totals,
+            threads=rows * chunks * _THREADS, group_size=_THREADS,
+        )  # fmt: skip
+        if chunks > 1:
+            parts, above, more = self._scan(kernels, "next", [totals], rows, chunks)
+            kernels("join")(parts, above, chunks, more, totals, threads=rows * chunks)
+        return scanned, totals, chunks
+
+
+@functools.lru_cache(maxsize=256)
+def _generate(
+    name: str,
+    texts: tuple[Argument, ...],
+    axes: tuple[int, int],
+    layout: str,
+    types: str,
+    scan_type: str,
+    preamble: str,
+    expressions: tuple[tuple[str, str], ...],
+    uses_index: bool,
+    inclusive: bool,
+) -> GeneratedKernel:
+    """Write the kernels around the expressions."""
+    inputs = [text for text in texts if not text.is_written]
+    outputs = [text for text in texts if text.is_written]
+    parts = dict(expressions)
+    own = name + SIGNATURE
+    sizes = ["constant uint &count", "constant uint &chunks"]
+    results = ["device reduce_type *scanned", "device reduce_type *totals"]
+    levels = ["device const reduce_type *scanned", "device const reduce_type *totals"]
+    scans = "".join(
+        kernel_text(
+            f"{name}_{step}", [*parameters, *sizes, *results], _GROUP_IDS,
+            f"{value}  threadgroup reduce_type shared[scan_threads];\n"
+            "  scan_rows(inputs, scanned, totals, count, chunks, shared, group, thread_index);\n",
+            "scan_threads",
+        )
+        for step, parameters, value in (
+            ("map", input_parameters(inputs), inputs_value(inputs)),
+            ("next", ["device const reduce_type *memory"],
+             "  const Totals inputs = {memory, count};\n"),
+        )
+    )  # fmt: skip
+    join = kernel_text(
+        f"{name}_join", [*levels, *sizes, "device reduce_type *joined"], _THREAD_IDS,
+        "  joined[place] =\n"
+        "      scanned_up_to(scanned, totals, place / count, place % count, count, chunks);\n",
+    )  # fmt: skip
+    value = "scanned_up_to(scanned, totals, kept, along, count, chunks)"
+    if not inclusive:
+        value = f"along == 0 ? identity() : {value.replace('along', 'along - 1')}"
+    finish = kernel_text(
+        f"{name}_finish",
+        [*levels, *sizes, *(o.declaration() for o in outputs), "constant Layout &layout_value"],
+        _THREAD_IDS,
+        "  const constant Layout *layout = &layout_value;\n"
+        "  const uint kept = place / count;\n  const uint along = place % count;\n"
+        f"  const reduce_type a = {value};\n"
+        + "".join(f"  {o.element('', element_place(o.name, axes))}\n" for o in outputs),
+    )
+    return GeneratedKernel(
+        name,
+        (
+            ("builders.metal", utilities("builders.metal")),
+            *function_pieces(
+                name, types, scan_type, preamble, parts["scan_expr"], parts["identity"]
+            ),
+            ("scan_kernel.metal", utilities("scan_kernel.metal")),
+            *source_pieces(name, inputs, axes, layout, parts["map_expr"], uses_index),
+            (own, scans + join + finish[:-2]),
+            (f"{name}.post_map_expr", f"{parts['post_map_expr']};\n"),
+            (own, "}\n"),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What Apple's Metal compiler would refuse in a text that clang accepts."""

@@ -1,0 +1,125 @@
+"""clang's dump of the syntax tree (``-ast-dump``), read line by line.
+
+Only what the user's text declares is in it: the precompiled standard library is not dumped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from metalloid.msl.diagnostics import Diagnostic
+
+_PLACE = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
+_NODE = re.compile(
+    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ (?:(?:parent|prev) 0x[0-9a-f]+ )*"
+    rf"<{_PLACE}(?:, {_PLACE})?>(?: {_PLACE}(?= |$))?(?P<rest>.*)$"
+)
+_BEFORE_TYPE = re.compile(r"(?:^| )'")
+_TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the lowered text, in the numbering of the user's file."""
+
+    file: str
+    line: int
+    column: int
+
+    def diagnostic(self) -> Diagnostic:
+        """As what `PlaceMap` takes."""
+        return Diagnostic("error", self.file, self.line, self.column, "")
+
+
+@dataclass
+class Node:
+    """One node of the tree.
+
+    Attributes
+    ----------
+    kind : str
+        ``"ParmVarDecl"``.
+    begin, end, name : Place or None
+        Where its text begins, where its last token begins, and where the name it declares stands.
+    text : str
+        The rest of its line.
+    parent : Node or None
+    children : list of Node
+    """
+
+    kind: str
+    begin: Place | None
+    end: Place | None
+    name: Place | None
+    text: str
+    parent: Node | None
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """Its type as written and with typedefs resolved; empty strings without."""
+        match = _TYPE.search(self.text)
+        return (match[1], match[2] or match[1]) if match else ("", "")
+
+    @property
+    def words(self) -> list[str]:
+        """What stands before its type: properties, and the name last."""
+        return _BEFORE_TYPE.split(self.text, maxsplit=1)[0].split()
+
+    @property
+    def label(self) -> str:
+        """The name it declares; empty without."""
+        return self.words[-1] if self.name is not None and self.words else ""
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether nobody wrote it."""
+        return "implicit" in self.words
+
+    def ancestors(self) -> Iterator[Node]:
+        """The nodes around it, from the inside."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def descendants(self) -> Iterator[Node]:
+        """The nodes inside it, in the order of the text."""
+        for child in self.children:
+            yield child
+            yield from child.descendants()
+
+
+def parse_dump(dump: str) -> list[Node]:
+    """The nodes of a dump that have a place, in its order.
+
+    A place is printed by what differs from the one printed before it, so that every line counts.
+    """
+    nodes: list[Node] = []
+    path: list[tuple[int, Node]] = []
+    file, line = "", 0
+    for text in dump.splitlines():
+        match = _NODE.match(text)
+        if match is None:
+            continue
+        places: list[Place | None] = []
+        groups = match.groups()
+        for first in (2, 6, 10):
+            where, in_line, in_column, column = groups[first : first + 4]
+            if where is not None:
+                file, line = (file if where == "line" else where), int(in_line)
+            column = column or in_column
+            places.append(Place(file, line, int(column)) if column else None)
+        depth = len(match["tree"])
+        while path and path[-1][0] >= depth:
+            path.pop()
+        parent = path[-1][1] if path else None
+        begin, end, name = places
+        node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
+        if parent is not None:
+            parent.children.append(node)
+        path.append((depth, node))
+        nodes.append(node)
+    return nodes
