@@ -24,7 +24,17 @@ def test_examples(name):
 
 def test_the_public_names_have_examples():
     finder = doctest.DocTestFinder()
-    for name in ("library", "load", "metal_kernel", "threadgroup_memory", "Buffer", "Event"):
+    for name in (
+        "library",
+        "load",
+        "metal_kernel",
+        "threadgroup_memory",
+        "Buffer",
+        "Event",
+        "Texture",
+        "Sampler",
+        "ArgumentBuffer",
+    ):
         examples = [
             e for test in finder.find(getattr(metalloid, name), name) for e in test.examples
         ]

@@ -51,6 +51,11 @@ def roundoff(dtype) -> float:
     return float(ml_dtypes.finfo(dtype).eps) / 2
 
 
+def smallest(dtype) -> float:
+    """Distance of the smallest numbers: what a rounding of a subnormal result may cost at most."""
+    return float(ml_dtypes.finfo(dtype).smallest_subnormal)
+
+
 def spacing(exact, dtype):
     """Distance of neighbouring numbers of `dtype` at `exact`."""
     info = ml_dtypes.finfo(dtype)
@@ -59,20 +64,47 @@ def spacing(exact, dtype):
     return np.exp2(np.maximum(exponent, info.minexp) - info.nmant)
 
 
+def assert_same(actual, expected):
+    """Assert that two arrays hold the same numbers; NaN equals NaN."""
+    if expected.dtype == BFLOAT:  # NumPy does not know where a bfloat is NaN
+        assert actual.dtype == BFLOAT
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_array_equal(actual, expected)
+
+
 def assert_ulps(actual, exact, ulps):
     """Assert that `actual` is within `ulps` units of its last place of `exact` (float64).
 
     NaN and infinity must be where the exact result, rounded to the type, has them.
     """
-    rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        assert_near(actual, exact, ulps * spacing(exact, actual.dtype))
+
+
+def assert_near(actual, exact, error):
+    """Assert that `actual` differs from `exact` (float64) by at most `error`, element by element.
+
+    NaN and infinity must be where the exact result, rounded to the type, has them; a result within
+    `error` of the largest number may overflow.
+    """
     got = actual.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.asarray(exact).astype(actual.dtype).astype(np.float64)
+        largest = float(ml_dtypes.finfo(actual.dtype).max)
+        edge = np.isinf(got) & (np.abs(exact) + error > largest) & (np.sign(got) == np.sign(exact))
     np.testing.assert_array_equal(np.isnan(got), np.isnan(rounded))
     finite = np.isfinite(rounded) & np.isfinite(got)
-    np.testing.assert_array_equal(got[~finite], rounded[~finite])
-    unit = spacing(exact[finite], actual.dtype)
-    distance = np.abs(got[finite] - exact[finite]) / unit
-    worst = np.max(distance, initial=0.0)
-    assert worst <= ulps, f"{worst:.3g} ulps at {exact[finite][np.argmax(distance)]!r}"
+    special = ~finite & ~edge
+    np.testing.assert_array_equal(got[special], rounded[special])
+    distance = np.abs(got[finite] - exact[finite])
+    allowed = np.broadcast_to(error, got.shape)[finite]
+    wrong = ~(distance <= allowed)
+    if wrong.any():
+        worst = np.argmax(np.where(wrong, distance / np.maximum(allowed, 1e-300), 0))
+        raise AssertionError(
+            f"{got[finite][worst]!r} for {exact[finite][worst]!r}: an error of "
+            f"{distance[worst]:.3g} where {allowed[worst]:.3g} is allowed"
+        )
 
 
 def assert_within(actual, exact, error):

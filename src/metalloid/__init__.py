@@ -27,16 +27,20 @@ if TYPE_CHECKING:
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
     from metalloid.kernels.reduction_kernel import ReductionKernel
     from metalloid.kernels.scan_kernel import ScanKernel
+    from metalloid.runtime.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
     from metalloid.runtime.registry import default_device, devices
     from metalloid.runtime.registry import get_device as Device
+    from metalloid.runtime.sampler import Sampler
+    from metalloid.runtime.texture import Texture
     from metalloid.settings import settings as config
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentBuffer",
     "ArgumentError",
     "Buffer",
     "CompileError",
@@ -52,7 +56,9 @@ __all__ = [
     "MetalloidError",
     "OutOfMemory",
     "ReductionKernel",
+    "Sampler",
     "ScanKernel",
+    "Texture",
     "UnknownFunction",
     "__version__",
     "config",
@@ -66,6 +72,7 @@ __all__ = [
 
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
+    "ArgumentBuffer": "runtime.argument_buffer",
     "Buffer": "runtime.buffer",
     "Device": "runtime.registry:get_device",
     "ElementwiseKernel": "kernels.elementwise_kernel",
@@ -74,7 +81,9 @@ _HOMES = {
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
     "ReductionKernel": "kernels.reduction_kernel",
+    "Sampler": "runtime.sampler",
     "ScanKernel": "kernels.scan_kernel",
+    "Texture": "runtime.texture",
     "config": "settings:settings",
     "default_device": "runtime.registry",
     "devices": "runtime.registry",

@@ -29,6 +29,10 @@ def _truth(text: str) -> bool:
     return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
 
 
+def _engine(text: str) -> str:
+    return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
+
+
 class _Setting(Generic[_T]):
     """A setting: read from the environment at each access until a value is set."""
 
@@ -92,6 +96,12 @@ class Settings:
         "METALLOID_NUM_THREADS", int, 0, "CPU threads a launch may use; 0: all of this process."
     )
 
+    cpu_engine = _Setting(
+        "METALLOID_CPU_ENGINE",
+        _engine,
+        "simd",
+        "How the CPU runs kernels: simd, vector code; reference, one thread after the other.",
+    )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",
         _truth,

@@ -51,3 +51,28 @@ kernel void endless_recursion(device int* p, uint i [[thread_position_in_grid]])
 kernel void divide(device int* p, uint i [[thread_position_in_grid]]) { p[i] = 5 / p[i]; }
 
 kernel void wild(device int* p, constant ulong& offset, uint i [[thread_position_in_grid]]) { p[offset] = 5; }
+
+kernel void filter(texture2d<float> in [[texture(0)]], texture2d<float, access::write> out [[texture(1)]],
+                   sampler s [[sampler(0)]]) { out.write(in.sample(s, float2(0.5)), uint2(0)); }
+
+kernel void count(texture2d<uint, access::read_write> t) { t.atomic_fetch_add(uint2(0), uint4(1)); }
+
+kernel void sky(texturecube<float> t) {}
+
+kernel void shadow(depth2d<float> t) {}
+
+kernel void layers(array<texture2d<float>, 2> t) {}
+
+struct Light { packed_float3 position; float power; };
+struct Scene {
+    device float* out;
+    texture2d<float> image;
+    sampler how;
+    device float* parts[2];
+    Light light;
+    float weights[4];
+};
+
+kernel void render(constant Scene& scene) { scene.out[0] = scene.light.power; }
+
+kernel void particle(constant Particle& p) {}

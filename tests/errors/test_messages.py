@@ -41,6 +41,21 @@ def text(body):
     return lambda: mtl.library(HEADER + body)
 
 
+def images(*shape, dtype=np.float32):
+    return np.zeros(shape or (3, 4, 4), dtype)
+
+
+def scene(**changes):
+    return {
+        "out": floats(),
+        "image": images(),
+        "how": mtl.Sampler(),
+        "parts": [floats(), floats()],
+        "light": {"position": (1, 2, 3), "power": 1},
+        "weights": [1, 2, 3, 4],
+    } | changes
+
+
 PARTICLES = np.zeros(2, [("position", "3f4"), ("mass", "f4")])
 ID = "uint i [[thread_position_in_grid]]"
 
@@ -93,6 +108,60 @@ ARGUMENTS = {
     "a threadgroup over the kernel's own limit": lambda k: k.few(ints(), threads=4, group_size=128),
 }  # fmt: skip
 
+TEXTURES = {
+    "no image": lambda k: k.filter(floats(4), images(), 3, threads=1),
+    "a number": lambda k: k.filter(3, images(), mtl.Sampler(), threads=1),
+    "a word": lambda k: k.filter("x.png", images(), mtl.Sampler(), threads=1),
+    "three channels": lambda k: k.filter(images(3, 4, 3), images(), mtl.Sampler(), threads=1),
+    "five channels": lambda k: k.filter(images(3, 4, 5), images(), mtl.Sampler(), threads=1),
+    "wrong dtype": lambda k: k.filter(images(dtype=np.float64), images(), mtl.Sampler(), threads=1),
+    "wrong dtype for integers": lambda k: k.count(images(), threads=1),
+    "wrong byte order": lambda k: k.filter(images(dtype=">f4"), images(), mtl.Sampler(), threads=1),
+    "empty": lambda k: k.filter(images(0, 4), images(), mtl.Sampler(), threads=1),
+    "wrong strides": lambda k: k.filter(images(4, 6)[:, ::2], images(), mtl.Sampler(), threads=1),
+    "misaligned": lambda k: k.filter(
+        np.zeros(65, np.uint8)[1:].view(np.float32).reshape(4, 4), images(), mtl.Sampler(), threads=1),
+    "read-only output": lambda k: k.filter(
+        images(), read_only(images()), mtl.Sampler(), threads=1),
+    "texture of another kind": lambda k: k.filter(
+        mtl.Texture((2, 3, 4), "r8unorm", "3d"), images(), mtl.Sampler(), threads=1),
+    "texture of another format": lambda k: k.filter(
+        mtl.Texture((3, 4), "rgba8uint"), images(), mtl.Sampler(), threads=1),
+    "texture for a buffer": lambda k: k.saxpy(mtl.Texture((3, 4), "r8unorm"), floats(), 1, threads=1),
+    "no sampler": lambda k: k.filter(images(), images(), "linear", threads=1),
+    "a cube of five faces": lambda k: k.sky(images(5, 4, 4), threads=1),
+    "a cube of oblong faces": lambda k: k.sky(images(6, 4, 5), threads=1),
+    "depth of two channels": lambda k: k.shadow(images(3, 4, 2), threads=1),
+    "too few textures": lambda k: k.layers([images()], threads=1),
+    "one texture for many": lambda k: k.layers(mtl.Texture((3, 4), "r8unorm"), threads=1),
+    "a bad texture among many": lambda k: k.layers([images(), images(3)], threads=1),
+}  # fmt: skip
+
+STRUCTS = {
+    "member missing": lambda k: k.render({"out": floats()}, threads=1),
+    "member unknown": lambda k: k.render(scene(extra=1), threads=1),
+    "tuple too short": lambda k: k.render((floats(),), threads=1),
+    "no mapping": lambda k: k.render([3], threads=1),
+    "two structs for a reference": lambda k: k.render([scene(), scene()], threads=1),
+    "member of wrong dtype": lambda k: k.render(scene(out=ints()), threads=1),
+    "member read-only": lambda k: k.render(scene(out=read_only(floats())), threads=1),
+    "member misaligned": lambda k: k.render(scene(out=np.zeros(17, np.uint8)[1:].view("f4")), threads=1),
+    "member no texture": lambda k: k.render(scene(image=None, how=3), threads=1),
+    "array too short": lambda k: k.render(scene(parts=[floats()]), threads=1),
+    "element of wrong dtype": lambda k: k.render(scene(parts=[floats(), ints()]), threads=1),
+    "array of numbers too long": lambda k: k.render(scene(weights=[1, 2, 3, 4, 5]), threads=1),
+    "a word for a number": lambda k: k.render(scene(weights="abcd"), threads=1),
+    "memory for a value": lambda k: k.render(scene(weights=mtl.Buffer(16)), threads=1),
+    "member of a member missing": lambda k: k.render(scene(light={"power": 1}), threads=1),
+    "value of a member of a member": lambda k: k.render(
+        scene(light={"power": "x", "position": (1, 2, 3)}), threads=1),
+    "struct of another kernel": lambda k: k.particle(
+        mtl.ArgumentBuffer(k.render, "scene", scene()), threads=1),
+    "argument buffer of no parameter": lambda k: mtl.ArgumentBuffer(k.render, "x", scene()),
+    "argument buffer of no struct": lambda k: mtl.ArgumentBuffer(k.saxpy, "y", floats()),
+    "struct to write to": lambda k: k.particles({"position": (1, 2, 3), "mass": 1}, threads=1),
+}  # fmt: skip
+
 FAULTS = {
     "lane out of range": lambda k: k.shuffle(ints(), threads=4),
     "barrier not reached": lambda k: k.early_return(ints(), threads=4),
@@ -124,6 +193,21 @@ LIBRARIES = {
     "load without array": lambda: mtl.load(FOLDER / "kernels.metal", "bytes")(3),
     "load with missing input": lambda: mtl.load(FOLDER / "kernels.metal", "saxpy")(floats()),
     "negative buffer": lambda: mtl.Buffer(-1),
+    "texture without format": lambda: mtl.Texture((3, 4)),
+    "texture of unknown format": lambda: mtl.Texture((3, 4), "rgb8unorm"),
+    "texture of unknown kind": lambda: mtl.Texture((3, 4), "r8unorm", "4d"),
+    "texture of few extents": lambda: mtl.Texture((3,), "r8unorm"),
+    "texture of no extent": lambda: mtl.Texture((0, 3), "r8unorm"),
+    "cube of great extent": lambda: mtl.Texture((6, 20000, 20000), "r8unorm", "cube"),
+    "texture of three channels": lambda: mtl.Texture(np.zeros((3, 4, 3), np.uint8)),
+    "texture of a vector": lambda: mtl.Texture(np.zeros(3, np.uint8)),
+    "texture of doubles": lambda: mtl.Texture(np.zeros((3, 4))),
+    "texture of another dtype": lambda: mtl.Texture(np.zeros((3, 4)), "r32float"),
+    "texture of many levels": lambda: mtl.Texture((3, 4), "r8unorm", mipmaps=9),
+    "level of a texture": lambda: mtl.Texture((3, 4), "r8unorm").numpy(1),
+    "sampler of unknown filter": lambda: mtl.Sampler(filter="cubic"),
+    "sampler of odd levels": lambda: mtl.Sampler(lod_clamp=(3, 1)),
+    "sampler of great anisotropy": lambda: mtl.Sampler(max_anisotropy=17),
     "huge buffer": lambda: mtl.Buffer(2**60),
     "buffer of words": lambda: mtl.Buffer(["a"]),
     "unknown device": lambda: mtl.Device("cpx"),
@@ -146,6 +230,41 @@ TEXTS = {
     "unbalanced": text("kernel void f(device float* x) {"),
     "inside a template": text("template <typename T> kernel void f(device T* x) { x->go(); }\n"
                               'template [[host_name("g")]] kernel void f<float>(device float*);'),
+    "a texture to sample only": text(
+        "kernel void f(texture2d<float> t) {\n    t.write(float4(0), uint2(0));\n}"),
+    "a texture to write only": text(
+        "kernel void f(texture2d<float, access::write> t) {\n    t.read(uint2(0));\n}"),
+    "a texture to read only": text(
+        "kernel void f(texture2d<float, access::read> t, sampler s) {\n    t.sample(s, float2(0));\n}"),
+    "a texture of bool": text("kernel void f(texture2d<bool> t) {}"),
+    "atomics on floats": text("kernel void f(texture1d<float, access::read_write> t) {\n"
+                              "    t.atomic_fetch_add(0, float4(1));\n}"),
+    "an option sample() has not": text(
+        "kernel void f(texture2d<float> t, sampler s) {\n    t.sample(s, float2(0), 2.5);\n}"),
+    "ray tracing": text("#include <metal_raytracing>\nusing namespace metal::raytracing;\n"
+                        "kernel void f(instance_acceleration_structure s, device float* y) {\n"
+                        "    intersector<triangle_data, instancing> i;\n"
+                        "    y[0] = i.intersect(ray(), s).distance;\n}"),
+    "a function table": text("kernel void f(visible_function_table<float(float)> t, device float* y)"
+                             " {\n    y[0] = t[0](1);\n}"),
+    "a mesh": text("struct V { float4 p [[position]]; };\n"
+                   "using M = metal::mesh<V, void, 3, 1, topology::triangle>;\n"
+                   "[[mesh]] void m(M out) { out.set_primitive_count(1); }"),
+    "an imageblock": text("struct P { half4 c; };\nkernel void f(imageblock<P> b, "
+                          "ushort2 p [[thread_position_in_threadgroup]]) { b.data(p)->c = 0; }"),
+    "a derivative": text("fragment float4 f(float4 p [[position]]) { return dfdx(p); }"),
+    "an interpolant": text(
+        "struct F { interpolant<float2, interpolation::perspective> t; };"),
+    "tessellation": text("kernel void f(device MTLQuadTessellationFactorsHalf* y) {}"),
+    "tensors": text("#include <metal_tensor>\n"
+                    "kernel void f(tensor<device half, dextents<int, 2>> t) {}"),
+    "Metal Performance Primitives": text(
+        "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"
+        "kernel void f() { constexpr auto d = mpp::tensor_ops::matmul2d_descriptor(64, 32); }"),
+    "bicubic filtering": text("constexpr sampler s(filter::bicubic);"),
+    "a stage input": lambda: mtl.library(
+        HEADER + "struct In { float4 p [[attribute(0)]]; };\n"
+        "kernel void f(In in [[stage_in]], device float4* y) { *y = in.p; }").f,
     "a value parameter": lambda: mtl.library("kernel void f(float x) {}").f,
     "a result": lambda: mtl.library("kernel int f(device int* x) { return x[0]; }").f,
     "an index used twice": lambda: mtl.library(
@@ -180,6 +299,24 @@ def test_arguments(name):
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, ValueError)
     check(f"argument: {name}", caught.value)
+    still_works(lib)
+
+
+@pytest.mark.parametrize("name", TEXTURES)
+def test_textures(name):
+    lib = kernels()
+    with pytest.raises(mtl.ArgumentError) as caught:
+        TEXTURES[name](lib)
+    check(f"texture: {name}", caught.value)
+    still_works(lib)
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_structs(name):
+    lib = kernels()
+    with pytest.raises(mtl.ArgumentError) as caught:
+        STRUCTS[name](lib)
+    check(f"struct: {name}", caught.value)
     still_works(lib)
 
 
@@ -232,7 +369,8 @@ def still_works(lib):
 
 def test_no_message_is_left_over():
     names = (
-        [f"argument: {n}" for n in ARGUMENTS] + [f"fault: {n}" for n in FAULTS]
+        [f"argument: {n}" for n in ARGUMENTS] + [f"texture: {n}" for n in TEXTURES]
+        + [f"struct: {n}" for n in STRUCTS] + [f"fault: {n}" for n in FAULTS]
         + [f"library: {n}" for n in LIBRARIES] + [f"text: {n}" for n in TEXTS]
         + [f"portable: {n}" for n in rules()]
     )  # fmt: skip

@@ -148,7 +148,7 @@ def test_inspection():
     assert "mtl_kernel:" in machine
     assert "f(device float4* x" in kernel.asm["cpp"]
     assert kernel.max_group_size == 1024
-    assert kernel.engine == "reference: a loop over threads"
+    assert kernel.engine.startswith("simd: ")
     assert repr(kernel) == "<Kernel f(device float4* x) on cpu>"
 
 
@@ -172,6 +172,30 @@ def test_function_constants():
     assert run(lib.function("f", {"n": 3, "v": (1, 0.5)})) == 3.5
     assert run(lib.function("f", {0: 4})) == 4
     assert lib.function("f", {"n": 3}) is lib.function("f", {0: 3})
+
+
+def test_templates_whose_arguments_follow_from_the_parameters():
+    library = mtl.library(
+        """
+        namespace ops {
+        template <typename T, int N> struct Box { T x[N]; };
+        template <typename T, int N>
+        kernel void total(device T* out, constant Box<T, N>& box)
+        { *out = 0; for (int i = 0; i < N; ++i) *out += box.x[i]; }
+        }
+        template [[host_name("total_f2")]] [[kernel]] void ops::total(
+            device float* out [[buffer(0)]], constant ops::Box<float, 2>& box [[buffer(1)]]);
+        namespace ops {
+        template kernel void total(device int* out, constant Box<int, 3>& box);
+        }
+        """
+    )
+    out = np.zeros(1, np.float32)
+    library.total_f2(out, np.array([1, 2], np.float32).tobytes(), threads=1)
+    assert out[0] == 3
+    out = np.zeros(1, np.int32)
+    library.total(out, np.array([1, 2, 4], np.int32).tobytes(), threads=1)
+    assert out[0] == 7
 
 
 def test_templates_with_host_names():
@@ -213,3 +237,23 @@ def test_devices():
     assert information.memory_bytes > 2**28
     with mtl.config.scope(device="cpu"):
         assert mtl.default_device() is device
+
+
+def test_a_union_with_vectors_is_copied():
+    lib = mtl.library(f"""{HEADER}
+    union Bits {{ uint2 words; uchar4 bytes[2]; }};
+    struct Both {{ Bits bits; uint last; }};
+    Bits swapped(Bits b) {{ Bits r; r.words = b.words.yx; return r; }}
+    kernel void f(device uint2 *out, device const Bits *in, constant Both &both, {ID}) {{
+        Both copy = both;
+        Bits b = swapped(in[i]);
+        b.bytes[0] += copy.bits.bytes[1];
+        threadgroup Bits shared[1];
+        shared[0] = b;
+        out[i] = shared[0].words;
+    }}
+    """)
+    out = np.zeros(2, np.uint32)
+    both = np.array([0, 0x01020304, 0, 0], np.uint32)
+    lib.f(out, np.array([5, 7], np.uint32).view("V8"), both.view("V16"), threads=1)
+    assert out.tolist() == [0x01020304 + 7, 5]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from metalloid.msl.attributes import integer
 from metalloid.msl.entry_points import Parameter
+from metalloid.msl.integers import integer_value
 from metalloid.msl.lower import lower
 
 
@@ -40,6 +40,7 @@ def squeezed(text):
         # attributes
         ("[[maybe_unused]] int x;", "[[maybe_unused]] int x;"),
         ("[[clang::optnone]] int x;", "int x;"),
+        ('[[host_name("f")]] kernel void g();', "void g();"),
         ("int f(int x [[buffer(0)]]);", "int f(int x );"),
         ('[[host_name("g")]] kernel void f() {}', "void f() {}"),
         # 16-bit floats convert to each other only with help, where both occur
@@ -50,6 +51,11 @@ def squeezed(text):
         ("half h; x = (half)(bfloat)h;", "half h; x = METALLOID_CAST<half>(METALLOID_CAST<bfloat>(h));"),
         ("bfloat b; int n = sizeof(half); f(half);", "bfloat b; int n = sizeof(half); f(half);"),
         ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
+        # instances whose template arguments clang deduces
+        ('template <typename T> kernel void f(device T* x) {}\n'
+         'template [[host_name("g")]] [[kernel]] void f(device int* x [[buffer(0)]]);',
+         "template <typename T> void f(device T* x) {} constexpr auto& metalloid_instance_0 = "
+         "static_cast< void (&)(device int* x )>(::f);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),
         # pragmas whose count is a macro
@@ -180,11 +186,11 @@ def test_function_constants_are_left_to_macros():
 
 @pytest.mark.parametrize(
     ("text", "index"),
-    [("7", 7), ("012u", 10), ("0x1F", 31), ("1200 + 3", 1203), ("2 * (8 - 1) / 3 % 3", 1), ("-(-4)", 4),
+    [("7", 7), ("012u", 10), ("0x1F", 31), ("1'00", 100), ("1200 + 3", 1203), ("2 * (8 - 1) / 3 % 3", 1), ("-(-4)", 4),
      ("N", None), ("1 / 0", None), ("f(2)", None), ("", None), ("1.0", None), ("2 ** 9", None)],
 )  # fmt: skip
 def test_indices_are_arithmetic_on_integers(text, index):
-    assert integer(text) == index
+    assert integer_value(text) == index
     found = lower(f"constant int n [[function_constant({text})]];").constants
     assert [constant.index for constant in found] == ([] if index is None else [index])
 

@@ -70,7 +70,7 @@ def _act(options: argparse.Namespace) -> int:
         )
     print(f"{kernel.name}: {event.seconds:.3g} s on {kernel.device.name} ({kernel.engine})")
     arrays = {n: v for n, v in named.items() if isinstance(v, np.ndarray)}
-    free = [p.name for p in kernel.signature.buffers if p.name not in named]
+    free = [p.name for p in kernel.signature.arguments if p.name not in named]
     for place, value in enumerate(positional):
         if isinstance(value, np.ndarray):
             arrays[free[place] if place < len(free) else str(place)] = value

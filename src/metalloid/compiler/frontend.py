@@ -20,7 +20,7 @@ from metalloid.compiler.prelude import (
     stub_folder,
     toolchain_digest,
 )
-from metalloid.compiler.repair import repair_conditionals
+from metalloid.compiler.repair import repair
 from metalloid.compiler.target import Target, math_flags
 from metalloid.compiler.unit import Options, TranslationUnit, encode, restore
 from metalloid.errors import CompileError
@@ -32,6 +32,7 @@ from metalloid.msl.diagnostics import (
     without_own_places,
 )
 from metalloid.msl.entry_points import EntryPoint, parse_line_marker
+from metalloid.msl.features import named_refusal
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
 
@@ -59,6 +60,7 @@ _WARNING_FLAGS = (
     "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
     "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
     "-Wno-duplicate-decl-specifier", "-Wno-c99-designator", "-Wno-pragma-clang-attribute",
+    "-Wno-non-c-typedef-for-linkage",
     "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
 )  # fmt: skip
 
@@ -190,7 +192,7 @@ def run_repairing(
         if outcome.status == 0:
             return outcome
         places = PlaceMap(stream, lambda file: None)
-        if not repair_conditionals(stream, places, parse_messages(outcome.messages)):
+        if not repair(stream, places, parse_messages(outcome.messages)):
             return outcome
 
 
@@ -224,6 +226,8 @@ def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
         in_error = message.is_error or (in_error and message.severity == "note")
         if in_error:
             errors.append(message)
+    if refused := named_refusal(errors):
+        return CompileError(str(refused), [refused])
     if not errors:
         return CompileError(f"[compiler] clang failed without naming a place:\n{raw}", messages)
     return CompileError(report(errors), messages)

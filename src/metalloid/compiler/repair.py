@@ -3,15 +3,53 @@
 In ``c ? table[i] : Cell()`` the arms are objects in different spaces. MSL copies both; clang finds
 no common type. Wrapping each arm in a function that returns its argument by value helps, but only
 clang can tell which conditionals need it.
+
+A union with a vector in it is copied as its bytes in MSL. Our vectors are classes that copy
+themselves, so that C++ gives the union no copy; it gets one where clang misses it. (Every union
+could not have it: one with constructors takes no ``{value}``.)
 """
 
 from __future__ import annotations
 
 from metalloid.msl.diagnostics import Diagnostic, PlaceMap
-from metalloid.msl.tokens import TokenStream
+from metalloid.msl.tokens import TokenStream, is_identifier
 
 _REPAIRABLE = ("incompatible operand types", "conditional expression is ambiguous")
 _WRAPPER = "METALLOID_VALUE("
+_NO_COPY = "is implicitly deleted because variant field"
+_COPIES = "METALLOID_COPIED_AS_BYTES("
+
+
+def repair(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+    """Mend what `messages` refuse; whether anything was changed."""
+    conditionals = repair_conditionals(stream, places, messages)
+    return repair_unions(stream, places, messages) or conditionals
+
+
+def repair_unions(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+    """Give a copy to the unions whose members deny it; whether anything was changed."""
+    changed = False
+    for message in messages:
+        member = places.token_at(message) if _NO_COPY in message.message else None
+        if member is None:
+            continue
+        brace = _opening_brace(stream, member)
+        name = stream.before(brace)
+        if _COPIES in stream.current(brace) or not is_identifier(name) or name == "union":
+            continue
+        stream.replace(brace, f"{{ {_COPIES}{name})")
+        changed = True
+    return changed
+
+
+def _opening_brace(stream: TokenStream, inside: int) -> int:
+    """The brace of the block that a token stands in."""
+    position = stream.previous(inside)
+    while position > 0 and stream.text(position) != "{":
+        if stream.text(position) in ("}", ")", "]"):
+            position = stream.partner.get(position, position)
+        position = stream.previous(position)
+    return position
 
 
 def repair_conditionals(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:

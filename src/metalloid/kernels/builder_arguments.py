@@ -14,7 +14,7 @@ from metalloid.kernels.operands import Operand, new_output
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
-from metalloid.runtime.slots import describe
+from metalloid.runtime.slot import describe
 
 
 def check_builder(builder: str, name: Any, math_mode: Any, **texts: Any) -> None:

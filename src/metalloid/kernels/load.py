@@ -48,14 +48,14 @@ class LoadedFunction:
         ArgumentError
             If the inputs do not fit the signature.
         """
-        buffers = self.kernel.signature.buffers
+        parameters = self.kernel.signature.arguments
         given = [self._as_argument(value) for value in inputs]
         first = next((value for value in given if isinstance(value, np.ndarray)), None)
         if first is None:
             raise ArgumentError(
                 f"[{self.kernel.name}] wants an array: its shape says how many threads to run."
             )
-        outputs = [self._allocate(p, self._shape(given, first)) for p in buffers[len(given) :]]
+        outputs = [self._allocate(p, self._shape(given, first)) for p in parameters[len(given) :]]
         threads = math.prod(self._shape(given, first))
         self.kernel(*given, *outputs, threads=threads, wait=True)
         return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
@@ -63,10 +63,10 @@ class LoadedFunction:
     def _shape(self, values: list[Any], first: np.ndarray) -> tuple[int, ...]:
         """Shape of the elements of `first`: without the axis that a vector type takes up."""
         place = next(place for place, value in enumerate(values) if value is first)
-        buffers = self.kernel.signature.buffers
-        if place >= len(buffers) or buffers[place].layout.scalar is None:
+        parameters = self.kernel.signature.arguments
+        if place >= len(parameters) or parameters[place].layout.scalar is None:
             return first.shape
-        numbers = buffers[place].layout.bytes // buffers[place].layout.scalar_bytes
+        numbers = parameters[place].layout.bytes // parameters[place].layout.scalar_bytes
         if numbers == 1:
             return first.shape
         if first.shape[-1:] == (numbers,):

@@ -30,7 +30,7 @@ from metalloid.kernels.metal_kernel_text import (
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
-from metalloid.runtime.slots import describe
+from metalloid.runtime.slot import describe
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8

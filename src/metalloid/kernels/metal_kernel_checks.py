@@ -17,7 +17,7 @@ from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
 from metalloid.runtime.device import Size
-from metalloid.runtime.slots import describe
+from metalloid.runtime.slot import describe
 
 #: Words of the language, which no argument can be called.
 RESERVED = frozenset(

@@ -16,7 +16,7 @@ from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.slots import describe
+from metalloid.runtime.slot import describe
 
 #: Type in the signature by NumPy's name of the dtype.
 _MSL_TYPES = {

@@ -12,7 +12,7 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.kernels.metal_kernel_memory import as_array, number_array
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.slots import describe
+from metalloid.runtime.slot import describe
 
 #: Ids are 32-bit, so that this many elements can have a thread each.
 MOST_ELEMENTS = 2**32 - 1

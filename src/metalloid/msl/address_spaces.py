@@ -125,7 +125,7 @@ def lower_member_functions(stream: TokenStream) -> None:
         start = _member_start(stream, stream.partner[closing])
         key = (scope, _member_key(stream, start, closing), constant)
         if key in seen:
-            stream.remove(start, _member_end(stream, after) + 1)
+            stream.remove(start, member_end(stream, after) + 1)
         seen.add(key)
 
 
@@ -204,7 +204,7 @@ def _member_key(stream: TokenStream, start: int, closing: int) -> str:
     return _NOT_PART_OF_A_SIGNATURE.sub("", head) + _NOT_PART_OF_A_SIGNATURE.sub("", tail)
 
 
-def _member_end(stream: TokenStream, position: int) -> int:
+def member_end(stream: TokenStream, position: int) -> int:
     """Last token of the member whose body or ``;`` begins at `position` or behind."""
     if stream.text(position) == ":":  # constructor initialisers
         position = stream.next(position)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from metalloid.msl.integers import integer_value
 from metalloid.msl.tokens import TokenStream
 
 _CLANG_OWN = re.compile(
@@ -16,12 +14,6 @@ _CLANG_OWN = re.compile(
 )
 _CALL = re.compile(r"(\w+)\s*(?:\((.*)\))?$", re.S)
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
-_OCTAL = re.compile(r"\b0(?=\d)")
-_INTEGER_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
-_OPERATIONS: dict[type, Callable[..., int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.floordiv, ast.Mod: operator.mod, ast.USub: operator.neg,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,29 +43,7 @@ class Attribute:
     @property
     def index(self) -> int | None:
         """The argument as an integer, if it is one."""
-        return integer(self.argument)
-
-
-def integer(text: str) -> int | None:
-    """The value of an argument such as ``1200 + 3``; None if it is no such expression.
-
-    Macros are expanded by then, so arithmetic on literals is what authors write there.
-    """
-    expression = _OCTAL.sub("0o", _INTEGER_SUFFIX.sub(r"\1", text.strip()))
-    try:
-        return _value(ast.parse(expression, mode="eval").body)
-    except (SyntaxError, ValueError, KeyError, ArithmeticError, RecursionError, MemoryError):
-        return None
-
-
-def _value(node: ast.expr) -> int:
-    if isinstance(node, ast.BinOp):
-        return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
-    if isinstance(node, ast.UnaryOp):
-        return _OPERATIONS[type(node.op)](_value(node.operand))
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    raise ValueError("not arithmetic on integers")
+        return integer_value(self.argument)
 
 
 def lower_attributes(stream: TokenStream) -> list[Attribute]:

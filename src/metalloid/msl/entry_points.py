@@ -258,16 +258,44 @@ def _instantiations(
         name, arguments = _instance_name(stream, position, end)
         entry = None
         definition = _matching(templates.get(name.rsplit("::", 1)[-1], []), name)
+        span = (position, min(end + 1, len(stream)))
         if definition is not None:
+            scope = scopes.prefix(position)
             full = definition.qualified_name
             if not f"::{full}".endswith(f"::{name}"):  # by way of an alias of a namespace
-                full = scopes.prefix(position) + name
+                full = scope + name
+            full += arguments
+            opening = _parameter_list(stream, position)
+            if not arguments and opening is not None:
+                instance = f"metalloid_instance_{len(result)}"
+                _name_deduced(stream, (position, opening, end), full, instance)
+                full, span = scope + instance, (end, end)  # it stays in the text
             entry = EntryPoint(
-                host_name or name, full + arguments, definition.parameters,
+                host_name or name, full, definition.parameters,
                 *lines.place(position), _max_threads(head) or definition.max_threads,
             )  # fmt: skip
-        result.append(((position, min(end + 1, len(stream))), entry))
+        result.append((span, entry))
     return result
+
+
+def _name_deduced(
+    stream: TokenStream, places: tuple[int, int, int], function: str, name: str
+) -> None:
+    """Name an instance whose template arguments follow from the types of its parameters.
+
+    ``template void f(device float* x);`` becomes a reference to the one ``f`` of that type.
+    `places` are the first token, the parenthesis of the parameters, and the semicolon.
+    """
+    start, opening, end = places
+    stream.replace(start, f"constexpr auto& {name} = static_cast<")
+    for position in stream.significant(start + 1, opening):
+        if stream.text(position) == "kernel":
+            stream.replace(position, "")
+    position = stream.previous(opening)
+    stream.replace(position, "(&)")
+    first = _start_of_name(stream, position)
+    stream.blank(stream.previous(first) if stream.before(first) == "::" else first, position)
+    stream.replace(end, f">(::{function});")
 
 
 def _matching(definitions: list[_Definition], name: str) -> _Definition | None:
@@ -292,14 +320,18 @@ def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]
     opening = stream.open_angle(last) if stream.text(last) == ">" else -1
     has_arguments = opening > start
     name_token = stream.previous(opening) if has_arguments else last
-    first = name_token
-    while stream.before(first) == "::":
-        qualifier = stream.previous(stream.previous(first))
+    arguments = stream.source(opening, last + 1) if has_arguments else ""
+    return stream.joined(_start_of_name(stream, name_token), name_token + 1), arguments
+
+
+def _start_of_name(stream: TokenStream, position: int) -> int:
+    """First token of the qualified name that ends at `position`, a leading ``::`` left out."""
+    while stream.before(position) == "::":
+        qualifier = stream.previous(stream.previous(position))
         if not is_identifier(stream.text(qualifier)) or stream.text(qualifier) in _NOT_A_NAME:
             break
-        first = qualifier
-    arguments = stream.source(opening, last + 1) if has_arguments else ""
-    return stream.joined(first, name_token + 1), arguments
+        position = qualifier
+    return position
 
 
 class _Namespaces:

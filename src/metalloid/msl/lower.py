@@ -18,6 +18,7 @@ from metalloid.msl.attributes import Attribute, lower_attributes
 from metalloid.msl.entry_points import EntryPoint, find_entry_points
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
 from metalloid.msl.literals import lower_half_casts, lower_literals
+from metalloid.msl.records import describe_records
 from metalloid.msl.tokens import TokenStream
 
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
@@ -68,6 +69,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_threadgroup_variables(stream)
     lower_array_parameters(stream)
     lower_member_functions(stream)
+    describe_records(stream)
     lower_half_casts(stream)
     lower_literals(stream)
     _drop_coherence(stream)

@@ -1,20 +1,21 @@
 """The checked contract of a kernel: what each parameter is, where its value comes from.
 
-Attributes and names come from the user's tokens; types come from clang, as a table of numbers that
-``kernel_entry.h`` leaves in the compiled module.
+Attributes and names come from the user's tokens; types come from clang (`metalloid.msl.layout`).
 """
 
 from __future__ import annotations
 
-import functools
+import itertools
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from metalloid.dtypes import ScalarType, scalar_of
 from metalloid.errors import CompileError
-from metalloid.msl.attributes import integer
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, Parameter
+from metalloid.msl.features import refusal
+from metalloid.msl.integers import integer_value
+from metalloid.msl.layout import Layout, read_layouts
 
 #: Metal's attributes for values that differ by thread, threadgroup or launch.
 IDS = frozenset(
@@ -41,55 +42,10 @@ IDS = frozenset(
         "threads_per_threadgroup",
     )
 )
-#: Attributes that ask for what no compute device here has.
-_UNSUPPORTED = frozenset(("texture", "sampler", "stage_in", "payload", "acceleration_structure"))
-
-_FORMS = ("value", "pointer", "reference")
-_SPACES = ("thread", "device", "constant", "threadgroup")
-_KINDS = ("O", "b", "i", "u", "f", "V")
-#: Numbers per parameter in the module's table (``parameter_layout`` in kernel_entry.h).
-LAYOUT_WIDTH = 9
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Memory layout of what a parameter points to, as clang sees it.
-
-    Attributes
-    ----------
-    form : str
-        ``"pointer"``, ``"reference"`` or ``"value"``.
-    space : str
-        ``"device"``, ``"constant"`` or ``"threadgroup"``.
-    read_only : bool
-    kind : str
-        As in `ScalarType`; ``"O"`` for structs and void.
-    scalar_bytes, lanes, columns : int
-        A ``float3x4`` has scalars of 4 bytes, 4 lanes in 3 columns.
-    bytes, alignment : int
-        Of one element: a ``uint3`` takes 16 bytes.
-    """
-
-    form: str
-    space: str
-    read_only: bool
-    kind: str
-    scalar_bytes: int
-    lanes: int
-    columns: int
-    bytes: int
-    alignment: int
-
-    @classmethod
-    def decode(cls, numbers: Sequence[int]) -> Layout:
-        """From a row of the module's table."""
-        form, space, read_only, kind, *rest = numbers
-        return cls(_FORMS[form], _SPACES[space], bool(read_only), _KINDS[kind], *rest)
-
-    @functools.cached_property
-    def scalar(self) -> ScalarType | None:
-        """The scalar type; None for structs."""
-        return None if self.kind == "O" else scalar_of(self.kind, self.scalar_bytes)
+#: Memory of the threadgroup, with or without an attribute that numbers it.
+_THREADGROUP = re.compile(r"\bthreadgroup\b")
 
 
 @dataclass(frozen=True)
@@ -104,7 +60,7 @@ class BoundParameter:
     position : int
         Among all parameters of the kernel.
     index : int
-        Its ``[[buffer(n)]]`` or ``[[threadgroup(n)]]``.
+        Its ``[[buffer(n)]]``, ``[[texture(n)]]``, ``[[sampler(n)]]`` or ``[[threadgroup(n)]]``.
     layout : Layout
     """
 
@@ -120,10 +76,16 @@ class BoundParameter:
         return self.layout.space == "threadgroup"
 
     @property
+    def resource(self) -> str:
+        """The attribute whose index it has: ``"buffer"``, ``"texture"`` ..."""
+        if self.layout.form in ("texture", "sampler"):
+            return self.layout.form
+        return "threadgroup" if self.is_threadgroup else "buffer"
+
+    @property
     def label(self) -> str:
         """How messages call it."""
-        kind = "threadgroup" if self.is_threadgroup else "buffer"
-        return f"{self.name or 'parameter'!r} [[{kind}({self.index})]]"
+        return f"{self.name or 'parameter'!r} [[{self.resource}({self.index})]]"
 
 
 @dataclass(frozen=True)
@@ -137,8 +99,9 @@ class Signature:
     sources : tuple of str
         Where each of its parameters comes from: ``"memory"``, ``"threadgroup_memory"`` or the name
         of an id.
-    buffers : tuple of BoundParameter
-        Those that take memory, by buffer index: the order of positional arguments.
+    arguments : tuple of BoundParameter
+        Those that a launch gives a value for, in the order of positional arguments: as the text
+        declares them, but buffers among each other by index, and so textures and samplers.
     threadgroup : tuple of BoundParameter
         Those that take threadgroup memory, by index.
     max_threads : int or None
@@ -147,12 +110,30 @@ class Signature:
 
     name: str
     sources: tuple[str, ...]
-    buffers: tuple[BoundParameter, ...]
+    arguments: tuple[BoundParameter, ...]
     threadgroup: tuple[BoundParameter, ...]
     max_threads: int | None
 
+    @property
+    def buffers(self) -> tuple[BoundParameter, ...]:
+        """Those that take memory, by index."""
+        return self._of("buffer")
+
+    @property
+    def textures(self) -> tuple[BoundParameter, ...]:
+        """Those that take textures, by index."""
+        return self._of("texture")
+
+    @property
+    def samplers(self) -> tuple[BoundParameter, ...]:
+        """Those that take samplers, by index."""
+        return self._of("sampler")
+
+    def _of(self, resource: str) -> tuple[BoundParameter, ...]:
+        return tuple(p for p in self.arguments if p.resource == resource)
+
     def __str__(self) -> str:
-        shown = [parameter.declaration for parameter in self.buffers + self.threadgroup]
+        shown = [parameter.declaration for parameter in self.arguments + self.threadgroup]
         return f"{self.name}({', '.join(shown)})"
 
 
@@ -162,7 +143,7 @@ def parameter_sources(entry: EntryPoint) -> tuple[str, ...]:
     Raises
     ------
     CompileError
-        For parameters no launch can fill (textures, stage inputs).
+        For parameters no launch can fill (stage inputs).
     """
     return tuple(_source(entry, parameter) for parameter in entry.parameters)
 
@@ -171,11 +152,10 @@ def _source(entry: EntryPoint, parameter: Parameter) -> str:
     for name, _ in parameter.attributes:
         if name in IDS:
             return name
-        if name in _UNSUPPORTED:
-            message = f"parameter {parameter.name!r}: [[{name}]] is not supported"
+        if message := refusal(name):
             diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
             raise CompileError(str(diagnostic), [diagnostic])
-    if parameter.attribute("threadgroup") is not None:
+    if parameter.attribute("threadgroup") is not None or _THREADGROUP.search(parameter.declaration):
         return "threadgroup_memory"
     return "memory"
 
@@ -187,38 +167,41 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
     ----------
     entry : EntryPoint
     numbers : sequence of int
-        The module's table, `LAYOUT_WIDTH` numbers per parameter.
+        The module's table (`read_layouts`).
     """
     sources = parameter_sources(entry)
-    buffers: list[BoundParameter] = []
-    threadgroup: list[BoundParameter] = []
-    taken = {i for p in entry.parameters if (i := _explicit_index(p, "buffer")) is not None}
-    free = (index for index in range(len(entry.parameters) + len(taken)) if index not in taken)
-    for position, (parameter, source) in enumerate(zip(entry.parameters, sources, strict=True)):
-        row = numbers[position * LAYOUT_WIDTH : (position + 1) * LAYOUT_WIDTH]
-        if source == "memory":
-            index = _explicit_index(parameter, "buffer")
-            index = next(free) if index is None else index
-            into = buffers
-        elif source == "threadgroup_memory":
-            index = _explicit_index(parameter, "threadgroup") or 0
-            into = threadgroup
-        else:
+    bound: dict[str, list[BoundParameter]] = {}
+    declared: list[str] = []
+    for position, (parameter, source, layout) in enumerate(
+        zip(entry.parameters, sources, read_layouts(numbers), strict=True)
+    ):
+        if source not in ("memory", "threadgroup_memory"):
             continue
-        into.append(
-            BoundParameter(
-                parameter.name, parameter.declaration, position, index, Layout.decode(row)
-            )
-        )
-    for parameters in (buffers, threadgroup):
+        made = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
+        index = _explicit_index(parameter, made.resource)
+        if index is None:
+            index = _free_index(entry, made.resource, bound)
+        bound.setdefault(made.resource, []).append(replace(made, index=index))
+        declared.append(made.resource)
+    for parameters in bound.values():
         _check_indices(entry, parameters)
+        parameters.sort(key=lambda p: p.index)
+    by_index = {resource: iter(parameters) for resource, parameters in bound.items()}
+    ordered = [next(by_index[resource]) for resource in declared]
     return Signature(
         entry.name,
         sources,
-        tuple(sorted(buffers, key=lambda p: p.index)),
-        tuple(sorted(threadgroup, key=lambda p: p.index)),
+        tuple(p for p in ordered if not p.is_threadgroup),
+        tuple(p for p in ordered if p.is_threadgroup),
         entry.max_threads,
     )
+
+
+def _free_index(entry: EntryPoint, resource: str, bound: dict[str, list[BoundParameter]]) -> int:
+    """The lowest index that no parameter asks for and no earlier one was given."""
+    taken = {_explicit_index(parameter, resource) for parameter in entry.parameters}
+    taken |= {parameter.index for parameter in bound.get(resource, ())}
+    return next(index for index in itertools.count() if index not in taken)
 
 
 def _check_indices(entry: EntryPoint, parameters: list[BoundParameter]) -> None:
@@ -233,4 +216,4 @@ def _check_indices(entry: EntryPoint, parameters: list[BoundParameter]) -> None:
 
 def _explicit_index(parameter: Parameter, attribute: str) -> int | None:
     text = parameter.attribute(attribute)
-    return None if text is None else integer(text)
+    return None if text is None else integer_value(text)

@@ -13,7 +13,8 @@ from typing import Any
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
 from metalloid.runtime.device import Arguments, Device
-from metalloid.runtime.slots import BufferSlot, describe
+from metalloid.runtime.slot import describe
+from metalloid.runtime.struct_slot import slot_for
 
 _THREADGROUP_ALIGNMENT = 16
 #: Threadgroup memory a launch may ask for: what Apple's GPUs have.
@@ -46,13 +47,13 @@ class Binder:
 
     def __init__(self, signature: Signature, device: Device) -> None:
         self.signature = signature
-        self._buffers = [BufferSlot(signature.name, p, device) for p in signature.buffers]
+        self._slots = [slot_for(signature.name, p, device) for p in signature.arguments]
         self._threadgroup = signature.threadgroup
-        self._names = {p.name: p for p in signature.buffers + signature.threadgroup if p.name}
+        self._names = {p.name: p for p in signature.arguments + signature.threadgroup if p.name}
         self._count = len(signature.sources)
 
     def bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
-        """Bind arguments by position (the order of the buffer indices) and by name.
+        """Bind arguments by position (the order of `Signature.arguments`) and by name.
 
         Raises
         ------
@@ -63,10 +64,10 @@ class Binder:
         if named or self._threadgroup:
             args, sizes = self._arrange(args, named)
             self._bind_threadgroup(bound, sizes)
-        if len(args) != len(self._buffers):
+        if len(args) != len(self._slots):
             raise self._wrong_count(len(args))
         words = bound.words
-        for slot, value in zip(self._buffers, args, strict=True):
+        for slot, value in zip(self._slots, args, strict=True):
             if isinstance(value, ThreadgroupMemory):
                 raise slot.refuse(value, "threadgroup memory goes to [[threadgroup(n)]] parameters")
             words[slot.position] = slot.bind(value, bound)
@@ -96,14 +97,14 @@ class Binder:
                 sizes[parameter.label] = value
             else:
                 values[parameter.position] = value
-        places = [slot.position for slot in self._buffers]
+        places = [slot.position for slot in self._slots]
         remaining = [position for position in places if position not in values]
         if len(plain) > len(remaining) and any(p.label not in sizes for p in self._threadgroup):
             self._threadgroup_bytes(unnamed[0], plain[-1])
         if len(plain) > len(remaining):
             raise self._wrong_count(len(args) + len(named))
         values.update(zip(remaining, plain, strict=False))
-        missing = [slot.label for slot in self._buffers if slot.position not in values]
+        missing = [slot.label for slot in self._slots if slot.position not in values]
         missing += [p.label for p in self._threadgroup if p.label not in sizes]
         if missing:
             raise ArgumentError(
@@ -140,7 +141,7 @@ class Binder:
         return value.nbytes
 
     def _wrong_count(self, got: int) -> ArgumentError:
-        wanted = len(self._buffers) + len(self._threadgroup)
+        wanted = len(self._slots) + len(self._threadgroup)
         return ArgumentError(
             f"[{self.signature.name}] wants {wanted} argument{'s' * (wanted != 1)}, got {got}. "
             f"Signature: {self.signature}"

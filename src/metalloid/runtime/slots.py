@@ -13,6 +13,7 @@ from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments, Device
 from metalloid.runtime.dlpack import from_dlpack
+from metalloid.runtime.slot import Slot
 
 #: Alignment that every array of Python's world has. MSL's long4 wants more; devices that read the
 #: caller's arrays in place must do with this.
@@ -34,7 +35,7 @@ _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
-class BufferSlot:
+class BufferSlot(Slot):
     """A parameter that takes memory, ready to check values quickly."""
 
     __slots__ = (
@@ -42,29 +43,24 @@ class BufferSlot:
         "_bytes",
         "_converters",
         "_ctype",
-        "_device",
         "_dtype",
         "_is_padded",
         "_is_plain",
         "_is_reference",
-        "_kernel",
         "_least",
         "_most",
-        "_parameter",
         "_writes",
-        "label",
-        "position",
     )
 
     def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
+        super().__init__(kernel, parameter, device)
         layout = parameter.layout
-        self._kernel, self._parameter, self._device = kernel, parameter, device
-        self.position, self.label = parameter.position, parameter.label
         self._dtype = layout.scalar.dtype if layout.scalar else None
         self._writes = not layout.read_only
         self._bytes = layout.bytes
         self._alignment = min(layout.alignment, HOST_ALIGNMENT)
-        self._is_padded = layout.lanes == 3 and layout.bytes == 4 * layout.scalar_bytes
+        padded_bytes = 4 * layout.scalar_bytes * layout.columns
+        self._is_padded = layout.lanes == 3 and layout.bytes == padded_bytes
         self._is_plain = layout.kind in "biuf"
         self._ctype = _CTYPES.get((layout.kind, layout.scalar_bytes))
         bits = 8 * layout.scalar_bytes
@@ -122,7 +118,7 @@ class BufferSlot:
         return address
 
     def _check_dtype(self, array: np.ndarray) -> None:
-        layout, dtype = self._parameter.layout, array.dtype
+        layout, dtype = self.parameter.layout, array.dtype
         if layout.scalar is None:
             # A struct: a structured dtype of its size, or bytes. `void` takes anything.
             if self._bytes == 1 or dtype.itemsize == self._bytes or dtype.itemsize == 1:
@@ -143,7 +139,7 @@ class BufferSlot:
 
     def _wrong_size(self, value: Any, nbytes: int, which: str = "the value") -> ArgumentError:
         why = f"an element takes {self._bytes} bytes, {which} has {nbytes} bytes"
-        layout = self._parameter.layout
+        layout = self.parameter.layout
         hint = ""
         if self._is_padded and layout.columns == 1:
             name = layout.scalar.name if layout.scalar else ""
@@ -154,9 +150,9 @@ class BufferSlot:
         return self.refuse(value, why, hint)
 
     def _bind_buffer(self, buffer: Buffer, bound: Arguments) -> int:
-        if buffer.device is not self._device:
+        if buffer.device is not self.device:
             raise self.refuse(
-                buffer, f"it is on {buffer.device.name}, the kernel on {self._device.name}"
+                buffer, f"it is on {buffer.device.name}, the kernel on {self.device.name}"
             )
         if buffer.nbytes % self._bytes or (self._is_reference and buffer.nbytes < self._bytes):
             raise self._wrong_size(buffer, buffer.nbytes)
@@ -199,7 +195,7 @@ class BufferSlot:
     # -- numbers
 
     def _bind_number(self, value: Any, bound: Arguments) -> int:
-        layout = self._parameter.layout
+        layout = self.parameter.layout
         if self._writes:
             raise self.refuse(value, "the kernel may write to it", "Pass an array or a Buffer.")
         if self._dtype is None or layout.lanes * layout.columns != 1:
@@ -213,7 +209,7 @@ class BufferSlot:
 
     def _number(self, value: Any) -> float | int:
         """`value` if the parameter's scalar type can hold it."""
-        kind = self._parameter.layout.kind
+        kind = self.parameter.layout.kind
         if kind in "fV":
             return float(value)
         fractional = isinstance(value, float | np.floating)
@@ -239,7 +235,7 @@ class BufferSlot:
             raise self.refuse(value, "it does not hold numbers only")
         numbers = [self._number(item) for item in flat.reshape(-1).tolist()]
         array = np.array(numbers).astype(self._dtype).reshape(flat.shape)
-        if self._is_padded and array.size % 3 == 0:
+        if self._is_padded and array.size % 3 == 0 and flat.shape[-1:] != (4,):
             # The author of (x, y, z) means a float3, whose fourth number is padding.
             rows = array.reshape(-1, 3)
             array = np.concatenate([rows, np.zeros((len(rows), 1), self._dtype)], axis=1)
@@ -254,40 +250,20 @@ class BufferSlot:
         """Bind a value of our own making: read by the kernel only, and kept until it has run."""
         waits = bound.host_memory
         if array.__array_interface__["data"][0] % self._alignment:
-            room = np.empty(array.nbytes + self._alignment, np.uint8)
-            start = -room.__array_interface__["data"][0] % self._alignment
-            aligned = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+            aligned = aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)
             aligned[...] = array
             array = aligned
         address = self._bind_array(array, bound)
         bound.host_memory = waits
         return address
 
-    # -- errors
 
-    def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
-        """The error for a value that does not fit."""
-        text = (
-            f"[{self._kernel}] {self.label} wants {self._parameter.declaration}, "
-            f"got {describe(value)}: {why}."
-        )
-        return ArgumentError(f"{text} {hint}".rstrip())
+def aligned_bytes(nbytes: int) -> np.ndarray:
+    """Zeroed bytes at an address that suits every type."""
+    room = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
+    start = -room.__array_interface__["data"][0] % HOST_ALIGNMENT
+    return room[start : start + nbytes]
 
 
 def _dtype_expression(dtype: np.dtype) -> str:
     return f"ml_dtypes.{dtype}" if dtype.kind == "V" else f"numpy.{dtype}"
-
-
-def describe(value: Any) -> str:
-    """A value in a few words: its type, and its dtype and shape or itself."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    if isinstance(value, Buffer):
-        return f"a Buffer of {value.nbytes} bytes"
-    if isinstance(value, type):
-        return repr(value)  # a class, given where one of its objects was meant
-    is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
-    if is_array_like and not isinstance(value, np.generic):
-        return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

@@ -1,30 +1,27 @@
-"""Layer and RMS norm: our own kernels in the style of MLX, whose norms are in no header."""
+"""Layer and RMS norm: our own kernels in the style of MLX, whose norms are in no header.
+
+MLX's own are in its tree: test_tree.py.
+"""
 
 import numpy as np
 import pytest
 from mlx_headers import kernel
-from mlx_tree.agreement import (
-    BFLOAT,
-    FLOAT,
-    HALF,
-    NAMES,
-    SIZES,
-    assert_within,
-    ceildiv,
-    roundoff,
-    sum_error,
-)
-
-SIMD = 32
-READS = 4  # values that a thread reads at once
-MAX_THREADS = 1024
-#: A value goes through this many additions in simd_sum, then once more across the simdgroups.
-TWO_SIMD_SUMS = 2 * (SIMD - 1)
+from mlx_tree.agreement import BFLOAT, FLOAT, HALF, NAMES, SIZES, assert_within, roundoff
+from mlx_tree.norms import EPS, launch_of, normalised
+from mlx_tree.reduce_launches import MAX_THREADS, READS
 
 
-def row_group(size):
-    """Threads that read a row four values at a time, in whole simdgroups."""
-    return min(MAX_THREADS, SIMD * ceildiv(ceildiv(size, READS), SIMD))
+def launch(size):
+    return launch_of(size, size > MAX_THREADS * READS, READS)
+
+
+def assert_norm(out, x, weight, bias, centred, additions):
+    """The norm, its product with the weight and the sum with the bias are in float."""
+    exact, error = normalised(x.astype(np.float64), centred, additions)
+    w, b = weight.astype(np.float64), bias.astype(np.float64)
+    result = exact * w + b
+    error = error * np.abs(w) + 2 * 2.0**-24 * (np.abs(result) + np.abs(b))
+    assert_within(out, result, error + roundoff(x.dtype) * (np.abs(result) + error))
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, HALF, BFLOAT], ids=NAMES.get)
@@ -35,43 +32,20 @@ def test_layer_norm(has_weight, dtype, rng):
         x = (rng.normal(size=(3, size)) + 1).astype(dtype)
         weight, bias = rng.normal(size=(2, size)).astype(dtype)
         out = np.empty_like(x)
-        group = row_group(size)
-        eps = np.float32(1e-5)
-        run(x, weight, bias, out, eps, size, threads=3 * group, group_size=group)
-        wide = x.astype(np.float64)
-        mean, variance = wide.mean(axis=1, keepdims=True), wide.var(axis=1, keepdims=True)
-        scale = 1 / np.sqrt(variance + np.float64(eps))
-        exact = (wide - mean) * scale
-        # Mean and variance are sums; a wrong mean moves every difference, and a relative error of
-        # the variance is halved by the root.
-        additions = ceildiv(size, group) + READS + TWO_SIMD_SUMS
-        of_mean = (sum_error(wide, additions, axis=1) / size)[:, None] + 2.0**-24 * np.abs(mean)
-        of_difference = of_mean + 2.0**-24 * np.abs(wide - mean)
-        largest = of_difference.max(axis=1, keepdims=True)
-        spread = np.abs(wide - mean).mean(axis=1, keepdims=True)
-        of_variance = 2 * spread * largest + largest**2 + (additions + 3) * 2.0**-24 * variance
-        relative = of_variance / (variance + np.float64(eps)) / 2 + 4 * 2.0**-23
-        error = of_difference * scale * (1 + relative) + np.abs(exact) * relative
-        if has_weight:
-            exact = exact * weight.astype(np.float64) + bias.astype(np.float64)
-            error = error * np.abs(weight.astype(np.float64)) + 2 * 2.0**-24 * (
-                np.abs(exact) + np.abs(bias.astype(np.float64))
-            )
-        assert_within(out, exact, error + roundoff(dtype) * (np.abs(exact) + error))
+        group, additions = launch(size)
+        run(x, weight, bias, out, EPS, size, threads=3 * group, group_size=group)
+        if not has_weight:
+            weight, bias = np.ones(1, dtype), np.zeros(1, dtype)
+        assert_norm(out, x, weight, bias, True, additions)
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, BFLOAT], ids=NAMES.get)
 def test_rms_norm(dtype, rng):
     run = kernel("layer_norm", f"rms_norm_{NAMES[dtype]}", {"has_weight": True})
     for size in SIZES:
-        x, weight = rng.normal(size=(2, 3, size)).astype(dtype)
-        weight = weight[0].copy()
+        x = rng.normal(size=(3, size)).astype(dtype)
+        weight = rng.normal(size=size).astype(dtype)
         out = np.empty_like(x)
-        group = row_group(size)
-        run(x, weight, weight, out, 1e-5, size, threads=3 * group, group_size=group)
-        wide = x.astype(np.float64)
-        square = np.mean(wide**2, axis=1, keepdims=True) + np.float64(np.float32(1e-5))
-        exact = wide / np.sqrt(square) * weight.astype(np.float64)
-        additions = ceildiv(size, group) + READS + TWO_SIMD_SUMS
-        relative = (additions + 3) / 2 * 2.0**-24 + 6 * 2.0**-23
-        assert_within(out, exact, np.abs(exact) * (relative + roundoff(dtype)) * (1 + 2.0**-7))
+        group, additions = launch(size)
+        run(x, weight, weight, out, EPS, size, threads=3 * group, group_size=group)
+        assert_norm(out, x, weight, np.zeros(1), False, additions)

@@ -8,12 +8,15 @@ import platform
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from metalloid.backends.cpu import host, native, reference
+from metalloid.backends.cpu import host, native
+from metalloid.backends.cpu.engines import CompiledKernel, compile_kernel
 from metalloid.backends.cpu.faults import error_of
+from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
+from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.prelude import precompiled_header
@@ -40,16 +43,19 @@ _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, c
 class CpuProgram(Program):
     """A kernel as machine code of this process."""
 
-    def __init__(self, kernel: reference.CompiledKernel, entry: EntryPoint) -> None:
+    def __init__(
+        self,
+        kernel: CompiledKernel,
+        entry: EntryPoint,
+        variant: Callable[[str], CompiledKernel],
+    ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
-        self._stages = kernel.stages
+        self._stages, self._code_command = kernel.stages, kernel.code_command
         self.logs = kernel.logs
-        self._library = ctypes.CDLL(str(kernel.shared_object))
-        symbol = getattr(self._library, reference.ENTRY_SYMBOL)
-        self.entry = ctypes.cast(symbol, ctypes.c_void_p).value
-        self.flags = native.FIBRES if kernel.synchronises else 0
-        way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
-        self.engine = f"reference: {way}"
+        self.entry, self.flags = code = _load(kernel)
+        self._width, self._compile_variant = kernel.width, variant
+        self._variants = {"whole": code}
+        self.engine = kernel.engine
         self.max_group_size = min(
             self.signature.max_threads or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
         )
@@ -62,7 +68,7 @@ class CpuProgram(Program):
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
         stages = {name: Path(path).read_text() for name, path in self._stages.items()}
-        outcome = clang.run([*reference.CODE_COMMAND, "-S", "-o", "-", "-"], stages["ll"])
+        outcome = clang.run([*self._code_command, "-S", "-o", "-", "-"], stages["ll"])
         stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
         return stages
 
@@ -78,16 +84,34 @@ class CpuProgram(Program):
             left //= size
         return (sizes[0], sizes[1], sizes[2])
 
+    def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
+        """Address and flags of the variant that a launch needs."""
+        variant = variant_for(grid, group, self._width)
+        code = self._variants.get(variant)
+        if code is None:
+            code = self._variants[variant] = _load(self._compile_variant(variant))
+        return code
+
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
-        flags = self.flags
-        if flags and not settings.strict_barriers:
+        entry, flags = self.entry, self.flags
+        if self._width:
+            entry, flags = self._code_for(grid, group)
+        if (flags or self._width) and not settings.strict_barriers:
             flags |= native.LENIENT
         return self._job.pack(
-            self.entry, flags, len(words), *grid, *group,
+            entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, 0, self.cost_address, *words,
         )  # fmt: skip
+
+
+def _load(kernel: CompiledKernel) -> tuple[int, int]:
+    """Load a kernel's code, for as long as the process lives: its address and flags."""
+    symbol = getattr(ctypes.CDLL(str(kernel.shared_object)), ENTRY_SYMBOL)
+    address = ctypes.cast(symbol, ctypes.c_void_p).value
+    assert address is not None
+    return address, native.FIBRES if kernel.fibres else 0
 
 
 class QueuedEvent(Event):
@@ -175,8 +199,11 @@ class CpuDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> CpuProgram:
         """See `Device.compile`."""
-        kernel = reference.compile_kernel(unit, entry, constants, self.target, shared_cache())
-        program = CpuProgram(kernel, entry)
+
+        def variant(name: str) -> CompiledKernel:
+            return compile_kernel(unit, entry, constants, self.target, shared_cache(), name)
+
+        program = CpuProgram(variant("whole"), entry, variant)
         if program.logs:
             self._names[program.entry] = entry.name
         return program

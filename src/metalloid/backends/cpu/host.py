@@ -67,5 +67,5 @@ def host_target() -> Target:
     flags = ("-target", triple, *tune, *exact, "-fPIC", "-Xclang", "-ffake-address-space-map")
     facts = cpu_description()
     identity = digest(*(facts.get(name, "") for name in ("model name", "flags", "Features")))
-    entry_header = Path(__file__).parent / "native" / "entry.h"
+    entry_header = Path(__file__).parent / "native" / "entries.h"
     return Target(architecture, flags, entry_header, identity)

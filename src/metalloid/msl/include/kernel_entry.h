@@ -5,7 +5,7 @@
 // own business: `entry` takes them from the kernel's address.
 #pragma once
 
-#include "metal_stdlib.h"
+#include "parameter_layout.h"
 
 namespace metalloid {
 
@@ -46,17 +46,12 @@ METALLOID_INLINE uint volume(metal::uint3 v) { return v.x * v.y * v.z; }
 struct thread_ids {
   metal::uint3 position_in_threadgroup;
   metal::uint3 position_in_grid;
+  uint index;                    // in the threadgroup, x fastest
   metal::uint3 group;            // position of the threadgroup in the grid
   metal::uint3 group_size;       // threads of this threadgroup: fewer at the grid's edge
   metal::uint3 dispatched_size;  // threads of a threadgroup as asked for
   metal::uint3 grid;             // in threads
   metal::uint3 groups;           // in threadgroups
-
-  METALLOID_INLINE uint index() const {
-    return position_in_threadgroup.x +
-           group_size.x *
-               (position_in_threadgroup.y + group_size.y * position_in_threadgroup.z);
-  }
 
   template <input source>
   METALLOID_INLINE auto get() const {
@@ -68,13 +63,13 @@ struct thread_ids {
     else if constexpr (source == input::threads_per_grid || source == input::grid_size) return grid;
     else if constexpr (source == input::threadgroups_per_grid) return groups;
     else if constexpr (source == input::grid_origin) return metal::uint3(0u);
-    else if constexpr (source == input::thread_index_in_threadgroup) return index();
-    else if constexpr (source == input::thread_index_in_simdgroup) return index() % simdgroup_width;
-    else if constexpr (source == input::thread_index_in_quadgroup) return index() % quadgroup_width;
+    else if constexpr (source == input::thread_index_in_threadgroup) return index;
+    else if constexpr (source == input::thread_index_in_simdgroup) return index % simdgroup_width;
+    else if constexpr (source == input::thread_index_in_quadgroup) return index % quadgroup_width;
     else if constexpr (source == input::simdgroup_index_in_threadgroup)
-      return index() / simdgroup_width;
+      return index / simdgroup_width;
     else if constexpr (source == input::quadgroup_index_in_threadgroup)
-      return index() / quadgroup_width;
+      return index / quadgroup_width;
     else if constexpr (source == input::simdgroups_per_threadgroup)
       return divide_up(volume(group_size), simdgroup_width);
     else if constexpr (source == input::quadgroups_per_threadgroup)
@@ -103,11 +98,31 @@ struct id_as<metal::vec<T, 3>> {
   static METALLOID_INLINE metal::vec<T, 3> from(metal::uint3 v) { return {T(v.x), T(v.y), T(v.z)}; }
 };
 
-// A parameter that points to memory, from the address a launch gives.
+// A parameter that a launch fills, from its word: the address of memory or of a texture's
+// descriptor, or a sampler itself. An array of such is the address of their words.
 template <class P>
 struct memory_as {
-  static_assert(__is_same(P, void), "a kernel parameter without an id attribute must be a pointer "
-                                    "or reference to device, constant or threadgroup memory");
+  static_assert(__is_base_of(texture_handle, P),
+                "a kernel parameter without an id attribute must be a pointer or reference to "
+                "device, constant or threadgroup memory, a texture or a sampler");
+  static METALLOID_INLINE P from(void* word) {
+    P texture;
+    texture.descriptor = (constant texture_descriptor*)word;
+    return texture;
+  }
+};
+template <>
+struct memory_as<metal::sampler> {
+  static METALLOID_INLINE metal::sampler from(void* word) {
+    return metal::sampler(from_storage(), (ulong)word);
+  }
+};
+template <class T, size_t N>
+struct memory_as<metal::array<T, N>> {
+  static_assert(is_resource<T>(), "an array parameter holds pointers, textures or samplers");
+  static METALLOID_INLINE metal::array<T, N> from(void* words) {
+    return *(constant metal::array<T, N>*)words;
+  }
 };
 template <class T>
 struct memory_as<T*> {
@@ -116,107 +131,6 @@ struct memory_as<T*> {
 template <class T>
 struct memory_as<T&> {
   static METALLOID_INLINE T& from(void* address) { return *(T*)address; }
-};
-
-// ---- the table of parameter types -----------------------------------------------------------------
-
-enum class element_kind : unsigned { opaque, boolean, signed_integer, unsigned_integer, floating, brain };
-
-template <class T>
-constexpr element_kind kind_of() {
-  if constexpr (__is_enum(T)) return kind_of<__underlying_type(T)>();
-  else if constexpr (__is_same(T, bool)) return element_kind::boolean;
-  else if constexpr (__is_same(T, bfloat)) return element_kind::brain;
-  else if constexpr (__is_floating_point(T)) return element_kind::floating;
-  else if constexpr (!__is_integral(T)) return element_kind::opaque;
-  else if constexpr (T(-1) < T(0)) return element_kind::signed_integer;
-  else return element_kind::unsigned_integer;
-}
-
-// An element type taken apart: the scalar it is made of and how many there are.
-template <class T>
-struct element {
-  using scalar = T;
-  static constexpr unsigned lanes = 1, columns = 1;
-};
-template <class T, int N>
-struct element<metal::vec<T, N>> {
-  using scalar = T;
-  static constexpr unsigned lanes = N, columns = 1;
-};
-template <class T, int N>
-struct element<metal::packed_vec<T, N>> : element<metal::vec<T, N>> {};
-template <class T, int C, int R>
-struct element<metal::matrix<T, C, R>> {
-  using scalar = T;
-  static constexpr unsigned lanes = R, columns = C;
-};
-template <class T>
-struct element<metal::atomic<T>> : element<T> {};
-template <class T, decltype(sizeof(0)) N>
-struct element<T[N]> : element<metal::remove_cv_t<metal::remove_addrspace_t<T>>> {};
-template <class T>
-struct element<T[]> : element<metal::remove_cv_t<metal::remove_addrspace_t<T>>> {};
-
-template <class T>
-struct space_of {
-  static constexpr unsigned code = 0;
-};
-template <class T>
-struct space_of<__attribute__((opencl_global_device)) T> {
-  static constexpr unsigned code = 1;
-};
-template <class T>
-struct space_of<__attribute__((opencl_global)) T> {
-  static constexpr unsigned code = 2;
-};
-template <class T>
-struct space_of<__attribute__((opencl_local)) T> {
-  static constexpr unsigned code = 3;
-};
-
-// One row of the table; read in Python by metalloid.msl.signature in this order.
-struct parameter_layout {
-  unsigned form;  // 0 value, 1 pointer, 2 reference
-  unsigned space; // 0 thread, 1 device, 2 constant, 3 threadgroup
-  unsigned read_only;
-  unsigned kind, scalar_bytes, lanes, columns;
-  unsigned bytes, alignment;  // of what it points to
-};
-
-template <class Pointee>
-constexpr parameter_layout layout_of_memory(unsigned form) {
-  using plain = metal::remove_cv_t<metal::remove_addrspace_t<metal::remove_cv_t<Pointee>>>;
-  constexpr bool read_only = __is_const(Pointee) || space_of<metal::remove_cv_t<Pointee>>::code == 2;
-  if constexpr (__is_void(plain)) {
-    return {form, space_of<metal::remove_cv_t<Pointee>>::code, read_only, 0, 1, 1, 1, 1, 1};
-  } else {
-    using parts = element<plain>;
-    using scalar = metal::remove_cv_t<metal::remove_addrspace_t<typename parts::scalar>>;
-    return {form,
-            space_of<metal::remove_cv_t<Pointee>>::code,
-            read_only,
-            unsigned(kind_of<scalar>()),
-            unsigned(sizeof(scalar)),
-            parts::lanes,
-            parts::columns,
-            unsigned(sizeof(plain)),
-            unsigned(alignof(plain))};
-  }
-}
-
-template <class P>
-struct layout_of {
-  static constexpr parameter_layout value = {0, 0, 1, unsigned(kind_of<P>()), sizeof(P), 1, 1, sizeof(P),
-                                             alignof(P)};
-};
-template <class T>
-struct layout_of<T*> {
-  static constexpr parameter_layout value = layout_of_memory<T>(1);
-};
-template <class T>
-struct layout_of<T&> {
-  static constexpr parameter_layout value = layout_of_memory<T>(2);
 };
 
 // ---- the call -------------------------------------------------------------------------------------
@@ -230,8 +144,7 @@ template <class... Parameters, void (*kernel)(Parameters...), input... inputs>
 struct entry<kernel, inputs...> {
   static_assert(sizeof...(Parameters) == sizeof...(inputs));
   static constexpr int parameter_count = sizeof...(Parameters);
-  static constexpr parameter_layout layouts[parameter_count + 1] = {
-      layout_of<Parameters>::value..., {}};
+  static constexpr auto layouts = layouts_of<Parameters...>();
 
   template <class P, input source>
   static METALLOID_INLINE P fetch(const thread_ids& ids, void* word, char* threadgroup_memory) {

@@ -83,3 +83,10 @@ using metal::as_type;
 #define METALLOID_CAST ::metalloid::cast
 #define METALLOID_VALUE ::metalloid::value_of
 #define METALLOID_UNKNOWN(...) ::metalloid::unknown<__VA_ARGS__>()
+#define METALLOID_COPIED_AS_BYTES(U) \
+  U() = default; \
+  METALLOID_INLINE U(const U& other) { __builtin_memcpy(this, &other, sizeof(U)); } \
+  METALLOID_INLINE U& operator=(const U& other) { \
+    __builtin_memcpy(this, &other, sizeof(U)); \
+    return *this; \
+  }

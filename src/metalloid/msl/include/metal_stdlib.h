@@ -22,6 +22,8 @@
 #include "metal_logging.h"
 #include "metal_compute.h"
 #include "metal_atomic.h"
+#include "metal_texture.h"
+#include "metal_depth.h"
 #include "metal_simdgroup.h"
 #include "metal_simdgroup_matrix.h"
 #include "metal_simd_types.h"

@@ -3,6 +3,7 @@
 
 #ifndef METALLOID_INLINE
 #define METALLOID_INLINE inline __attribute__((always_inline))
+#define METALLOID_INLINE_LAMBDA __attribute__((always_inline))
 #endif
 
 // ---- address spaces -----------------------------------------------------------------------------

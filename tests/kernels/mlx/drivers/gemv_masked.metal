@@ -8,7 +8,7 @@
   instantiate_kernel("gemv_masked_" #name, gemv_masked, type, out_mask, op_mask,     \
                      2, 1, 2, 16, 4, 4, false)                                       \
   instantiate_kernel("gemv_t_masked_" #name, gemv_t_masked, type, out_mask, op_mask, \
-                     1, 4, 8, 4, 4, 4, false)
+                     1, 2, 8, 4, 4, 4, false)
 
 instantiate_masked(float_bool_bool, float, bool, bool)
 instantiate_masked(float_float_none, float, float, nomask_t)

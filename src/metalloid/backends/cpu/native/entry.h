@@ -14,6 +14,10 @@
 
 namespace metalloid {
 
+METALLOID_INLINE uint index_of(metal::uint3 position, metal::uint3 size) {
+  return position.x + size.x * (position.y + size.y * position.z);
+}
+
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
 // `reports` if the kernel logs or asserts: then it says which thread it is.
@@ -38,6 +42,7 @@ METALLOID_INLINE void run_box(const mtl_launch* launch, mtl_range* range) {
       for (uint x = first.x; x < last.x; ++x) {
         ids.position_in_grid = {x, y, z};
         ids.position_in_threadgroup = {x - origin.x, y - origin.y, z - origin.z};
+        ids.index = index_of(ids.position_in_threadgroup, ids.group_size);
         if constexpr (reports) {
           for (int axis = 0; axis < 3; ++axis)
             range->thread[axis] = ids.position_in_threadgroup[axis];

@@ -55,9 +55,12 @@ typedef struct mtl_fault {
     int signal; /* 0 = none, SIGABRT = a failed assertion */
     bool stack_overflow;
     uint64_t address, code;
-    const char *condition, *file; /* of the assertion */
-    uint32_t line;
+    int32_t status; /* what the code found out by itself, and in which thread; 0 = a signal */
     uint32_t thread[3];
+    const char *condition, *file; /* MTL_ASSERTION */
+    uint32_t line;
+    uint32_t wrong_value;       /* MTL_LANE_OUT_OF_RANGE, MTL_BAD_MODULO */
+    uint32_t arrived, expected; /* MTL_BARRIER_MISSED, MTL_BARRIERS_DIFFER */
 } mtl_fault;
 
 typedef struct mtl_variable mtl_variable; /* variables.c */

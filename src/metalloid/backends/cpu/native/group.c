@@ -114,11 +114,14 @@ static bool enter_kernel(mtl_context *context, void *stack_pointer) {
         .address = fault->address,
         .code = fault->code,
     };
-    if (fault->condition) {
-        failure.status = MTL_ASSERTION;
+    if (fault->status) {
+        failure.status = fault->status;
         failure.condition = (uintptr_t)fault->condition;
         failure.file = (uintptr_t)fault->file;
         failure.line = fault->line;
+        failure.lane = fault->wrong_value;
+        failure.arrived = fault->arrived;
+        failure.expected = fault->expected;
         fail_at(context, failure, fault->thread);
     } else if (context->running) {
         fail_at(context, failure, context->running->position);

@@ -41,6 +41,7 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->entry = (mtl_entry *)(uintptr_t)descriptor->entry;
     job->uses_fibres = descriptor->flags & MTL_FIBRE;
     job->lenient = descriptor->flags & MTL_LENIENT;
+    launch->lenient_barriers = job->lenient;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;
     job->group_count = group_count;

@@ -106,16 +106,62 @@ void mtl_report_after_fork(void) {
     gathered.used = gathered.dropped = 0;
 }
 
-/* Ends the kernel as a fault does: back to the scheduler, never to return. */
-MTL_EXPORT void __msl_assertion_failed(const char *condition, const char *file, uint32_t line) {
+/* ---- ends of a kernel, as by a fault: back to the scheduler, never to return ---- */
+
+static _Noreturn void leave(mtl_fault fault) {
     mtl_context *context = mtl_current;
-    context->fault = (mtl_fault){
-        .signal = SIGABRT,
-        .condition = condition,
-        .file = file,
-        .line = line,
-    };
-    memcpy(context->fault.thread, running_thread(context), sizeof context->fault.thread);
+    context->fault = fault;
     void *abandoned;
     mtl_switch(&abandoned, context->scheduler);
+    __builtin_unreachable();
+}
+
+/* The fault of a thread that is known by its index in the threadgroup. */
+static mtl_fault fault_of(int32_t status, uint32_t index) {
+    const uint32_t *size = mtl_current->range.size;
+    return (mtl_fault){
+        .signal = SIGABRT,
+        .status = status,
+        .thread = {index % size[0], index / size[0] % size[1], index / size[0] / size[1]},
+    };
+}
+
+MTL_EXPORT _Noreturn void __msl_assertion_failed(const char *condition, const char *file,
+                                                 uint32_t line) {
+    mtl_fault fault = {.signal = SIGABRT, .status = MTL_ASSERTION};
+    fault.condition = condition;
+    fault.file = file;
+    fault.line = line;
+    memcpy(fault.thread, running_thread(mtl_current), sizeof fault.thread);
+    leave(fault);
+}
+
+/* ---- of vector code, which finds these out by itself ---- */
+
+MTL_EXPORT _Noreturn void __msl_divided_by_zero(void) { leave((mtl_fault){.signal = SIGFPE}); }
+
+MTL_EXPORT _Noreturn void __msl_lane_out_of_range(uint32_t lane, uint32_t thread) {
+    mtl_fault fault = fault_of(MTL_LANE_OUT_OF_RANGE, thread);
+    fault.wrong_value = lane;
+    leave(fault);
+}
+
+MTL_EXPORT _Noreturn void __msl_bad_modulo(uint32_t modulo, uint32_t thread) {
+    mtl_fault fault = fault_of(MTL_BAD_MODULO, thread);
+    fault.wrong_value = modulo;
+    leave(fault);
+}
+
+/* `thread` is one that is missing. */
+MTL_EXPORT _Noreturn void __msl_barrier_missed(uint32_t arrived, uint32_t expected,
+                                               uint32_t thread) {
+    mtl_fault fault = fault_of(MTL_BARRIER_MISSED, thread);
+    fault.arrived = arrived;
+    fault.expected = expected;
+    leave(fault);
+}
+
+/* `thread` is one that waits elsewhere. */
+MTL_EXPORT _Noreturn void __msl_barriers_differ(uint32_t thread) {
+    leave(fault_of(MTL_BARRIERS_DIFFER, thread));
 }

@@ -1,0 +1,134 @@
+"""How many of MLX's own Metal kernels compile here, and how many give the right numbers.
+
+    git clone https://github.com/ml-explore/mlx && git -C mlx checkout 846d176
+    python benchmarks/coverage.py --mlx mlx --jobs 4 --results coverage.jsonl
+
+Every entry of the tree's ``.metal`` files is compiled to machine code and, where its family in
+``benchmarks/mlx_tree`` knows how, launched as MLX's host code does and compared with an oracle.
+Results are kept, one JSON line an entry: a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlx_tree.entries import Entry, families, family_of, files, library
+from mlx_tree.workers import check_all
+
+import metalloid as mtl
+
+COLUMNS = ("entries", "compiled", "agree", "disagree", "unchecked", "to do")
+
+
+def read(path: Path) -> dict[Entry, dict[str, Any]]:
+    """Results of earlier runs."""
+    if not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return {Entry(line["file"], line["name"]): line for line in lines}
+
+
+def entries_of(tree: Path) -> dict[str, list[Entry]]:
+    """Entries by the name of their family; by file where there is none.
+
+    A file that does not compile as a whole has one nameless entry.
+    """
+    known = families()
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for file in files(tree):
+        try:
+            names: Sequence[str] = library(tree, file).functions
+        except mtl.CompileError as error:
+            print(f"{file} does not compile: {str(error).splitlines()[0]}")
+            names = [""]
+        for entry in (Entry(file, name) for name in names):
+            family = family_of(entry, known)
+            found[family.name if family else Path(file).stem].append(entry)
+    return found
+
+
+def table(
+    found: dict[str, list[Entry]], results: dict[Entry, dict[str, Any]]
+) -> list[tuple[Any, ...]]:
+    """Rows of a family's name and its numbers, in the order of COLUMNS; the total comes last."""
+    rows = []
+    for name, entries in sorted(found.items()):
+        lines = [results[entry] for entry in entries if entry in results]
+        verdicts = Counter(line["checked"] for line in lines)
+        rows.append((
+            name, len(entries), sum(line["compiled"] for line in lines), verdicts["agrees"],
+            verdicts["disagrees"], verdicts["unchecked"], len(entries) - len(lines),
+        ))  # fmt: skip
+    return [*rows, ("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))]
+
+
+def show(rows: list[tuple[Any, ...]], markdown: bool) -> None:
+    if markdown:
+        print("| family |", " | ".join(COLUMNS), "|")
+        print("|---|" + "---:|" * len(COLUMNS))
+        for name, *numbers in rows:
+            print(f"| {name} |", " | ".join(f"{number:,}" for number in numbers), "|")
+        return
+    print(f"{'':24}", *(f"{column:>10}" for column in COLUMNS))
+    for name, *numbers in rows:
+        print(f"{name:24}", *(f"{number:10,}" for number in numbers))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mlx", type=Path, required=True, help="a checkout of MLX")
+    parser.add_argument("--family", nargs="+", help="only these, as the table calls them")
+    parser.add_argument("--match", default="", help="only entries that this expression finds")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--sample", type=int, help="so many entries of each family only")
+    parser.add_argument("--again", action="store_true", help="redo all that do not agree")
+    parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
+    parser.add_argument("--markdown", action="store_true", help="print the table for a page")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    found = entries_of(options.mlx)
+    unknown = set(options.family or ()) - found.keys()
+    if unknown:
+        raise SystemExit(f"no family is called {', '.join(unknown)}; there are: {', '.join(found)}")
+    chosen: list[Entry] = []
+    for name, entries in found.items():
+        if not options.family or name in options.family:
+            mine = [entry for entry in entries if re.search(options.match, entry.name)]
+            # Seeded, so that a sample can be taken up again.
+            size = min(len(mine), options.sample or len(mine))
+            chosen += sorted(random.Random(0).sample(mine, size))
+    results = read(options.results)
+    family = {entry: name for name, entries in found.items() for entry in entries}
+
+    with options.results.open("a") as log:
+
+        def done(entry: Entry, result: dict[str, Any]) -> None:
+            results[entry] = {**entry._asdict(), "family": family[entry], **result}
+            log.write(json.dumps(results[entry]) + "\n")
+            log.flush()
+            if result["checked"] == "disagrees" or not result["compiled"]:
+                print(f"{entry.file} {entry.name}: {result['reason'].splitlines()[0]}", flush=True)
+
+        todo = [
+            entry
+            for entry in chosen
+            if entry not in results or (options.again and results[entry]["checked"] != "agrees")
+        ]
+        check_all(options.mlx, todo, options.jobs, done)
+    show(table(found, results), options.markdown)
+
+
+if __name__ == "__main__":
+    main()

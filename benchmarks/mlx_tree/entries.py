@@ -1,0 +1,48 @@
+"""Which kernels MLX's tree has, and which family knows how to check each."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import metalloid as mtl
+import mlx_tree
+from mlx_tree.agreement import Family
+
+KERNELS = Path("mlx/backend/metal/kernels")
+
+
+class Entry(NamedTuple):
+    """One kernel: its file, relative to MLX's folder of kernels, and its name there."""
+
+    file: str
+    name: str
+
+
+def families() -> tuple[Family, ...]:
+    """Those of every module of this package that has ``FAMILIES``."""
+    found: list[Family] = []
+    for module in pkgutil.iter_modules(mlx_tree.__path__):
+        found += getattr(importlib.import_module(f"mlx_tree.{module.name}"), "FAMILIES", ())
+    return tuple(found)
+
+
+def family_of(entry: Entry, known: Sequence[Family]) -> Family | None:
+    """The family that covers an entry."""
+    mine = [f for f in known if entry.file in f.files and f.covers(entry.name)]
+    assert len(mine) < 2, f"{entry} belongs to {', '.join(f.name for f in mine)}"
+    return mine[0] if mine else None
+
+
+def files(tree: Path) -> Iterator[str]:
+    """The ``.metal`` files, without those for the matrix units of newer GPUs (NAX)."""
+    for path in sorted((tree / KERNELS).rglob("*.metal")):
+        if not path.stem.endswith("_nax"):
+            yield path.relative_to(tree / KERNELS).as_posix()
+
+
+def library(tree: Path, file: str) -> mtl.Library:
+    return mtl.library(path=tree / KERNELS / file, include_dirs=[tree])

@@ -1,0 +1,27 @@
+"""Fences between the CPU and kernels: a word of memory that one side writes and the other reads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import metalloid as mtl
+from mlx_tree.agreement import Family
+
+
+def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    words = rng.integers(0, 2**32, 100, np.uint32)
+    value = int(words[0]) // 2
+    before = words.copy()
+    kernel = library.function(name)
+    if name == "input_coherent":  # makes the words visible; they stay what they are
+        kernel(words, words.size, threads=128, group_size=128)
+        np.testing.assert_array_equal(words, before)
+    elif name == "fence_update":
+        kernel(words, value, threads=1)
+        np.testing.assert_array_equal(words, [value, *before[1:]])
+    else:  # returns once the word has reached the value, here at once
+        kernel(words, value, threads=1)
+        np.testing.assert_array_equal(words, before)
+
+
+FAMILIES = (Family("fence", ("fence.metal",), check),)

@@ -1,0 +1,154 @@
+"""Which engine compiles a kernel, and what comes out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from metalloid.backends.cpu import reference, vector
+from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, kernel_ir
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.link import shared_object
+from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.settings import settings
+
+
+class Engine(Protocol):
+    """A way to run kernels: a module with these."""
+
+    CODE_COMMAND: tuple[str, ...]
+
+    def functions(self, reports: bool) -> str:
+        """C++ of what the runtime calls."""
+
+    def lower(self, kernel: KernelIR, variant: str) -> str:
+        """IR that is ready to become code."""
+
+    def describe(self, kernel: KernelIR, variant: str) -> str:
+        """How it runs a kernel, for people."""
+
+
+_ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel as machine code.
+
+    Attributes
+    ----------
+    shared_object : Path
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    fibres : bool
+        Whether each thread needs a stack of its own.
+    logs : bool
+        Whether it sends messages to the host.
+    width : int
+        Lanes of its simdgroups, if the variant it needs depends on the launch; else 0.
+    engine : str
+        What runs it, and why.
+    code_command : tuple of str
+        How its IR becomes code.
+    stages : dict
+        File of each stage of compilation by name.
+    """
+
+    shared_object: Path
+    layouts: tuple[int, ...]
+    fibres: bool
+    logs: bool
+    width: int
+    engine: str
+    code_command: tuple[str, ...]
+    stages: dict[str, Path]
+
+
+def compile_kernel(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    variant: str = "whole",
+) -> CompiledKernel:
+    """Compile one kernel of a unit to a shared object, or find it in the cache.
+
+    Parameters
+    ----------
+    variant : str
+        Of the vector engine.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    wanted = settings.cpu_engine
+    key = digest(
+        "kernel", wanted, variant, unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
+        target.identity, *target.flags,
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is None:
+        files = cache.save(key, _compile(unit, entry, constants, target, cache, wanted, variant))
+    facts = json.loads(files["kernel.json"].read_bytes())
+    return CompiledKernel(
+        files["kernel.so"],
+        tuple(facts["layouts"]),
+        facts["fibres"],
+        facts["logs"],
+        facts["width"],
+        facts["engine"],
+        tuple(facts["code_command"]),
+        {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
+    )
+
+
+def _compile(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    wanted: str,
+    variant: str,
+) -> dict[str, bytes | str]:
+    name, reason = wanted, ""
+    engine = _ENGINES[name]
+    kernel = kernel_ir(unit, entry, constants, target, cache, engine.functions)
+    try:
+        ir = engine.lower(kernel, variant)
+    except Unsupported as error:
+        name, reason = "reference", f" (no vector form: {error})"
+        engine = _ENGINES[name]
+        kernel = kernel_ir(unit, entry, constants, target, cache, engine.functions)
+        ir = engine.lower(kernel, variant)
+    code = clang.run([*engine.CODE_COMMAND, "-c", "-o", "-", "-"], ir)
+    if code.status != 0:
+        raise MetalloidError(
+            f"[{entry.name}] clang accepted the kernel but could not generate code for "
+            f"{target.name}:\n{code.messages}"
+        )
+    facts = {
+        "layouts": kernel.layouts,
+        "fibres": kernel.synchronises and name == "reference",
+        "logs": kernel.logs,
+        "width": vector.width_of(kernel) if kernel.synchronises and name == "simd" else 0,
+        "engine": engine.describe(kernel, variant) + reason,
+        "code_command": engine.CODE_COMMAND,
+    }
+    return {
+        "kernel.cpp": kernel.cpp,
+        "kernel.ll": ir,
+        "kernel.so": shared_object({"kernel.o": code.output}, f"{ENTRY_SYMBOL}.so"),
+        "kernel.json": json.dumps(facts),
+    }

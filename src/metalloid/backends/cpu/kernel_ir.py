@@ -1,0 +1,204 @@
+"""From a kernel to LLVM IR for the CPU: what all engines share.
+
+The C++ around the kernel comes from an engine; the IR that clang makes of it is adapted here to what a
+CPU's memory is like.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from metalloid.compiler.cache import Cache
+from metalloid.compiler.frontend import (
+    ENTRY_FILE,
+    compile_command,
+    compile_entry,
+    wrapped,
+)
+from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import parameter_sources
+
+ENTRY_SYMBOL = "mtl_kernel"
+_LAYOUT_SYMBOL = "mtl_layouts"
+
+_LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant .*? \[((?:i32 \d+(?:, )?)+)\]", re.M)
+#: Functions by which a thread says something to the host; by the others it waits for threads.
+_REPORTING = r"@__msl_(?:log|assertion_failed)\b"
+_SYNCHRONISES = re.compile(
+    rf"^declare [^\n]*(?!{_REPORTING})@__msl_(?!barrier_missed\b|barriers_differ\b)", re.M
+)
+_REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
+_CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
+_VECTOR_ACCESS = re.compile(
+    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?<\d+ x (\w+)>[ ,].*, align )\d+\b", re.M
+)
+_BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
+_ALIGNMENT = re.compile(r"\balign \d+\b")
+_SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
+)
+_THREADGROUP_VARIABLE = re.compile(
+    r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
+)
+
+#: The IR is meant to be read, by people and by passes: vectors and unrolled loops come later.
+_IR_FLAGS = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    *("-mllvm", "-unroll-runtime=false"),
+    # Stores of two branches made one, to an address that depends on the branch, could not become
+    # vector stores any more; nor could loads from a table instead of a switch.
+    *("-mllvm", "-sink-common-insts=false"),
+    "-fno-jump-tables",
+    "-fno-discard-value-names",
+    "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
+)
+
+
+@dataclass(frozen=True)
+class KernelIR:
+    """A kernel as IR.
+
+    Attributes
+    ----------
+    cpp : str
+        The text that clang compiled.
+    ir : str
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    synchronises : bool
+        Whether threads wait for each other.
+    reports : bool
+        Whether threads log or assert.
+    logs : bool
+        Whether they log.
+    """
+
+    cpp: str
+    ir: str
+    layouts: tuple[int, ...]
+    synchronises: bool
+    reports: bool
+    logs: bool
+
+
+def kernel_ir(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    functions: Callable[[bool], str],
+) -> KernelIR:
+    """Compile one kernel of a unit to IR.
+
+    Parameters
+    ----------
+    functions : callable
+        C++ of the functions that the runtime calls, which use the type ``mtl_entry_type``; given
+        whether threads log or assert.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    command = [
+        *compile_command(unit.options, target, cache),
+        *_IR_FLAGS,
+        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+    ]
+
+    def compiled(reports: bool) -> tuple[str, str]:
+        def embed(text: str) -> str:
+            return _entry_text(text, unit, entry, constants, functions(reports))
+
+        return compile_entry(command, unit, entry, target, embed)
+
+    text, ir = compiled(reports=False)
+    reports = bool(_REPORTS.search(ir))
+    if reports:
+        text, ir = compiled(reports=True)
+    layouts = tuple(_read_layouts(ir))
+    synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
+    for adapt in (
+        _mark_constant_loads,
+        _assume_scalar_alignment,
+        _make_threadgroup_variables_private,
+        _make_functions_private,
+    ):
+        ir = adapt(ir)
+    return KernelIR(text, ir, layouts, synchronises, reports, logs)
+
+
+def _entry_text(
+    text: str,
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    functions: str,
+) -> str:
+    """The unit's text with its constants defined, and the functions that the runtime calls."""
+    definitions = [
+        line
+        for constant in unit.constants
+        for line in constant.definitions(constants.get(constant.index))
+    ]
+    sources = "".join(f", metalloid::input::{source}" for source in parameter_sources(entry))
+    return "\n".join(
+        (
+            *definitions,
+            wrapped(text),
+            f'# 1 "{ENTRY_FILE}"',
+            f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
+            functions,
+            f'extern "C" [[clang::sycl_external]] const void* {_LAYOUT_SYMBOL}()'
+            " { return &mtl_entry_type::layouts; }",
+            "",
+        )
+    )
+
+
+def _read_layouts(ir: str) -> list[int]:
+    """The numbers of the table that ``parameter_layout.h`` leaves in the module."""
+    table = _LAYOUT_TABLE.search(ir)
+    if not table:
+        raise MetalloidError("[compiler] the compiled kernel lacks its table of parameters.")
+    return [int(number.split()[-1]) for number in table[1].split(",")][:-1]  # without its end mark
+
+
+def _mark_constant_loads(ir: str) -> str:
+    """Say that memory of the `constant` space does not change while a kernel runs.
+
+    clang has no word for that. Without it, a store through any other pointer could change the
+    factor of a loop, which would keep the loop from becoming vector code.
+    """
+    node = 1 + max((int(number) for number in re.findall(r"^!(\d+) = ", ir, re.M)), default=-1)
+    marked, count = _CONSTANT_LOAD.subn(rf"\1, !invariant.load !{node}", ir)
+    return f"{marked}\n!{node} = !{{}}\n" if count else ir
+
+
+def _assume_scalar_alignment(ir: str) -> str:
+    """A vector may lie wherever its scalars may.
+
+    A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
+    well on GPUs read a float4 from any place in a row of floats.
+    """
+    ir = _VECTOR_ACCESS.sub(lambda match: f"{match[1]}{_SCALAR_BYTES.get(match[2], 8)}", ir)
+    return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
+
+
+def _make_threadgroup_variables_private(ir: str) -> str:
+    """Give each OS thread its own threadgroup variables: it runs one threadgroup at a time."""
+    return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2", ir)
+
+
+def _make_functions_private(ir: str) -> str:
+    """The user's functions are all inlined; nobody calls the copies that clang keeps for others."""
+    return _PUBLIC_FUNCTION.sub("define internal ", ir)

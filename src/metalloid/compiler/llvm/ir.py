@@ -1,0 +1,143 @@
+"""Values, instructions, blocks and functions.
+
+Values go by name, as in the text: ``%x`` is computed in the function, ``@g`` is a global, and what
+begins with neither is a constant. So an analysis is a table from names to facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from metalloid.compiler.llvm.types import VOID, Type
+
+_INTEGER = re.compile(r"-?\d+$")
+
+
+class Value(NamedTuple):
+    """An operand: its type, and its name or text."""
+
+    type: Type
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same for every thread by its text alone."""
+        return self.name[0] != "%"
+
+    @property
+    def integer(self) -> int | None:
+        """Its number, if it is an integer constant."""
+        if _INTEGER.match(self.name):
+            return int(self.name)
+        return {"true": 1, "false": 0, "zeroinitializer": 0}.get(self.name)
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One instruction.
+
+    Attributes
+    ----------
+    op : str
+        ``"fadd"``, ``"load"``, ``"br"`` ...
+    result : str
+        Name of what it computes; empty if nothing.
+    type : Type
+        Of the result.
+    operands : list of Value
+        Of ``br`` and ``switch`` the condition; of ``phi`` what comes from each of `labels`; of
+        ``store`` the value, then the address.
+    flags : tuple of str
+        ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...
+    labels : list of str
+        Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
+    detail : str
+        Predicate of a comparison, callee of a call, operation of an ``atomicrmw``, cases of a
+        ``switch`` ("1,2,5"), mask of a ``shufflevector``, indices of ``extractvalue``, ordering
+        of an atomic access.
+    source : Type
+        What a ``getelementptr`` steps over, and what an ``alloca`` makes.
+    align : int
+        Of a memory access; 0 if the text says nothing.
+    """
+
+    op: str
+    result: str = ""
+    type: Type = VOID
+    operands: list[Value] = field(default_factory=list)
+    flags: tuple[str, ...] = ()
+    labels: list[str] = field(default_factory=list)
+    detail: str = ""
+    source: Type = VOID
+    align: int = 0
+
+    @property
+    def value(self) -> Value:
+        """Its result as an operand."""
+        return Value(self.type, self.result)
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A basic block: phis, other instructions, and one that ends it."""
+
+    name: str
+    phis: list[Instruction] = field(default_factory=list)
+    body: list[Instruction] = field(default_factory=list)
+    end: Instruction = field(default_factory=lambda: Instruction("unreachable"))
+
+    @property
+    def successors(self) -> list[str]:
+        """Blocks it may go to, each once."""
+        return list(dict.fromkeys(self.end.labels))
+
+    def instructions(self) -> Iterator[Instruction]:
+        """All of them in order."""
+        yield from self.phis
+        yield from self.body
+        yield self.end
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function with a body.
+
+    Attributes
+    ----------
+    name : str
+        Without the ``@``.
+    result : Type
+    parameters : list of Value
+    attributes : str
+        Its attribute groups, ``"#0"``.
+    blocks : dict of Block by name
+        The first is the entry.
+    """
+
+    name: str
+    result: Type
+    parameters: list[Value]
+    attributes: str
+    blocks: dict[str, Block]
+
+    @property
+    def entry(self) -> Block:
+        """Where it begins."""
+        return next(iter(self.blocks.values()))
+
+    def instructions(self) -> Iterator[Instruction]:
+        """All of them, block by block."""
+        for block in self.blocks.values():
+            yield from block.instructions()
+
+
+def rename_origin(block: Block, old: str, new: str) -> None:
+    """In the phis of `block`, let what came from `old` come from `new`."""
+    for phi in block.phis:
+        phi.labels = [new if label == old else label for label in phi.labels]

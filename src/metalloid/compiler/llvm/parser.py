@@ -1,0 +1,468 @@
+"""From the text of a module to `Function`s.
+
+Only what clang emits for kernels is understood; anything else raises `Unsupported`, which sends the
+kernel to an engine that leaves its code to LLVM. Metadata and attributes are skipped: they are hints.
+"""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.llvm.types import (
+    I1,
+    POINTER,
+    VOID,
+    Array,
+    Struct,
+    Type,
+    Unsupported,
+    Vector,
+    plain_type,
+)
+
+INTEGER_BINARY = frozenset(
+    ("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor")
+)
+FLOAT_BINARY = frozenset(("fadd", "fsub", "fmul", "fdiv", "frem"))
+CASTS = frozenset(
+    (
+        "zext", "sext", "trunc", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp",
+        "ptrtoint", "inttoptr", "bitcast", "addrspacecast",
+    )
+)  # fmt: skip
+#: Flags that permit inexact arithmetic; they hold lane by lane.
+FAST_MATH = frozenset(("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"))
+_FLAGS = FAST_MATH | frozenset(
+    (
+        "nuw", "nsw", "exact", "disjoint", "nneg", "samesign", "inbounds", "nusw", "tail",
+        "musttail", "notail", "volatile", "weak", "fastcc", "inrange",
+    )
+)  # fmt: skip
+_ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
+#: Calls that say something to the optimiser and compute nothing.
+_HINTS = re.compile(r"@llvm\.(?:dbg|lifetime|assume|experimental\.noalias|invariant\.start)\b")
+
+_TOKEN = re.compile(
+    r'[%@]"[^"]*"|[%@][\w.$-]+|c?"(?:[^"\\]|\\.)*"|![\w.]*|\#\d+|\.\.\.'
+    r"|-?(?:0x[HKLMR]?[0-9A-Fa-f]+|\d[\d.]*(?:[eE][-+]?\d+)?)|[A-Za-z_.$][\w.$-]*|[<>{}()\[\],=*:|]"
+)
+_SPACE = re.compile(r" addrspace\(\d+\)")
+_TYPE_DEFINITION = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type (.*)$', re.M)
+_DEFINITION = re.compile(
+    r"^define ([^\n]*?)@([\w.$]+)\(([^\n]*?)\)([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
+    re.M | re.S,
+)
+_LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
+_OPENING, _CLOSING = "<[{(", ">]})"
+
+
+def flatten_address_spaces(ir: str) -> str:
+    """`ir` with one address space only: on a CPU they are all the same memory."""
+    # A cast from a type to itself is no addrspacecast any more.
+    return _SPACE.sub("", ir).replace("addrspacecast", "bitcast")
+
+
+def parse_function(ir: str, name: str) -> Function:
+    """The function `name` of a module without address spaces.
+
+    Raises
+    ------
+    Unsupported
+        If there is something in it that no kernel was seen to contain.
+    """
+    for match in _DEFINITION.finditer(ir):
+        if match[2] == name:
+            return _Parser(ir).function(match)
+    raise Unsupported(f"the module has no function {name}")
+
+
+class _Parser:
+    """Parses the functions of one module."""
+
+    def __init__(self, ir: str) -> None:
+        self._definitions = dict(_TYPE_DEFINITION.findall(ir))
+        self._named: dict[str, Type] = {}
+
+    def function(self, match: re.Match[str]) -> Function:
+        """The function that `_DEFINITION` matched."""
+        head, name, parameters, attributes, body = match.groups()
+        words = [word for word in _TOKEN.findall(head) if word not in ("dso_local", "internal")]
+        result = VOID if "void" in words else plain_type(words[-1])
+        function = Function(
+            name,
+            result,
+            self._parameters(parameters),
+            " ".join(re.findall(r"#\d+", attributes)),
+            {},
+        )
+        block = None
+        for line in _joined_lines(body):
+            label = None if line[0] == " " else _LABEL.match(line)
+            if label:
+                block = Block("%" + label[1])
+                function.blocks[block.name] = block
+                continue
+            if block is None:
+                block = Block(f"%{len(function.parameters)}")
+                function.blocks[block.name] = block
+            if _HINTS.search(line) or line.lstrip().startswith("#dbg"):
+                continue
+            instruction = _Line(self, line).instruction()
+            if instruction.op == "phi":
+                block.phis.append(instruction)
+            elif instruction.op in ("br", "ret", "switch", "unreachable"):
+                block.end = instruction
+            else:
+                block.body.append(instruction)
+        return function
+
+    def _parameters(self, text: str) -> list[Value]:
+        line = _Line(self, text)
+        values = []
+        while line.more():
+            type_ = line.type()
+            words = line.until_comma()
+            values.append(Value(type_, words[-1]))
+        return values
+
+    def named_type(self, name: str) -> Type:
+        """The struct that a name like ``%struct.S`` stands for."""
+        if name not in self._named:
+            if name not in self._definitions:
+                raise Unsupported(f"the type {name}")
+            self._named[name] = _Line(self, self._definitions[name]).type()
+        return self._named[name]
+
+
+def _joined_lines(body: str) -> list[str]:
+    """Lines without comments; a switch on one line."""
+    lines: list[str] = []
+    for line in body.split("\n"):
+        if not line.strip() or line.lstrip().startswith(";"):
+            continue
+        if lines and lines[-1].lstrip().startswith("switch") and "]" not in lines[-1]:
+            lines[-1] += line
+        else:
+            lines.append(line)
+    return lines
+
+
+class _Line:
+    """The tokens of one line and how far they are read."""
+
+    def __init__(self, parser: _Parser, text: str) -> None:
+        self._parser = parser
+        self._text = text
+        self._tokens = _TOKEN.findall(text)
+        self._at = 0
+
+    # -- tokens
+
+    def more(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def peek(self) -> str:
+        return self._tokens[self._at] if self.more() else ""
+
+    def next(self) -> str:
+        token = self.peek()
+        self._at += 1
+        return token
+
+    def skip(self, token: str) -> bool:
+        if self.peek() != token:
+            return False
+        self._at += 1
+        return True
+
+    def flags(self) -> tuple[str, ...]:
+        found = []
+        while self.peek() in _FLAGS:
+            found.append(self.next())
+        return tuple(found)
+
+    def until_comma(self) -> list[str]:
+        """Tokens up to a comma or closing bracket outside of brackets; the comma is skipped."""
+        start, depth = self._at, 0
+        while self.more():
+            token = self.peek()
+            if depth == 0 and (token == "," or token in _CLOSING):
+                break
+            depth += (token in _OPENING) - (token in _CLOSING)
+            self._at += 1
+        words = self._tokens[start : self._at]
+        self.skip(",")
+        return words
+
+    # -- types and values
+
+    def type(self) -> Type:
+        token = self.next()
+        if token == "<" and self.peek() == "{":
+            struct = self.type()
+            self.next()
+            assert isinstance(struct, Struct)
+            return Struct(struct.members, packed=True)
+        if token in ("<", "["):
+            count = int(self.next())
+            self.next()  # x
+            element = self.type()
+            self.next()
+            return Vector(count, element) if token == "<" else Array(count, element)
+        if token == "{":
+            members = []
+            while not self.skip("}"):
+                members.append(self.type())
+                self.skip(",")
+            return Struct(tuple(members))
+        if token.startswith("%"):
+            return self._parser.named_type(token)
+        return plain_type(token)
+
+    def constant_or_name(self) -> str:
+        """A name, a literal, or a constant expression as text."""
+        start = self._at
+        token = self.next()
+        if token in ("getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast"):
+            while self.peek() != "(":
+                self._at += 1
+            token = self.next()
+        if token in _OPENING:
+            depth = 1
+            while depth:
+                token = self.next()
+                depth += (token in _OPENING) - (token in _CLOSING)
+        return " ".join(self._tokens[start : self._at])
+
+    def value(self) -> Value:
+        type_ = self.type()
+        return Value(type_, self.constant_or_name())
+
+    def values(self) -> list[Value]:
+        """Values with commas between, up to metadata."""
+        found = [self.value()]
+        while self.peek() == "," and not self._tokens[self._at + 1].startswith(("!", "align")):
+            self._at += 1
+            found.append(self.value())
+        return found
+
+    def align(self) -> int:
+        rest = self._tokens[self._at :]
+        return int(rest[rest.index("align") + 1]) if "align" in rest else 0
+
+    # -- instructions
+
+    def instruction(self) -> Instruction:
+        result = ""
+        if len(self._tokens) > 1 and self._tokens[1] == "=":
+            result = self._tokens[0]
+            self._at = 2
+        early = self.flags()  # of calls
+        op = self.next()
+        flags = early + self.flags()
+        made = self._made(op, flags)
+        made.result = result if made.type is not VOID else ""
+        return made
+
+    def _made(self, op: str, flags: tuple[str, ...]) -> Instruction:
+        if op in INTEGER_BINARY or op in FLOAT_BINARY:
+            left = self.value()
+            self.skip(",")
+            right = Value(left.type, self.constant_or_name())
+            return Instruction(op, type=left.type, operands=[left, right], flags=flags)
+        if op in ("fneg", "freeze"):
+            operand = self.value()
+            return Instruction(op, type=operand.type, operands=[operand], flags=flags)
+        if op in ("icmp", "fcmp"):
+            predicate = self.next()
+            left = self.value()
+            self.skip(",")
+            right = Value(left.type, self.constant_or_name())
+            return Instruction(
+                op, type=_like(left.type, I1), operands=[left, right], flags=flags, detail=predicate
+            )
+        if op in CASTS:
+            operand = self.value()
+            self.skip("to")
+            return Instruction(op, type=self.type(), operands=[operand], flags=flags)
+        handler = getattr(self, f"_{op}", None)
+        if handler is None:
+            raise Unsupported(f"the instruction {op}")
+        made: Instruction = handler(flags)
+        made.op = op
+        return made
+
+    def _select(self, flags: tuple[str, ...]) -> Instruction:
+        operands = self.values()
+        return Instruction("", type=operands[1].type, operands=operands, flags=flags)
+
+    def _phi(self, flags: tuple[str, ...]) -> Instruction:
+        made = Instruction("", type=self.type(), flags=flags)
+        while self.skip("["):
+            made.operands.append(Value(made.type, self.constant_or_name()))
+            self.skip(",")
+            made.labels.append(self.next())
+            self.skip("]")
+            self.skip(",")
+        return made
+
+    def _getelementptr(self, flags: tuple[str, ...]) -> Instruction:
+        source = self.type()
+        self.skip(",")
+        operands = self.values()
+        type_ = next((v.type for v in operands if isinstance(v.type, Vector)), POINTER)
+        if type_ is not POINTER:
+            raise Unsupported("a vector of addresses")
+        return Instruction("", type=POINTER, operands=operands, flags=flags, source=source)
+
+    def _load(self, flags: tuple[str, ...]) -> Instruction:
+        ordering = self._atomic()
+        type_ = self.type()
+        self.skip(",")
+        address = self.value()
+        return Instruction(
+            "", type=type_, operands=[address], flags=flags + self.flags(), detail=ordering,
+            align=self.align(),
+        )  # fmt: skip
+
+    def _store(self, flags: tuple[str, ...]) -> Instruction:
+        ordering = self._atomic()
+        operands = self.values()
+        return Instruction("", operands=operands, flags=flags, detail=ordering, align=self.align())
+
+    def _atomic(self) -> str:
+        """Ordering of an atomic load or store; empty if it is none."""
+        if not self.skip("atomic"):
+            return ""
+        self.skip("volatile")  # which an atomic access is anyway
+        return self._orderings()
+
+    def _br(self, flags: tuple[str, ...]) -> Instruction:
+        if self.skip("label"):
+            return Instruction("", labels=[self.next()])
+        condition = self.value()
+        labels = [self._tokens[self._at + 2], self._tokens[self._at + 5]]
+        return Instruction("", operands=[condition], labels=labels)
+
+    def _switch(self, flags: tuple[str, ...]) -> Instruction:
+        made = Instruction("", operands=[self.value()])
+        self.skip(",")
+        self.skip("label")
+        made.labels.append(self.next())
+        self.skip("[")
+        cases = []
+        while not self.skip("]"):
+            cases.append(self.value().name)
+            self.skip(",")
+            self.skip("label")
+            made.labels.append(self.next())
+        made.detail = ",".join(cases)
+        return made
+
+    def _ret(self, flags: tuple[str, ...]) -> Instruction:
+        return Instruction("", operands=[] if self.peek() == "void" else [self.value()])
+
+    def _unreachable(self, flags: tuple[str, ...]) -> Instruction:
+        return Instruction("")
+
+    def _fence(self, flags: tuple[str, ...]) -> Instruction:
+        return Instruction("", detail=self._tokens[-1])
+
+    def _alloca(self, flags: tuple[str, ...]) -> Instruction:
+        source = self.type()
+        if self.peek() == "," and self._tokens[self._at + 1] not in ("align", "addrspace"):
+            raise Unsupported("an array of a size known only when it runs")
+        return Instruction("", type=POINTER, source=source, align=self.align())
+
+    def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
+        operands = self.values()
+        vector = operands[0].type
+        assert isinstance(vector, Vector)
+        return Instruction("", type=vector.element, operands=operands)
+
+    def _insertelement(self, flags: tuple[str, ...]) -> Instruction:
+        operands = self.values()
+        return Instruction("", type=operands[0].type, operands=operands)
+
+    def _shufflevector(self, flags: tuple[str, ...]) -> Instruction:
+        first, second, mask = self.values()
+        assert isinstance(mask.type, Vector)
+        assert isinstance(first.type, Vector)
+        type_ = Vector(mask.type.lanes, first.type.element)
+        return Instruction("", type=type_, operands=[first, second], detail=mask.name)
+
+    def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
+        aggregate = self.value()
+        self.skip(",")
+        index = int(self.next())
+        if not isinstance(aggregate.type, Struct):
+            raise Unsupported("extractvalue of an array")
+        type_ = aggregate.type.members[index]
+        return Instruction("", type=type_, operands=[aggregate], detail=str(index))
+
+    def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
+        raise Unsupported("a struct as a value")
+
+    def _atomicrmw(self, flags: tuple[str, ...]) -> Instruction:
+        operation = self.next()
+        operands = self.values()
+        return Instruction(
+            "", type=operands[1].type, operands=operands, flags=flags,
+            detail=f"{operation} {self._orderings()}", align=self.align(),
+        )  # fmt: skip
+
+    def _cmpxchg(self, flags: tuple[str, ...]) -> Instruction:
+        operands = self.values()
+        type_ = Struct((operands[1].type, I1))
+        return Instruction(
+            "", type=type_, operands=operands, flags=flags, detail=self._orderings(),
+            align=self.align(),
+        )  # fmt: skip
+
+    def _orderings(self) -> str:
+        """The orderings of an atomic operation. The scope does not matter: it is one process."""
+        return " ".join(token for token in self._tokens if token in _ORDERINGS)
+
+    def _call(self, flags: tuple[str, ...]) -> Instruction:
+        self._attributes()
+        type_ = self.type()
+        callee = self.next()
+        if not callee.startswith("@"):
+            raise Unsupported("a call through a pointer")
+        self.skip("(")
+        operands = []
+        while not self.skip(")"):
+            argument = self.type()
+            self._attributes()
+            operands.append(Value(argument, self.constant_or_name()))
+            self.skip(",")
+        return Instruction("", type=type_, operands=operands, flags=flags, detail=callee)
+
+    def _attributes(self) -> None:
+        """Skip attributes of a parameter or result: words, some with a bracket or a number."""
+        while re.match(r"[a-z_]+$", self.peek()) and not _is_type_or_value(self.peek()):
+            word = self.next()
+            if word == "align" and self.peek().isdigit():
+                self._at += 1
+            elif self.peek() == "(":
+                self.constant_or_name()
+
+
+_VALUE_WORDS = frozenset(
+    (
+        "true", "false", "null", "undef", "poison", "zeroinitializer", "getelementptr", "splat",
+        "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
+    )
+)  # fmt: skip
+
+
+def _is_type_or_value(word: str) -> bool:
+    if word in _VALUE_WORDS or word in ("void", "ptr", "half", "bfloat", "float", "double"):
+        return True
+    return word[0] == "i" and word[1:].isdigit()
+
+
+def _like(shape: Type, element: Type) -> Type:
+    """`element`, or a vector of it if `shape` is one."""
+    return Vector(shape.lanes, element) if isinstance(shape, Vector) else element

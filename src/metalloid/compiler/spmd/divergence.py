@@ -1,0 +1,227 @@
+"""Where the lanes of a simdgroup go different ways, and which values they see differently.
+
+Shapes of values and divergence of branches depend on each other: a branch on a varying condition
+makes the values that meet behind it varying. Starting from the hope that all is uniform, both are
+worked out in turns until nothing changes. (Rosemann, Moll, Hack: An Abstract Interpretation for SPMD
+Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form of section 2.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
+from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.spmd.canonical import EXIT
+from metalloid.compiler.spmd.lanes import shape_of_call
+from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
+
+
+@dataclass
+class Divergence:
+    """The result.
+
+    Attributes
+    ----------
+    shapes : dict of Shape
+        Of each value, as seen in the block that computes it.
+    branches : set of str
+        Blocks that end in a divergent branch.
+    masked : set of str
+        Blocks that may run with some lanes inactive.
+    loops : set of Loop
+        Those that lanes leave in different rounds.
+    """
+
+    function: Function
+    graph: Graph
+    width: int
+    shapes: dict[str, Shape]
+    branches: set[str] = field(default_factory=set)
+    masked: set[str] = field(default_factory=set)
+    loops: set[str] = field(default_factory=set)
+    _joins: set[str] = field(default_factory=set)
+    _home: dict[str, str] = field(default_factory=dict)
+
+    def shape(self, value: Value, block: str) -> Shape:
+        """Shape of `value` as seen from `block`.
+
+        What a loop computes in rounds that lanes leave one by one is varying behind the loop.
+        """
+        found = self._shape(value, block)
+        return VARYING if found is None else found
+
+    def _shape(self, value: Value, block: str) -> Shape | None:
+        if value.is_constant:
+            number = value.integer
+            return uniform(self.width, 0 if number is None else alignment_of(number))
+        shape = self.shapes.get(value.name)
+        if shape is not None and not shape.is_varying and self.leaves_loop(value, block):
+            return VARYING
+        return shape
+
+    def leaves_loop(self, value: Value, block: str) -> bool:
+        """Whether `value` comes from a divergent loop that `block` is not in."""
+        home = self._home.get(value.name)
+        loop = self.graph.loop_of[home] if home else None
+        while loop is not None:
+            if loop.header in self.loops and block not in loop.blocks:
+                return True
+            loop = loop.parent
+        return False
+
+    def home(self, value: Value) -> str:
+        """Block that computes it; empty for parameters."""
+        return self._home.get(value.name, "")
+
+
+def analyse(
+    function: Function, graph: Graph, width: int, parameters: dict[str, Shape], all_masked: bool
+) -> Divergence:
+    """Find shapes and divergence.
+
+    Parameters
+    ----------
+    function, graph : Function, Graph
+        In canonical form.
+    width : int
+        Lanes of the simdgroup.
+    parameters : dict of Shape by name
+    all_masked : bool
+        Whether lanes may be inactive from the start.
+    """
+    result = Divergence(function, graph, width, dict(parameters))
+    for block in function.blocks.values():
+        for instruction in (*block.phis, *block.body):
+            if instruction.result:
+                result._home[instruction.result] = block.name
+    _Analysis(result).run()
+    if all_masked:
+        result.masked |= set(graph.order)
+    return result
+
+
+class _Analysis:
+    def __init__(self, result: Divergence) -> None:
+        self._result = result
+        self._graph = result.graph
+        self._blocks = result.function.blocks
+        self._meeting = immediate_postdominators(result.graph, EXIT)
+
+    def run(self) -> None:
+        while True:
+            self._find_shapes()
+            found = False
+            for name in self._graph.order:
+                end = self._blocks[name].end
+                if len(end.labels) != 2 or name in self._result.branches:
+                    continue
+                if not self._result.shape(end.operands[0], name).is_uniform:
+                    self._result.branches.add(name)
+                    self._spread(self._meeting[name], end.labels, self._graph.loop_of[name])
+                    found = True
+            if not found:
+                return
+
+    # -- shapes
+
+    def _find_shapes(self) -> None:
+        shapes = self._result.shapes
+        changed = True
+        while changed:
+            changed = False
+            for name in self._graph.order:
+                block = self._blocks[name]
+                for instruction in (*block.phis, *block.body):
+                    if not instruction.result:
+                        continue
+                    known = shapes.get(instruction.result)
+                    if known is not None and known.is_varying:
+                        continue
+                    new = join(known, self._transfer(instruction, block))
+                    if new is not None and new != known:
+                        shapes[instruction.result] = new
+                        changed = True
+
+    def _transfer(self, instruction: Instruction, block: Block) -> Shape | None:
+        result, width = self._result, self._result.width
+        if instruction.op == "phi":
+            names = {value.name for value in instruction.operands}
+            if block.name in result._joins and len(names) > 1:
+                return VARYING
+            shape: Shape | None = None
+            for value in instruction.operands:
+                shape = join(shape, result._shape(value, block.name))
+            return shape
+        operands = [result._shape(value, block.name) for value in instruction.operands]
+        known = [shape for shape in operands if shape is not None]
+        if len(known) < len(operands):
+            return None
+        if instruction.op == "alloca":
+            size = instruction.source.size
+            return Shape(tuple(lane * size for lane in range(width)))
+        if instruction.op == "load":
+            return uniform(width) if known[0].is_uniform and not instruction.detail else VARYING
+        if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):
+            return VARYING
+        if instruction.op == "call":
+            found = shape_of_call(instruction, known, width, block.name in result.masked)
+            if found is not None:
+                return found
+        return shape_of(instruction, known, width)
+
+    # -- control
+
+    def _spread(self, stop: str, targets: list[str], loop: Loop | None) -> None:
+        """Lanes part towards `targets`, and meet again at `stop` for certain.
+
+        Each block they come to by two different ways is a join. The way to a block is named after
+        the last join on it, or else the target it began with.
+        """
+        graph, number = self._graph, self._graph.number
+        ways: dict[str, str] = {}
+        latched = left = False
+
+        def arrive(block: str, way: str) -> None:
+            nonlocal latched, left
+            if loop is not None and block == loop.header:
+                latched = True
+            elif loop is not None and block not in loop.blocks:
+                left = True
+            elif ways.setdefault(block, way) != way:
+                ways[block] = block
+                self._result._joins.add(block)
+
+        for target in targets:
+            arrive(target, target)
+        for block in sorted(self._graph.order, key=number.__getitem__):
+            if block not in ways or block == stop:
+                continue
+            self._result.masked.add(block)
+            inner = graph.loop_of[block]
+            for successor in graph.successors[block]:
+                is_back = number[successor] <= number[block] and (
+                    inner is not None and successor == inner.header and inner is not loop
+                )
+                if not is_back:
+                    arrive(successor, ways[block])
+        if left and loop is not None:
+            self._leave(loop)
+
+    def _leave(self, loop: Loop) -> None:
+        """Lanes leave `loop` in different rounds, or by different ways out."""
+        result, graph = self._result, self._graph
+        if loop.header in result.loops:
+            return
+        result.loops.add(loop.header)
+        result.masked |= loop.blocks
+        for exit in loop.exits:
+            if len(graph.predecessors[exit]) > 1:
+                result._joins.add(exit)
+        outside = loop.parent
+        leaves_two = outside is not None and any(exit not in outside.blocks for exit in loop.exits)
+        if len(loop.exits) > 1 or leaves_two:
+            stop = loop.header
+            while stop in loop.blocks:
+                stop = self._meeting[stop]
+            self._spread(stop, loop.exits, outside)

@@ -1,0 +1,216 @@
+"""Arithmetic of a simdgroup: once for what is uniform or indexed, lane by lane for the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.llvm.types import DOUBLE, I1, Integer, Type, Unsupported
+from metalloid.compiler.spmd import memory, simdgroup
+from metalloid.compiler.spmd.writer import Writer, fast_math
+
+#: Intrinsics that work on each lane alone, and how many of their operands are values.
+_LANEWISE = {
+    "fma": 3, "fmuladd": 3, "sqrt": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "rint": 1,
+    "nearbyint": 1, "round": 1, "roundeven": 1, "minnum": 2, "maxnum": 2, "minimum": 2,
+    "maximum": 2, "minimumnum": 2, "maximumnum": 2, "copysign": 2, "umin": 2, "umax": 2, "smin": 2,
+    "smax": 2, "abs": 1, "ctlz": 1, "cttz": 1, "ctpop": 1, "bswap": 1, "bitreverse": 1, "fshl": 3,
+    "fshr": 3, "uadd.sat": 2, "usub.sat": 2, "sadd.sat": 2, "ssub.sat": 2, "is.fpclass": 1,
+    "ldexp": 2, "fptoui.sat": 1, "fptosi.sat": 1, "ucmp": 2, "scmp": 2,
+}  # fmt: skip
+_INTRINSIC = re.compile(r"@llvm\.([a-z_.]+?)((?:\.(?:i\d+|f\d+|bf16|p0))+)$")
+_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
+
+_Operand = Callable[[Value], str]
+
+
+def write(writer: Writer, instruction: Instruction) -> None:
+    """Write one instruction of the current block for all lanes.
+
+    Raises
+    ------
+    Unsupported
+        If there is no way to.
+    """
+    op = instruction.op
+    if op in memory.HANDLERS:
+        memory.HANDLERS[op](writer, instruction)
+    elif op == "call":
+        _call(writer, instruction)
+    elif op == "getelementptr":
+        _address(writer, instruction)
+    elif op == "bitcast" and instruction.type == instruction.operands[0].type:
+        _same(writer, instruction)
+    else:
+        _compute(writer, instruction)
+
+
+def _compute(writer: Writer, instruction: Instruction) -> None:
+    shape = writer.own_shape(instruction.value)
+    if shape.is_uniform:
+        writer.set(instruction, scalar=_plain(writer, instruction, flags=True))
+    elif shape.offsets is not None:
+        base = _base(writer, instruction)
+        wanted = instruction.result in writer.vectors_wanted
+        writer.set(instruction, base, _lanes(writer, instruction) if wanted else "")
+    else:
+        writer.set(instruction, vector=_lanes(writer, instruction))
+
+
+def _base(writer: Writer, instruction: Instruction) -> str:
+    """Lane 0 of an indexed value.
+
+    Without promises such as nsw: lane 0 may be inactive, and what is poison for it would spread. A
+    widening goes by the highest lane, from which the others are reached by stepping back: a lane below
+    it that had wrapped would not, and a lane that is past the end of the type is past every buffer.
+    """
+    shape = writer.own_shape(instruction.value)
+    operand = instruction.operands[0]
+    if instruction.op not in ("zext", "sext") or shape.exact:
+        return _plain(writer, instruction, flags=False)
+    assert shape.offsets is not None
+    most = max(shape.offsets)
+    top = writer.new(f"add {operand.type} {writer.scalar(operand)}, {most}")
+    wide = writer.new(f"{instruction.op} {operand.type} {top} to {instruction.type}")
+    return writer.new(f"sub {instruction.type} {wide}, {most}")
+
+
+def _plain(writer: Writer, instruction: Instruction, flags: bool) -> str:
+    kept = "".join(f"{flag} " for flag in instruction.flags) if flags else fast_math(instruction)
+    return writer.new(_text(instruction, kept, writer.scalar, str))
+
+
+def _lanes(writer: Writer, instruction: Instruction) -> str:
+    if instruction.op in _DIVISIONS:
+        return _divide(writer, instruction)
+    if instruction.op == "select" and writer.is_uniform(instruction.operands[0]):
+        condition, yes, no = instruction.operands
+        wide = writer.wide(instruction.type)
+        chosen = f"select i1 {writer.scalar(condition)}, "
+        return writer.new(f"{chosen}{wide} {writer.vector(yes)}, {wide} {writer.vector(no)}")
+    return writer.new(_text(instruction, fast_math(instruction), writer.vector, writer.wide))
+
+
+def _text(
+    instruction: Instruction, flags: str, operand: _Operand, type_of: Callable[[Type], str]
+) -> str:
+    """An instruction in scalar or vector form."""
+    op, operands = instruction.op, instruction.operands
+    type = type_of(operands[0].type)
+    if op in INTEGER_BINARY or op in FLOAT_BINARY:
+        return f"{op} {flags}{type} {operand(operands[0])}, {operand(operands[1])}"
+    if op in ("icmp", "fcmp"):
+        left, right = operand(operands[0]), operand(operands[1])
+        return f"{op} {flags}{instruction.detail} {type} {left}, {right}"
+    if op in CASTS:
+        return f"{op} {type} {operand(operands[0])} to {type_of(instruction.type)}"
+    if op == "fneg":
+        return f"fneg {flags}{type} {operand(operands[0])}"
+    if op == "freeze":
+        return f"freeze {type} {operand(operands[0])}"
+    if op == "select":
+        given = ", ".join(f"{type_of(value.type)} {operand(value)}" for value in operands)
+        return f"select {flags}{given}"
+    raise Unsupported(f"the instruction {op}")
+
+
+def _divide(writer: Writer, instruction: Instruction) -> str:
+    """Integer division, which must not fail for a lane that is not active."""
+    op, type = instruction.op, instruction.type
+    dividend, divisor = instruction.operands
+    assert isinstance(type, Integer)
+    left, right = writer.vector(dividend), writer.vector(divisor)
+    wide = writer.wide(type)
+    if divisor.integer not in (None, 0, -1):
+        return writer.new(f"{op} {wide} {left}, {right}")  # becomes a multiplication
+    bits = writer.mask_as_bits()
+    if bits is not None:
+        right = writer.blend(bits, right, f"splat ({type} 1)", type)
+    if type.bits > 32:
+        return writer.new(f"{op} {wide} {left}, {right}")  # the processor's own, lane by lane
+    _refuse_bad_divisors(writer, op, type, left, right)
+    return _divide_as_doubles(writer, op, type, left, right)
+
+
+def _refuse_bad_divisors(writer: Writer, op: str, type: Integer, left: str, right: str) -> None:
+    """Fail where the processor's own division would."""
+    wide, bits = writer.wide(type), writer.wide(I1)
+    bad = writer.new(f"icmp eq {wide} {right}, zeroinitializer")
+    if op in ("sdiv", "srem"):
+        least = writer.new(f"icmp eq {wide} {left}, splat ({type} {-(1 << type.bits - 1)})")
+        by_minus_one = writer.new(f"icmp eq {wide} {right}, splat ({type} -1)")
+        overflow = writer.new(f"and {bits} {least}, {by_minus_one}")
+        bad = writer.new(f"or {bits} {bad}, {overflow}")
+    number = writer.bits_as_integer(bad)
+    none = writer.new(f"icmp eq i{writer.width} {number}, 0")
+    fine, failed = writer.fresh_label("divisible"), writer.fresh_label("divided_by_zero")
+    writer.emit(f"br i1 {none}, label %{fine}, label %{failed}")
+    writer.label(failed)
+    writer.call("void", "@__msl_divided_by_zero", [])
+    writer.emit("unreachable")
+    writer.label(fine)
+
+
+def _divide_as_doubles(writer: Writer, op: str, type: Integer, left: str, right: str) -> str:
+    """A quotient of doubles, which hold 53 bits: cut off, it is exact."""
+    wide, double = writer.wide(type), writer.wide(DOUBLE)
+    sign = "u" if op[0] == "u" else "s"
+    a = writer.new(f"{sign}itofp {wide} {left} to {double}")
+    b = writer.new(f"{sign}itofp {wide} {right} to {double}")
+    quotient = writer.new(f"fdiv {double} {a}, {b}")
+    whole = writer.new(f"fpto{sign}i {double} {quotient} to {wide}")
+    if op.endswith("div"):
+        return whole
+    back = writer.new(f"mul {wide} {whole}, {right}")
+    return writer.new(f"sub {wide} {left}, {back}")
+
+
+def _same(writer: Writer, instruction: Instruction) -> None:
+    """A cast that changes nothing."""
+    [operand] = instruction.operands
+    shape = writer.own_shape(instruction.value)
+    scalar = "" if shape.is_varying else writer.scalar(operand)
+    wanted = shape.is_varying or instruction.result in writer.vectors_wanted
+    writer.set(instruction, scalar, writer.vector(operand) if wanted else "")
+
+
+def _address(writer: Writer, instruction: Instruction) -> None:
+    shape = writer.own_shape(instruction.value)
+    scalar = vector = ""
+    if shape.offsets is not None:
+        given = ", ".join(f"{v.type} {writer.scalar(v)}" for v in instruction.operands)
+        scalar = writer.new(f"getelementptr {instruction.source}, {given}")
+    if shape.is_varying or instruction.result in writer.vectors_wanted:
+        parts = [
+            f"{v.type} {writer.scalar(v)}"
+            if writer.is_uniform(v)
+            else f"{writer.wide(v.type)} {writer.vector(v)}"
+            for v in instruction.operands
+        ]
+        vector = writer.new(f"getelementptr {instruction.source}, {', '.join(parts)}")
+    writer.set(instruction, scalar, vector)
+
+
+def _call(writer: Writer, instruction: Instruction) -> None:
+    if simdgroup.write(writer, instruction):
+        return
+    match = _INTRINSIC.match(instruction.detail)
+    if match is None or match[1] not in _LANEWISE:
+        raise Unsupported(f"a call of {instruction.detail}")
+    flags, type = fast_math(instruction), instruction.type
+    if writer.own_shape(instruction.value).is_uniform:
+        given = [(str(v.type), writer.scalar(v)) for v in instruction.operands]
+        scalar = writer.call(f"{flags}{type}", instruction.detail, given)
+        writer.set(instruction, scalar=scalar)
+        return
+    suffix = ".".join(f"v{writer.width}{part}" for part in match[2][1:].split("."))
+    given = [
+        (writer.wide(v.type), writer.vector(v))
+        if number < _LANEWISE[match[1]]
+        else (str(v.type), v.name)
+        for number, v in enumerate(instruction.operands)
+    ]
+    callee = f"@llvm.{match[1]}.{suffix}"
+    writer.set(instruction, vector=writer.call(f"{flags}{writer.wide(type)}", callee, given))

@@ -1,0 +1,306 @@
+"""Accesses to neighbouring members of each lane's element, done as one wide access.
+
+A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes from
+lane to lane. Together they read one piece of memory without gaps: one wide load and four shuffles,
+which take the place of four gathers. Stores are the same the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.types import I1, Array, Integer, Struct, Type, Vector
+from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.writer import Writer
+
+#: Members an element may have; with more, most of what is read would be thrown away.
+_MOST_MEMBERS = 8
+#: And if only one of them is wanted.
+_MOST_FOR_ONE = 4
+
+
+@dataclass(eq=False)
+class Group:
+    """Accesses to the members of one array of elements.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of a member.
+    count : int
+        Members of an element, wanted or not.
+    start : int
+        Offset of the first access found, from which members are counted.
+    members : dict of list
+        Accesses by the place of their member.
+    order : list of Instruction
+        Accesses as they stand in the block.
+    """
+
+    size: int
+    count: int
+    start: int
+    members: dict[int, list[Instruction]] = field(default_factory=dict)
+    order: list[Instruction] = field(default_factory=list)
+
+    @property
+    def lowest(self) -> Instruction:
+        """An access to the member with the lowest address."""
+        return self.members[min(self.members)][0]
+
+
+def find_groups(divergence: Divergence) -> dict[int, tuple[Group, int]]:
+    """The group of each access that has one, and the place of its member, by the access's identity."""
+    found: dict[int, tuple[Group, int]] = {}
+    computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
+    for block in divergence.function.blocks.values():
+        for group in _groups_of(block.body, block.name, divergence, computed_by):
+            lowest = min(group.members)
+            for place, accesses in group.members.items():
+                for access in accesses:
+                    found[id(access)] = group, place - lowest
+    return found
+
+
+def _groups_of(
+    body: Iterable[Instruction],
+    block: str,
+    divergence: Divergence,
+    computed_by: dict[str, Instruction],
+) -> list[Group]:
+    finished: list[Group] = []
+    open_: dict[tuple[str, str, int, int], Group] = {}
+
+    def close(op: str = "") -> None:
+        for key in [key for key in open_ if not op or key[0] == op]:
+            finished.append(open_.pop(key))
+
+    for instruction in body:
+        op = instruction.op
+        if op not in ("load", "store"):
+            if op in ("atomicrmw", "cmpxchg", "fence") or (
+                op == "call" and not instruction.detail.startswith("@llvm.")
+            ):
+                close()
+            continue
+        key = _key(instruction, block, divergence, computed_by)
+        if op == "load":
+            close("store")  # the stores before it must be seen
+        else:
+            close("load")
+            for other in [k for k in open_ if k[0] == "store" and (key is None or k != key[0])]:
+                finished.append(open_.pop(other))
+        if key is None:
+            continue
+        name, offset = key
+        size, stride = name[2], name[3]
+        group = open_.get(name)
+        place = None if group is None else (offset - group.start) // size
+        if group is None or place is None or not _fits(group, place):
+            if group is not None:
+                finished.append(open_.pop(name))
+            group = open_[name] = Group(size, stride // size, offset)
+            place = 0
+        group.members.setdefault(place, []).append(instruction)
+        group.order.append(instruction)
+    close()
+    return [group for group in finished if _is_worthwhile(group)]
+
+
+def _fits(group: Group, place: int) -> bool:
+    """Whether a member at `place` belongs to the same elements, and a store's is a new one."""
+    places = [*group.members, place]
+    once = group.order[0].op == "load" or place not in group.members
+    return once and max(places) - min(places) < group.count
+
+
+def _is_worthwhile(group: Group) -> bool:
+    if group.order[0].op == "store":
+        return len(group.members) == group.count  # nobody else's memory may be written
+    return len(group.members) > 1 or group.count <= _MOST_FOR_ONE
+
+
+def _key(
+    access: Instruction, block: str, divergence: Divergence, computed_by: dict[str, Instruction]
+) -> tuple[tuple[str, str, int, int], int] | None:
+    """What accesses of a group have in common, and the offset from there."""
+    type = access.type if access.op == "load" else access.operands[0].type
+    address = access.operands[-1]
+    stride, size = divergence.shape(address, block).stride, type.size
+    if access.flags or access.detail or type == I1 or not stride or stride % size:
+        return None
+    if not 2 <= stride // size <= _MOST_MEMBERS:
+        return None
+    root, offset = _root(address, computed_by)
+    if offset % size and size > 1:
+        return None
+    return (access.op, root, size, stride), offset
+
+
+def _root(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
+    """The address that `address` is at a constant distance from, and the distance."""
+    offset = 0
+    while True:
+        step = computed_by.get(address.name)
+        if step is None or step.op not in ("getelementptr", "bitcast"):
+            return address.name, offset
+        if step.op == "getelementptr":
+            distance = _distance(step)
+            if distance is None:
+                return address.name, offset
+            offset += distance
+        address = step.operands[0]
+
+
+def _distance(step: Instruction) -> int | None:
+    """How far a ``getelementptr`` with constant indices goes."""
+    inside: Type = step.source
+    total = 0
+    for number, index in enumerate(step.operands[1:]):
+        place = index.integer
+        if place is None:
+            return None
+        if number == 0:
+            total += place * inside.size
+        elif isinstance(inside, Struct):
+            total += inside.offset(place)
+            inside = inside.members[place]
+        elif isinstance(inside, Array | Vector):
+            inside = inside.element
+            total += place * inside.size
+        else:
+            return None
+    return total
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def load(writer: Writer, instruction: Instruction) -> bool:
+    """Write a load as a part of its group; False if it has none."""
+    found = writer.groups.get(id(instruction))
+    if found is None:
+        return False
+    group, place = found
+    assert isinstance(group, Group)
+    member = Integer(8 * group.size)
+    wide = f"<{group.count * writer.width} x {member}>"
+    everything = writer.remembered(id(group))
+    if everything is None:
+        everything = _load_all(writer, group, member, wide)
+        writer.remember(id(group), everything)
+    lanes = ", ".join(f"i32 {place + lane * group.count}" for lane in range(writer.width))
+    mask = f"<{writer.width} x i32> <{lanes}>"
+    part = writer.new(f"shufflevector {wide} {everything}, {wide} poison, {mask}")
+    writer.set(instruction, vector=_as(writer, part, member, instruction.type))
+    return True
+
+
+def _load_all(writer: Writer, group: Group, member: Integer, wide: str) -> str:
+    lowest = group.lowest
+    address, align = writer.scalar(lowest.operands[0]), lowest.align or group.size
+    span = max(group.members) - min(group.members) + 1
+    bits = writer.mask_as_bits()
+    if bits is None and span == group.count:
+        return writer.new(f"load {wide}, ptr {address}, align {align}")
+    count = group.count * writer.width
+    return writer.call(
+        wide,
+        f"@llvm.masked.load.v{count}{member}.p0",
+        [
+            (f"ptr align {align}", address),
+            (f"<{count} x i1>", _member_mask(writer, group.count, span, bits)),
+            (wide, "poison"),
+        ],
+    )
+
+
+def _member_mask(writer: Writer, count: int, span: int, bits: str | None) -> str:
+    """A bit for each member of each lane; none beyond the last member that is wanted."""
+    lanes = writer.width
+    if bits is None:
+        flags = ", ".join(
+            f"i1 {str(lane < lanes - 1 or place < span).lower()}"
+            for lane in range(lanes)
+            for place in range(count)
+        )
+        return f"<{flags}>"
+    source = [lane if place < span else lanes for lane in range(lanes) for place in range(count)]
+    mask = ", ".join(f"i32 {lane}" for lane in source)
+    wide = writer.wide(I1)
+    return writer.new(
+        f"shufflevector {wide} {bits}, {wide} zeroinitializer, <{lanes * count} x i32> <{mask}>"
+    )
+
+
+def store(writer: Writer, instruction: Instruction) -> bool:
+    """Write a store as a part of its group, with the last of which all is written."""
+    found = writer.groups.get(id(instruction))
+    if found is None:
+        return False
+    group, _ = found
+    assert isinstance(group, Group)
+    if instruction is not group.order[-1]:
+        return True
+    member = Integer(8 * group.size)
+    places = sorted(group.members)
+    parts = []
+    for place in places:
+        value = group.members[place][0].operands[0]
+        parts.append(_as(writer, writer.vector(value), value.type, member))
+    everything = _interleave(writer, parts, member)
+    count = group.count * writer.width
+    wide = f"<{count} x {member}>"
+    lowest = group.lowest
+    address, align = writer.scalar(lowest.operands[1]), lowest.align or group.size
+    bits = writer.mask_as_bits()
+    if bits is None:
+        writer.emit(f"store {wide} {everything}, ptr {address}, align {align}")
+        return True
+    writer.call(
+        "void",
+        f"@llvm.masked.store.v{count}{member}.p0",
+        [
+            (wide, everything),
+            (f"ptr align {align}", address),
+            (f"<{count} x i1>", _member_mask(writer, group.count, group.count, bits)),
+        ],
+    )
+    return True
+
+
+def _interleave(writer: Writer, parts: list[str], member: Integer) -> str:
+    """One vector with the first lane of each part, then the second, and so on."""
+    lanes, count = writer.width, len(parts)
+    joined, length = parts[0], lanes
+    for part in parts[1:]:  # one behind the other, then in order
+        grown = length + lanes
+        narrow, wide = f"<{lanes} x {member}>", f"<{length} x {member}>"
+        padding = [*range(lanes), *[-1] * (length - lanes)]
+        widened = part
+        if length > lanes:
+            mask = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in padding)
+            widened = writer.new(
+                f"shufflevector {narrow} {part}, {narrow} poison, <{length} x i32> <{mask}>"
+            )
+        mask = ", ".join(f"i32 {i}" for i in range(grown))
+        joined = writer.new(
+            f"shufflevector {wide} {joined}, {wide} {widened}, <{grown} x i32> <{mask}>"
+        )
+        length = grown
+    wide = f"<{length} x {member}>"
+    mask = ", ".join(f"i32 {part * lanes + lane}" for lane in range(lanes) for part in range(count))
+    return writer.new(f"shufflevector {wide} {joined}, {wide} poison, <{length} x i32> <{mask}>")
+
+
+def _as(writer: Writer, vector: str, given: Type, wanted: Type) -> str:
+    """The same bits as another type."""
+    if given == wanted:
+        return vector
+    if str(wanted) == "ptr":
+        return writer.new(f"inttoptr {writer.wide(given)} {vector} to {writer.wide(wanted)}")
+    if str(given) == "ptr":
+        return writer.new(f"ptrtoint {writer.wide(given)} {vector} to {writer.wide(wanted)}")
+    return writer.new(f"bitcast {writer.wide(given)} {vector} to {writer.wide(wanted)}")

@@ -1,0 +1,46 @@
+"""The functions by which lanes of a simdgroup exchange values: their names, and what their results are."""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.llvm.ir import Instruction
+from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive, uniform
+
+#: Lanes of a simdgroup whose threads know each other.
+WIDTH = 32
+#: And of a quadgroup.
+QUAD = 4
+BARRIER = "@__msl_threadgroup_barrier"
+LANE = "@__msl_simd_lane"
+MULTIPLY = "@__msl_simdgroup_matrix_multiply_f32"
+#: Group, function, and type of a name.
+NAME = re.compile(r"@__msl_(simd|quad)_(\w+?)(?:_([iufb]\d\d))?$")
+#: Reductions, with the operations on integers and floats that they repeat.
+OPERATIONS = {
+    "sum": ("add", "fadd"), "product": ("mul", "fmul"), "min": ("", "minimumnum"),
+    "max": ("", "maximumnum"), "and": ("and", ""), "or": ("or", ""), "xor": ("xor", ""),
+}  # fmt: skip
+
+
+def exchanges(callee: str) -> bool:
+    """Whether a call needs the lanes of a whole simdgroup."""
+    return callee.startswith(("@__msl_simd", "@__msl_quad"))
+
+
+def shape_of_call(
+    instruction: Instruction, operands: list[Shape], width: int, masked: bool
+) -> Shape | None:
+    """Shape of a call's result; None if it is none of these functions."""
+    if instruction.detail == LANE:
+        return consecutive(width, 32)
+    if instruction.detail == MULTIPLY:
+        return VARYING
+    match = NAME.match(instruction.detail)
+    if match is None:
+        return None
+    group, name = match[1], match[2]
+    everywhere = name in OPERATIONS or name in ("ballot", "broadcast_first")
+    if name == "broadcast":
+        everywhere = operands[1].is_uniform and not masked
+    return uniform(width) if group == "simd" and everywhere else VARYING

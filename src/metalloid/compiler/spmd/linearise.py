@@ -1,0 +1,367 @@
+"""Control flow of a simdgroup: branches that lanes disagree on become masks.
+
+Partial linearisation (Moll, Hack, PLDI 2018, figure 5): blocks are written in one order; a uniform
+branch stays a branch; behind a divergent one both targets are visited, the nearer first, the other
+deferred. Where nobody wants to go is skipped as far as it pays, and as far as it must: scalar code
+never runs without an active lane.
+"""
+
+from __future__ import annotations
+
+from metalloid.compiler.llvm.cfg import Loop
+from metalloid.compiler.llvm.ir import Block, Instruction, Value
+from metalloid.compiler.llvm.types import I1, Unsupported
+from metalloid.compiler.spmd import instructions
+from metalloid.compiler.spmd.canonical import EXIT
+from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.order import block_order
+from metalloid.compiler.spmd.regions import STATE, is_barrier
+from metalloid.compiler.spmd.writer import Writer, quoted
+
+#: A masked block with more instructions than this is skipped when no lane wants it.
+_WORTH_SKIPPING = 8
+_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
+
+
+class Linearised:
+    """Writes the blocks of a function, in order, for a simdgroup.
+
+    Parameters
+    ----------
+    writer : Writer
+    entry_mask : str or None
+        Active lanes at the beginning; None for all.
+    has_state : bool
+        Whether the simdgroup keeps a state and returns at barriers.
+    """
+
+    def __init__(self, writer: Writer, entry_mask: str | None, has_state: bool) -> None:
+        self._writer, self._entry_mask, self._has_state = writer, entry_mask, has_state
+        self.regions: list[str] = []  # labels behind the barriers
+        self._divergence: Divergence = writer.divergence
+        self._graph = self._divergence.graph
+        self._blocks = self._divergence.function.blocks
+        self.order = block_order(self._graph)
+        self._place = {name: place for place, name in enumerate(self.order)}
+        self._deferred: dict[str, set[str]] = {name: set() for name in self.order}
+        self._loop_at = {loop.header: loop for loop in self._graph.loops}
+        self._latch_of = {loop.latch: loop for loop in self._graph.loops}
+        self._mask_slots = {
+            name: quoted("mask", name) for name in self.order if name in self._divergence.masked
+        }
+        self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
+
+    def label(self, name: str) -> str:
+        """Label of a block in the text, without the %."""
+        return f"b{self._place[name]}"
+
+    def write(self) -> None:
+        """Write all blocks."""
+        for name in self.order:
+            self._write_block(name)
+
+    # -- a block
+
+    def _write_block(self, name: str) -> None:
+        writer, block = self._writer, self._blocks[name]
+        writer.begin(name)
+        writer.label(self.label(name))
+        self._clear_masks(name)
+        loop = self._loop_at.get(name)
+        if loop is not None and loop.header in self._divergence.loops:
+            self._deferred[name].update(loop.exits)
+        slot = self._mask_slots.get(name)
+        writer.mask = None if slot is None else writer.load_mask(slot)
+        for phi in block.phis:
+            self._read_phi(phi)
+        self._skip_if_unwanted(name)
+        if name in self.dispatched:
+            self._write_dispatched(name)
+        else:
+            self._write_body(block)
+        self._write_end(name)
+
+    def _write_body(self, block: Block) -> None:
+        for instruction in block.body:
+            instructions.write(self._writer, instruction)
+
+    def _clear_masks(self, name: str) -> None:
+        """Masks are gathered edge by edge, from nothing: once, or anew in each round of a loop."""
+        writer, graph = self._writer, self._graph
+        if name == self._graph.entry:
+            level: Loop | None = None
+            if self._entry_mask is not None:
+                writer.store_mask(self._entry_mask, self._mask_slots[name])
+        elif name in self._loop_at:
+            level = self._loop_at[name]
+        else:
+            return
+        for other, slot in self._mask_slots.items():
+            loop = graph.loop_of[other]
+            if loop is not None and loop.header == other and loop is not level:
+                loop = loop.parent  # a header's mask comes from outside
+            if other != name and loop is level:
+                writer.store_mask("zeroinitializer", slot)
+
+    def _read_phi(self, phi: Instruction) -> None:
+        writer = self._writer
+        shape = writer.own_shape(phi.value)
+        scalar = vector = ""
+        if not shape.is_varying:
+            scalar = writer.new(f"load {phi.type}, ptr {self._phi_slot(phi, '')}")
+        if shape.is_varying or phi.result in writer.vectors_wanted:
+            wide = writer.wide(phi.type)
+            vector = writer.new(f"load {wide}, ptr {self._phi_slot(phi, 'v')}, align 64")
+        writer.set(phi, scalar, vector)
+
+    def _phi_slot(self, phi: Instruction, kind: str) -> str:
+        type = self._writer.wide(phi.type) if kind else str(phi.type)
+        return self._writer.slot(quoted(f"phi{kind}", phi.result), type)
+
+    def _skip_if_unwanted(self, name: str) -> None:
+        writer, deferred = self._writer, self._deferred[name]
+        if writer.mask is None or not deferred:
+            return
+        if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
+            return
+        go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
+        writer.emit(f"br i1 {writer.any(writer.mask)}, label %{go}, label %{skip}")
+        writer.label(skip)
+        self._go(set(deferred))
+        writer.label(go)
+
+    def _should_skip(self, name: str) -> bool:
+        """Whether the block would do harm without an active lane, or cost much."""
+        writer = self._writer
+        if name in self.dispatched or any(loop.preheader == name for loop in self._graph.loops):
+            return True
+        for instruction in self._blocks[name].body:
+            if instruction.op in ("load", "store"):
+                if writer.is_uniform(instruction.operands[-1]):
+                    return True
+            elif instruction.op in _DIVISIONS:
+                if not writer.own_shape(instruction.value).is_varying:
+                    return True
+            elif instruction.op in ("atomicrmw", "cmpxchg", "fence") or (
+                instruction.op == "call" and not instruction.detail.startswith("@llvm.")
+            ):
+                return True
+        return len(self._blocks[name].body) > _WORTH_SKIPPING
+
+    def _accesses_vectors(self, name: str) -> bool:
+        """Whether a masked block has accesses that are cheaper when all lanes are active."""
+        return any(
+            instruction.op in ("load", "store")
+            and not self._divergence.shape(instruction.operands[-1], name).is_uniform
+            for instruction in self._blocks[name].body
+        )
+
+    def _write_dispatched(self, name: str) -> None:
+        """The block twice: for all lanes, and for some."""
+        writer, block, label = self._writer, self._blocks[name], self.label(name)
+        mask = writer.mask
+        assert mask is not None
+        writer.emit(f"br i1 {writer.all(mask)}, label %{label}.all, label %{label}.some")
+        saved = writer.registers()
+        for form, active in (("all", None), ("some", mask)):
+            writer.restore(saved)
+            writer.label(f"{label}.{form}")
+            writer.mask = active
+            self._write_body(block)
+            writer.emit(f"br label %{label}.end")
+        writer.label(f"{label}.end")
+        writer.restore(saved)
+        writer.mask = mask
+
+    # -- where it goes
+
+    def _go(self, targets: set[str]) -> None:
+        """Branch to the nearest of `targets`; the others are left for later."""
+        nearest = min(targets, key=self._place.__getitem__)
+        self._deferred[nearest] |= targets - {nearest}
+        self._writer.emit(f"br label %{self.label(nearest)}")
+
+    def _write_end(self, name: str) -> None:
+        writer, end, deferred = self._writer, self._blocks[name].end, self._deferred[name]
+        if name == EXIT:
+            self._leave(0, "0")
+        elif name in self._latch_of:
+            self._write_latch(self._latch_of[name])
+        elif len(end.labels) == 1:
+            self._follow(name, end.labels[0], None)
+            if any(map(is_barrier, self._blocks[name].body)):
+                if deferred - {EXIT}:
+                    raise Unsupported("a threadgroup barrier that only some threads may reach")
+                self._wait()
+            self._go(deferred | {end.labels[0]})
+        elif name in self._divergence.branches:
+            taken = writer.vector(end.operands[0])
+            self._follow(name, end.labels[0], taken)
+            not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
+            self._follow(name, end.labels[1], not_taken)
+            self._go(deferred | set(end.labels))
+        else:
+            yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
+            condition = writer.scalar(end.operands[0])
+            writer.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+            saved = writer.registers()
+            for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
+                writer.restore(saved)
+                writer.label(way)
+                self._follow(name, target, None)
+                self._go(deferred | {target})
+
+    def _wait(self) -> None:
+        """Return at a barrier, to be called again to go on behind it."""
+        writer = self._writer
+        bits, lanes = writer.mask_as_bits(), writer.width
+        arrived = str((1 << lanes) - 1)
+        if bits is not None:
+            arrived = writer.bits_as_integer(bits)
+            if lanes < 32:
+                arrived = writer.new(f"zext i{lanes} {arrived} to i32")
+        self.regions.append(f"behind{len(self.regions) + 1}")
+        self._leave(len(self.regions), arrived)
+        writer.label(self.regions[-1])
+
+    def _leave(self, region: int, arrived: str) -> None:
+        writer = self._writer
+        if self._has_state:
+            writer.emit(f"store i32 {region}, ptr {STATE}")
+            second = writer.new(f"getelementptr i8, ptr {STATE}, i64 4")
+            writer.emit(f"store i32 {arrived}, ptr {second}")
+        writer.emit("ret void")
+
+    def _write_latch(self, loop: Loop) -> None:
+        writer = self._writer
+        if loop.header not in self._divergence.loops:
+            self._follow(loop.latch, loop.header, None)
+            writer.emit(f"br label %{self.label(loop.header)}")
+            return
+        mask = writer.mask
+        assert mask is not None
+        self._follow(loop.latch, loop.header, None)
+        done = f"{self.label(loop.latch)}.done"
+        again = writer.any(mask)
+        writer.emit(f"br i1 {again}, label %{self.label(loop.header)}, label %{done}")
+        writer.label(done)
+        self._go(set(self._deferred[loop.latch]))
+
+    def _follow(self, name: str, target: str, condition: str | None) -> None:
+        """Let the active lanes for which `condition` holds be active in `target`."""
+        writer = self._writer
+        lanes = writer.mask if condition is None else writer.mask_and(writer.mask, condition)
+        plain = self._is_first_way(name, target)
+        slot = self._mask_slots.get(target)
+        is_back = name in self._latch_of
+        if slot is not None and not (is_back and target not in self._divergence.loops):
+            if lanes is None or plain:
+                writer.store_mask(lanes or writer.all_lanes, slot)
+            else:
+                wide = writer.wide(writer.mask_type)
+                writer.store_mask(writer.new(f"or {wide} {writer.load_mask(slot)}, {lanes}"), slot)
+        self._pass_values(name, target, lanes, plain or lanes is None)
+
+    def _is_first_way(self, name: str, target: str) -> bool:
+        """Whether no lane can have come to `target` before, in this round of its loop."""
+        if name in self._latch_of:
+            return True
+        graph = self._graph
+        loop_of = graph.loop_of
+        origins = [p for p in graph.predecessors[target] if self._place[p] < self._place[target]]
+        target_loop = loop_of[target]
+        if len(origins) == 1:
+            is_header = target_loop is not None and target_loop.header == target
+            return loop_of[name] is target_loop or is_header
+        first = min(origins, key=self._place.__getitem__)
+        return first == name and loop_of[name] is target_loop
+
+    def _pass_values(self, name: str, target: str, lanes: str | None, plain: bool) -> None:
+        writer = self._writer
+        any_lane = ""
+        for phi in self._blocks[target].phis:
+            value = phi.operands[phi.labels.index(name)]
+            shape = writer.own_shape(phi.value)
+            type = phi.type
+            if not shape.is_varying:
+                slot, new = self._phi_slot(phi, ""), writer.scalar(value)
+                if not plain:
+                    assert lanes is not None
+                    any_lane = any_lane or writer.any(lanes)
+                    old = writer.new(f"load {type}, ptr {slot}")
+                    new = writer.new(f"select i1 {any_lane}, {type} {new}, {type} {old}")
+                writer.emit(f"store {type} {new}, ptr {slot}")
+            if shape.is_varying or phi.result in writer.vectors_wanted:
+                self._pass_lanes(phi, value, lanes, plain)
+
+    def _pass_lanes(self, phi: Instruction, value: Value, lanes: str | None, plain: bool) -> None:
+        writer, wide = self._writer, self._writer.wide(phi.type)
+        slot, new = self._phi_slot(phi, "v"), writer.vector(value)
+        if not plain:
+            old = writer.new(f"load {wide}, ptr {slot}, align 64")
+            new = writer.blend(writer.mask_as_bits(lanes) or "", new, old, phi.type)
+        writer.emit(f"store {wide} {new}, ptr {slot}, align 64")
+
+
+def find_uses(writer: Writer, linearised: Linearised) -> None:
+    """Tell the writer which values are used where they are not in registers."""
+    divergence = writer.divergence
+    _find_wanted_vectors(writer)
+    used = {v.name for i in divergence.function.instructions() for v in i.operands}
+    writer.unused.update(
+        i.result for i in divergence.function.instructions() if i.result not in used
+    )
+    for name, block in divergence.function.blocks.items():
+        for instruction in (*block.body, block.end):
+            for value in instruction.operands:
+                at_end = instruction is block.end and name in linearised.dispatched
+                _note_use(writer, value, name, at_end)
+        for phi in block.phis:
+            for value, origin in zip(phi.operands, phi.labels, strict=True):
+                _note_use(writer, value, origin, origin in linearised.dispatched)
+
+
+def _note_use(writer: Writer, value: Value, block: str, behind_copies: bool) -> None:
+    if value.is_constant:
+        return
+    home = writer.divergence.home(value)
+    if not home or (home == block and not behind_copies):
+        return
+    if writer.divergence.leaves_loop(value, block):
+        writer.leaving.add(value.name)
+    else:
+        writer.outliving.add(value.name)
+
+
+def _find_wanted_vectors(writer: Writer) -> None:
+    """Which inexact values are used as more than addresses."""
+    divergence, wanted = writer.divergence, writer.vectors_wanted
+    computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
+    todo: list[str] = []
+
+    def want(value: Value) -> None:
+        shape = divergence.shapes.get(value.name)
+        known = shape is not None and shape.offsets is not None and not shape.exact
+        if known and value.name not in wanted:
+            wanted.add(value.name)
+            todo.append(value.name)
+
+    for name, block in divergence.function.blocks.items():
+        for instruction in block.instructions():
+            for value in instruction.operands:
+                if not _serves_as_address(writer, instruction, value, name):
+                    want(value)
+    while todo:
+        origin = computed_by.get(todo.pop())
+        for value in origin.operands if origin else ():
+            want(value)
+
+
+def _serves_as_address(writer: Writer, user: Instruction, value: Value, block: str) -> bool:
+    """Whether `user` is content with an inexact value."""
+    divergence = writer.divergence
+    if user.op in ("load", "store") and value is user.operands[-1]:
+        shape = divergence.shape(value, block)
+        type = user.type if user.op == "load" else user.operands[0].type
+        return shape.stride == type.size or id(user) in writer.groups
+    return bool(user.result) and divergence.shapes[user.result].offsets is not None

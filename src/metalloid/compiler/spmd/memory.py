@@ -1,0 +1,148 @@
+"""Loads and stores of a simdgroup, by how the addresses of its lanes lie.
+
+- the same address: one scalar access; of several lanes that store, the last active one wins
+- side by side: one vector access
+- at a small distance, and the gaps are accessed as well (components of a float4, members of a struct):
+  one wide access and shuffles (`interleaved`)
+- else: gather and scatter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
+from metalloid.compiler.spmd import atomics, interleaved
+from metalloid.compiler.spmd.writer import Writer, quoted
+
+
+def _load(writer: Writer, instruction: Instruction) -> None:
+    _refuse_volatile(instruction)
+    if instruction.detail:
+        atomics.load(writer, instruction)
+        return
+    [address] = instruction.operands
+    type, align = instruction.type, instruction.align or instruction.type.size
+    shape = writer.shape(address)
+    if shape.is_uniform:
+        scalar = writer.new(f"load {type}, ptr {writer.scalar(address)}, align {align}")
+        writer.set(instruction, scalar=scalar)
+    elif interleaved.load(writer, instruction):
+        return
+    elif shape.stride == type.size and type != I1:
+        writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
+    else:
+        writer.set(instruction, vector=_gather(writer, type, writer.vector(address), align))
+
+
+def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:
+    wide, bits = writer.wide(type), writer.mask_as_bits()
+    if bits is None:
+        return writer.new(f"load {wide}, ptr {address}, align {align}")
+    return writer.call(
+        wide,
+        f"@llvm.masked.load.v{writer.width}{suffix(type)}.p0",
+        [(f"ptr align {align}", address), (writer.wide(I1), bits), (wide, "poison")],
+    )
+
+
+def _gather(writer: Writer, type: Type, addresses: str, align: int) -> str:
+    wide = writer.wide(type)
+    lanes = writer.width
+    return writer.call(
+        wide,
+        f"@llvm.masked.gather.v{lanes}{suffix(type)}.v{lanes}p0",
+        [
+            (f"<{lanes} x ptr> align {align}", addresses),
+            (writer.wide(I1), writer.active()),
+            (wide, "poison"),
+        ],
+    )
+
+
+def _store(writer: Writer, instruction: Instruction) -> None:
+    _refuse_volatile(instruction)
+    if instruction.detail:
+        atomics.store(writer, instruction)
+        return
+    value, address = instruction.operands
+    type, align = value.type, instruction.align or value.type.size
+    shape = writer.shape(address)
+    if shape.is_uniform:
+        scalar = last_active(writer, value)
+        writer.emit(f"store {type} {scalar}, ptr {writer.scalar(address)}, align {align}")
+    elif interleaved.store(writer, instruction):
+        return
+    elif shape.stride == type.size and type != I1:
+        _store_row(writer, value, writer.scalar(address), align)
+    else:
+        wide, lanes = writer.wide(type), writer.width
+        writer.call(
+            "void",
+            f"@llvm.masked.scatter.v{lanes}{suffix(type)}.v{lanes}p0",
+            [
+                (wide, writer.vector(value)),
+                (f"<{lanes} x ptr> align {align}", writer.vector(address)),
+                (writer.wide(I1), writer.active()),
+            ],
+        )
+
+
+def _store_row(writer: Writer, value: Value, address: str, align: int) -> None:
+    wide, bits, vector = writer.wide(value.type), writer.mask_as_bits(), writer.vector(value)
+    if bits is None:
+        writer.emit(f"store {wide} {vector}, ptr {address}, align {align}")
+        return
+    writer.call(
+        "void",
+        f"@llvm.masked.store.v{writer.width}{suffix(value.type)}.p0",
+        [(wide, vector), (f"ptr align {align}", address), (writer.wide(I1), bits)],
+    )
+
+
+def last_active(writer: Writer, value: Value) -> str:
+    """What the last active lane has: as if the threads came in order."""
+    if writer.is_uniform(value):
+        return writer.scalar(value)
+    bits, lanes = writer.mask_as_bits(), writer.width
+    wide, vector = writer.wide(value.type), writer.vector(value)
+    if bits is None:
+        return writer.new(f"extractelement {wide} {vector}, i64 {lanes - 1}")
+    number = writer.bits_as_integer(bits)
+    leading = writer.call(
+        f"i{lanes}", f"@llvm.ctlz.i{lanes}", [(f"i{lanes}", number), ("i1", "false")]
+    )
+    last = writer.new(f"sub i{lanes} {lanes - 1}, {leading}")
+    return writer.new(f"extractelement {wide} {vector}, i{lanes} {last}")
+
+
+def _alloca(writer: Writer, instruction: Instruction) -> None:
+    """A private array: one for each lane, side by side."""
+    size = instruction.source.size
+    slot = writer.slot(quoted("private", instruction.result), f"[{writer.width * size} x {I8}]")
+    writer.set(instruction, scalar=slot)
+
+
+def _refuse_volatile(instruction: Instruction) -> None:
+    if "volatile" in instruction.flags:
+        raise Unsupported("a volatile access")
+
+
+def suffix(type: Type) -> str:
+    """How the name of an intrinsic ends for vectors of `type`."""
+    if isinstance(type, Float):
+        return "bf16" if type.name == "bfloat" else f"f{type.bits}"
+    if isinstance(type, Pointer):
+        return "p0"
+    assert isinstance(type, Integer)
+    return f"i{type.bits}"
+
+
+#: By opcode; what is missing here is arithmetic.
+HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
+    "load": _load,
+    "store": _store,
+    "alloca": _alloca,
+    **atomics.HANDLERS,
+}

@@ -1,0 +1,116 @@
+"""Threadgroup barriers: code in regions between them, and what a simdgroup keeps from one to the next.
+
+At a barrier the function of a simdgroup returns. The caller lets every simdgroup come so far and calls
+them again, to go on behind it: continuation-based synchronisation (Meyer et al., IWOCL 2022). Values
+that are needed behind a barrier live in the simdgroup's *state* instead of on the stack.
+"""
+
+from __future__ import annotations
+
+from metalloid.compiler.llvm.ir import Function, Instruction
+from metalloid.compiler.spmd.canonical import split_block
+from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.lanes import BARRIER
+
+#: The state begins with the region to go on with and the lanes that have arrived there.
+HEADER_BYTES = 64
+STATE = "%mtl.state"
+
+
+def is_barrier(instruction: Instruction) -> bool:
+    """Whether it is a threadgroup barrier."""
+    return instruction.op == "call" and instruction.detail == BARRIER
+
+
+def split_at_barriers(function: Function) -> int:
+    """Let every barrier stand at the end of its block; how many there are."""
+    count = 0
+    for block in list(function.blocks.values()):
+        current = block
+        while True:
+            places = [i for i, inst in enumerate(current.body) if is_barrier(inst)]
+            if not places:
+                break
+            count += 1
+            current = split_block(function, current, places[0], f"%mtl.behind{count}")
+    return count
+
+
+def crossing_slots(divergence: Divergence, order: list[str], slots: list[str]) -> set[str]:
+    """The slots whose contents are needed behind a barrier that comes after they are written.
+
+    Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier that
+    stands between a write and a read; or in a loop with the read, but not with the write.
+    """
+    return _Crossing(divergence, order).among(slots)
+
+
+class _Crossing:
+    def __init__(self, divergence: Divergence, order: list[str]) -> None:
+        self._divergence = divergence
+        self._blocks = divergence.function.blocks
+        self._graph = divergence.graph
+        self._place = {name: place for place, name in enumerate(order)}
+        self._barriers = [name for name in order if any(map(is_barrier, self._blocks[name].body))]
+        self._uses: dict[str, set[str]] = {}
+        self._phis: dict[str, tuple[str, list[str]]] = {}
+        for name, block in self._blocks.items():
+            for instruction in (*block.body, block.end):
+                for value in instruction.operands:
+                    self._uses.setdefault(value.name, set()).add(name)
+            for phi in block.phis:
+                self._phis[phi.result] = name, phi.labels
+                for value, origin in zip(phi.operands, phi.labels, strict=True):
+                    self._uses.setdefault(value.name, set()).add(origin)
+
+    def among(self, slots: list[str]) -> set[str]:
+        """See `crossing_slots`."""
+        return {slot for slot in slots if self._crosses(slot)}
+
+    def _crosses(self, slot: str) -> bool:
+        kind, _, name = slot[2:-1].partition(".")
+        name = f"%{name}"
+        if kind in ("s", "v"):
+            home = self._home(name)
+            uses = self._uses.get(name, set()) | self._uses.get(_quoted(name), set())
+            return any(self._between(home, use) for use in uses)
+        if kind in ("phi", "phiv"):
+            block, origins = self._phis.get(name) or self._phis[_quoted(name)]
+            forward = [o for o in origins if self._place[o] < self._place[block]]
+            return any(self._between(origin, block) for origin in forward)
+        if kind == "mask":
+            return self._mask_crosses(name)
+        return kind not in ("exchange", "left", "results")
+
+    def _home(self, name: str) -> str:
+        home = self._divergence._home
+        return home.get(name) or home[_quoted(name)]
+
+    def _between(self, write: str, read: str) -> bool:
+        """Whether a barrier stands behind `write` (or at its end) and before `read`."""
+        place = self._place
+        for barrier in self._barriers:
+            if place[write] <= place[barrier] < place[read]:
+                return True
+            loop = self._graph.loop_of[barrier]
+            while loop is not None:
+                if read in loop.blocks and write not in loop.blocks:
+                    return True
+                loop = loop.parent
+        return False
+
+    def _mask_crosses(self, name: str) -> bool:
+        """Masks are cleared where their level begins, and gathered from there on."""
+        if name not in self._blocks:
+            name = _quoted(name)
+        loop = self._graph.loop_of[name]
+        if loop is not None and loop.header == name:
+            if any(barrier in loop.blocks for barrier in self._barriers):
+                return True
+            loop = loop.parent
+        start = self._graph.entry if loop is None else loop.header
+        return self._between(start, name)
+
+
+def _quoted(name: str) -> str:
+    return f'%"{name[1:]}"'

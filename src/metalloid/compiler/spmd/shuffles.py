@@ -1,0 +1,135 @@
+"""Shuffles of a simdgroup: each lane reads another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metalloid.compiler.llvm.ir import Instruction
+from metalloid.compiler.llvm.types import I1, I16, I32, Type
+from metalloid.compiler.spmd.lanes import WIDTH
+from metalloid.compiler.spmd.permute import is_active, permute, read_lanes
+from metalloid.compiler.spmd.writer import Writer
+
+#: Lane that each lane reads, from its place, its operand and the width; the same out of range.
+SOURCES: dict[str, Callable[[int, int, int], int]] = {
+    "shuffle": lambda self, operand, width: operand,
+    "broadcast": lambda self, operand, width: operand,
+    "shuffle_xor": lambda self, operand, width: self ^ operand,
+    "shuffle_up": lambda self, operand, width: self - operand,
+    "shuffle_down": lambda self, operand, width: self + operand,
+    "shuffle_rotate_up": lambda self, operand, width: (self - operand) % width,
+    "shuffle_rotate_down": lambda self, operand, width: (self + operand) % width,
+}
+
+
+def shuffle(writer: Writer, instruction: Instruction, width: int, name: str) -> None:
+    """Write a shuffle or broadcast within segments of `width` lanes."""
+    data, operand = instruction.operands
+    type, number = data.type, operand.integer
+    if number is not None:
+        number &= 0xFFFF
+        if name in ("shuffle", "broadcast") and number >= width:
+            number = None  # fails, when it runs
+    if number is None:
+        _shuffle_by_value(writer, instruction, width, name)
+        return
+    sources = []
+    for lane in range(WIDTH):
+        source = SOURCES[name](lane % width, number, width)
+        sources.append(lane - lane % width + source if 0 <= source < width else lane)
+    vector = writer.vector(data)
+    result = _own_if_inactive(writer, permute(writer, vector, type, sources), vector, type, sources)
+    if writer.own_shape(instruction.value).is_uniform:
+        first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
+        writer.set(instruction, scalar=first)
+    else:
+        writer.set(instruction, vector=result)
+
+
+def _own_if_inactive(writer: Writer, moved: str, own: str, type: Type, sources: list[int]) -> str:
+    active = writer.mask_as_bits()
+    if active is None:
+        return moved
+    return writer.blend(permute(writer, active, I1, sources), moved, own, type)
+
+
+def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name: str) -> None:
+    """A shuffle whose lanes are known only when it runs."""
+    data, operand = instruction.operands
+    type, wide = data.type, writer.wide(I32)
+    wanted = writer.new(f"zext {writer.wide(I16)} {writer.vector(operand)} to {wide}")
+    place = writer.constants(I32, (i % width for i in range(WIDTH)))
+    start = writer.constants(I32, (i - i % width for i in range(WIDTH)))
+    if name in ("shuffle", "broadcast"):
+        source = wanted
+        _refuse_bad_lanes(writer, wanted, width, "@__msl_lane_out_of_range")
+    elif name == "shuffle_xor":
+        source = writer.new(f"xor {wide} {place}, {wanted}")
+    else:
+        step = "sub" if name.endswith("up") else "add"
+        source = writer.new(f"{step} {wide} {place}, {wanted}")
+        if "rotate" in name:
+            source = writer.new(f"and {wide} {source}, splat (i32 {width - 1})")
+    inside = writer.new(f"icmp ult {wide} {source}, splat (i32 {width})")
+    source = writer.new(f"add {wide} {start}, {source}")
+    vector = writer.vector(data)
+    moved = read_lanes(writer, vector, type, source)
+    usable = writer.new(f"and {writer.wide(I1)} {inside}, {is_active(writer, source)}")
+    result = writer.blend(usable, moved, vector, type)
+    if writer.own_shape(instruction.value).is_uniform:
+        first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
+        writer.set(instruction, scalar=first)
+    else:
+        writer.set(instruction, vector=result)
+
+
+def _refuse_bad_lanes(writer: Writer, wanted: str, limit: int, failure: str) -> None:
+    """Fail if an active lane wants one that no simdgroup has."""
+    bad = writer.new(f"icmp uge {writer.wide(I32)} {wanted}, splat (i32 {limit})")
+    _failwhere(writer, bad, wanted, failure)
+
+
+def _failwhere(writer: Writer, bad: str, wrong: str, failure: str) -> None:
+    bits, wide = writer.wide(I1), writer.wide(I32)
+    active = writer.mask_as_bits()
+    if active is not None:
+        bad = writer.new(f"select {bits} {active}, {bits} {bad}, {bits} zeroinitializer")
+    number = writer.bits_as_integer(bad)
+    none = writer.new(f"icmp eq i32 {number}, 0")
+    fine, failed = writer.fresh_label("allowed"), writer.fresh_label("refused")
+    writer.emit(f"br i1 {none}, label %{fine}, label %{failed}")
+    writer.label(failed)
+    lane = writer.call("i32", "@llvm.cttz.i32", [("i32", number), ("i1", "true")])
+    value = writer.new(f"extractelement {wide} {wrong}, i32 {lane}")
+    thread = writer.new(f"add i32 {writer.first_index}, {lane}")
+    writer.call("void", failure, [("i32", value), ("i32", thread)])
+    writer.emit("unreachable")
+    writer.label(fine)
+
+
+def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: bool) -> None:
+    """Write a shuffle_and_fill within segments of `width` lanes."""
+    data, filling, delta, modulo = instruction.operands
+    type, wide, number = data.type, writer.wide(I32), writer.wide(I16)
+    step = writer.new(f"zext {number} {writer.vector(delta)} to {wide}")
+    size = writer.new(f"zext {number} {writer.vector(modulo)} to {wide}")
+    ones = writer.call(wide, f"@llvm.ctpop.v{writer.width}i32", [(wide, size)])
+    no_power = writer.new(f"icmp ne {wide} {ones}, splat (i32 1)")
+    too_wide = writer.new(f"icmp ugt {wide} {size}, splat (i32 {width})")
+    bad = writer.new(f"or {writer.wide(I1)} {no_power}, {too_wide}")
+    _failwhere(writer, bad, size, "@__msl_bad_modulo")
+    lanes = writer.constants(I32, range(WIDTH))
+    low = writer.new(f"sub {wide} {size}, splat (i32 1)")
+    place = writer.new(f"and {wide} {lanes}, {low}")
+    source = writer.new(f"{'sub' if up else 'add'} {wide} {place}, {step}")
+    inside = writer.new(f"icmp ult {wide} {source}, {size}")
+    start = writer.new(f"sub {wide} {lanes}, {place}")
+    wrapped = writer.new(f"and {wide} {source}, {low}")
+    origin = writer.new(f"add {wide} {start}, {wrapped}")
+    active = is_active(writer, origin)
+    result = []
+    for operand in (data, filling):
+        vector = writer.vector(operand)
+        moved = read_lanes(writer, vector, type, origin)
+        result.append(writer.blend(active, moved, vector, type))
+    writer.set(instruction, vector=writer.blend(inside, result[0], result[1], type))

@@ -1,0 +1,193 @@
+// What the kinds of textures share: the handle, coordinates, and access to a place in memory.
+#pragma once
+
+#include "metal_atomic.h"
+#include "texture_cube.h"
+#include "texture_options.h"
+
+namespace metal {
+
+enum class access { sample, read, write, read_write };
+enum memory_coherence { memory_coherence_threadgroup, memory_coherence_device };
+
+}  // namespace metal
+
+namespace metalloid {
+
+// Kinds in the order of `_TEXTURE_KINDS` in msl/layout.py.
+enum class texture_kind : uint { d1, d1_array, d2, d2_array, d3, cube, cube_array, d2_ms, buffer };
+
+// What every texture is: one word.
+struct texture_handle {
+  constant texture_descriptor* descriptor;
+};
+
+template <class T>
+using if_texture = metal::enable_if_t<__is_base_of(texture_handle, T), int>;
+
+template <class T>
+inline constexpr bool is_texture_element =
+    metal::is_same_v<T, float> || metal::is_same_v<T, half> || metal::is_same_v<T, int> ||
+    metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort>;
+
+// ---- coordinates -------------------------------------------------------------------------------
+// Coordinates of `axes` axes: a scalar for one.
+template <class S, int axes>
+struct coordinates {
+  using type = metal::vec<S, axes>;
+};
+template <class S>
+struct coordinates<S, 1> {
+  using type = S;
+};
+template <class S, int axes>
+using coordinates_t = typename coordinates<S, axes>::type;
+
+template <class S>
+METALLOID_INLINE S coordinate(S v, int) {
+  return v;
+}
+template <class S, int axes>
+METALLOID_INLINE S coordinate(metal::vec<S, axes> v, int axis) {
+  return v[axis];
+}
+
+// Column, row and slice.
+template <class S>
+METALLOID_INLINE metal::uint3 grid_position(S v, uint slice) {
+  return {uint(v), 0, slice};
+}
+template <class S>
+METALLOID_INLINE metal::uint3 grid_position(metal::vec<S, 2> v, uint slice) {
+  return {uint(v.x), uint(v.y), slice};
+}
+template <class S>
+METALLOID_INLINE metal::uint3 grid_position(metal::vec<S, 3> v, uint) {
+  return {uint(v.x), uint(v.y), uint(v.z)};
+}
+
+// The layer a call names: a float is rounded to the nearest even. Sampling stays within the array.
+template <class L>
+METALLOID_INLINE uint layer_of(L layer, uint layers) {
+  if constexpr (is_float<L>) {
+    return uint(metal::fmin(metal::fmax(metal::rint(float(layer)), 0.0f), float(layers - 1)));
+  } else {
+    return metal::min(uint(layer), layers - 1);
+  }
+}
+
+#define METALLOID_CANNOT_SAMPLE "only a texture of access::sample can be sampled"
+
+// ---- what the kinds share -----------------------------------------------------------------------
+template <class T, metal::access mode, texture_kind texture_shape>
+struct texture_base : texture_handle {
+  static_assert(is_texture_element<T>,
+                "the element of a texture is float, half, int, uint, short or ushort");
+  using element = T;
+  using texel = metal::vec<T, 4>;
+  static constexpr metal::access access_mode = mode;
+  static constexpr texture_kind kind = texture_shape;
+  static constexpr bool is_depth = false;
+
+  METALLOID_INLINE uint get_num_mip_levels() const { return descriptor->levels; }
+  METALLOID_INLINE uint get_width(uint lod = 0) const {
+    return lod < descriptor->levels ? descriptor->level[lod].width : 0;
+  }
+  // Writes and reads of one thread are in the order of the program anyway.
+  METALLOID_INLINE void fence() const {}
+
+ protected:
+  METALLOID_INLINE uint height_of(uint lod) const {
+    return lod < descriptor->levels ? descriptor->level[lod].height : 0;
+  }
+  METALLOID_INLINE uint slices_of(uint lod) const {
+    return lod < descriptor->levels ? descriptor->level[lod].slices : 0;
+  }
+  METALLOID_INLINE device uchar* place(metal::uint3 at, uint lod) const {
+    if (lod >= descriptor->levels) return nullptr;
+    return texel_place(descriptor->level[lod], at.x, at.y, at.z);
+  }
+
+  METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
+    static_assert(mode != metal::access::write, "a texture of access::write cannot be read");
+    return texel(load_texel<T>(descriptor->format, place(at, lod), working_texel<T>(0)));
+  }
+  METALLOID_INLINE void store(texel color, metal::uint3 at, uint lod) const {
+    static_assert(mode == metal::access::write || mode == metal::access::read_write,
+                  "only a texture of access::write or access::read_write can be written");
+    if (device uchar* const there = place(at, lod))
+      store_texel<T>(descriptor->format, there, working_texel<T>(color));
+  }
+
+  template <int axes, class Map = unchanged>
+  METALLOID_INLINE texel filtered(metal::sampler s, coordinates_t<float, axes> coord, uint slice,
+                                  const sample_options& options, Map map = {}) const {
+    static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
+    const auto at = place_to_sample<axes>(coord, slice, options.offset);
+    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      return sample_level<T, axes>(descriptor->format, level, s, is_linear, at, map);
+    };
+    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
+  }
+  template <class Map = unchanged>
+  METALLOID_INLINE texel filtered_cube(metal::sampler s, metal::float3 direction, uint layer,
+                                       const sample_options& options, Map map = {}) const {
+    static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
+    const cube_place at = face_of(direction);
+    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      return sample_cube_level<T>(descriptor->format, level, is_linear, at, 6 * layer, map);
+    };
+    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
+  }
+
+  // A component of the four texels that linear filtering would blend, counter-clockwise from the
+  // lower left.
+  template <class Map = unchanged>
+  METALLOID_INLINE texel gathered(metal::sampler s, metal::float2 coord, uint slice,
+                                  metal::int2 offset, metal::component which, Map map = {}) const {
+    static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
+    constant texture_level& level = descriptor->level[0];
+    const int offsets[3] = {offset.x, offset.y};
+    const bool misses = may_miss<2>(s);
+    axis_taps taps[2];
+    const device uchar* places[4];
+    find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
+    find_corners<2>(level, taps, slice, misses, 4, places);
+    const auto border = border_of<T>(descriptor->format, s);
+    return gathered(load_corners<T>(descriptor->format, places, misses, border), which, map);
+  }
+  template <class Map = unchanged>
+  METALLOID_INLINE texel gathered_cube(metal::float3 direction, uint layer, metal::component which,
+                                       Map map = {}) const {
+    static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
+    axis_taps taps[2];
+    const device uchar* places[4];
+    find_cube_taps(descriptor->level[0], true, face_of(direction), 6 * layer, taps, places);
+    return gathered(load_texels<T>(descriptor->format, places), which, map);
+  }
+
+ private:
+  static constexpr bool can_sample = mode == metal::access::sample;
+
+  template <class Map>
+  static METALLOID_INLINE texel gathered(const texel_group<T, 4>& corners, metal::component which,
+                                         Map map) {
+    const int c = int(which);
+    const auto& t = corners.texels;
+    return texel(working_texel<T>(map(t[2])[c], map(t[3])[c], map(t[1])[c], map(t[0])[c]));
+  }
+
+  template <int axes>
+  static METALLOID_INLINE sample_place<axes> place_to_sample(coordinates_t<float, axes> coord,
+                                                             uint slice, const int (&offset)[3]) {
+    sample_place<axes> at = {};
+    for (int axis = 0; axis < axes; ++axis)
+      at.coord[axis] = coordinate(coord, axis), at.offset[axis] = offset[axis];
+    at.slice = slice;
+    return at;
+  }
+};
+
+#undef METALLOID_CANNOT_SAMPLE
+
+}  // namespace metalloid

@@ -1,0 +1,240 @@
+// What a texture is in memory: a descriptor, texels in rows, and the bits of a texel.
+//
+// The descriptor is written in Python (runtime/texture_memory.py) in exactly this form. A texture
+// of MSL holds its address, so that it takes one word in an argument table or an argument buffer.
+#pragma once
+
+#include "metal_pack.h"
+
+namespace metalloid {
+
+// One mip level. Slices are the layers of an array, the faces of a cube (six per layer), the
+// samples of a pixel, or the depth of a 3D texture. Strides are in bytes; a view of a NumPy array may
+// have any, texels alone lie side by side.
+struct texture_level {
+  device uchar* texels;
+  long row_stride, slice_stride;
+  uint width, height, slices, texel_bytes;
+};
+
+struct texture_descriptor {
+  uint format, levels;
+  texture_level level[1];  // `levels` of them
+};
+
+// ---- formats ------------------------------------------------------------------------------------
+// A format is a component type, the number of components less one, and two flags.
+enum class component : uint {
+  unorm8, snorm8, uint8, sint8, unorm16, snorm16, uint16, sint16, float16, uint32, sint32, float32,
+};
+
+constexpr uint format_shape(component type, int channels) {
+  return uint(type) | (channels - 1) << 4;
+}
+constexpr uint format_shape_mask = 0x3f;
+constexpr uint format_is_srgb = 0x40;
+constexpr uint format_is_bgra = 0x80;
+
+template <component>
+struct component_bits;
+#define METALLOID_COMPONENT_BITS(name, type, divisor) \
+  template <> \
+  struct component_bits<component::name> { \
+    using raw = type; \
+    static constexpr float scale = divisor; \
+  };
+METALLOID_COMPONENT_BITS(unorm8, uchar, 255.0f)
+METALLOID_COMPONENT_BITS(snorm8, signed char, 127.0f)
+METALLOID_COMPONENT_BITS(unorm16, ushort, 65535.0f)
+METALLOID_COMPONENT_BITS(snorm16, short, 32767.0f)
+METALLOID_COMPONENT_BITS(uint8, uchar, 0)
+METALLOID_COMPONENT_BITS(sint8, signed char, 0)
+METALLOID_COMPONENT_BITS(uint16, ushort, 0)
+METALLOID_COMPONENT_BITS(sint16, short, 0)
+METALLOID_COMPONENT_BITS(uint32, uint, 0)
+METALLOID_COMPONENT_BITS(sint32, int, 0)
+METALLOID_COMPONENT_BITS(float16, half, 0)
+METALLOID_COMPONENT_BITS(float32, float, 0)
+#undef METALLOID_COMPONENT_BITS
+
+// Texels in the type that computes: float, or integers of 32 bits.
+template <class T>
+using working_type =
+    metal::conditional_t<is_float<T>, float,
+                         metal::conditional_t<is_unsigned_integer<T>(), uint, int>>;
+template <class T>
+using working_texel = metal::vec<working_type<T>, 4>;
+
+template <component type, int channels>
+struct texel_code {
+  using raw = typename component_bits<type>::raw;
+  using value =
+      metal::conditional_t<is_float<raw> || component_bits<type>::scale != 0, float,
+                           metal::conditional_t<is_unsigned_integer<raw>(), uint, int>>;
+  typedef raw raws __attribute__((ext_vector_type(channels), aligned(sizeof(raw))));
+  typedef value values __attribute__((ext_vector_type(channels)));
+  static constexpr float scale = component_bits<type>::scale;
+
+  static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
+    values v = __builtin_convertvector(*(const device raws*)place, values);
+    if constexpr (scale != 0) {
+      v = v / scale;
+      // The most negative integer is one step below -1.
+      if constexpr (!is_unsigned_integer<raw>()) v = __builtin_elementwise_max(v, (values)-1.0f);
+    }
+    if constexpr (channels == 1) return {v.x, 0, 0, 1};
+    else if constexpr (channels == 2) return {v.x, v.y, 0, 1};
+    else return {from_storage(), v};
+  }
+
+  // Normalised and integer components saturate; normalised ones round to the nearest even.
+  static METALLOID_INLINE void store(device uchar* place, metal::vec<value, 4> texel) {
+    values v;
+    if constexpr (channels == 1) v = texel.x;
+    else if constexpr (channels == 2) v = texel.data.xy;
+    else v = texel.data;
+    if constexpr (scale != 0) {
+      v = v == v ? v : (values)0.0f;
+      const values least = is_unsigned_integer<raw>() ? 0.0f : -1.0f;
+      v = __builtin_elementwise_min(__builtin_elementwise_max(v, least), (values)1.0f);
+      v = __builtin_elementwise_rint(v * scale);
+      typedef int integers __attribute__((ext_vector_type(channels)));
+      *(device raws*)place =
+          __builtin_convertvector(__builtin_convertvector(v, integers), raws);
+    } else {
+      if constexpr (sizeof(raw) < sizeof(value) && is_integer<raw>) {
+        v = __builtin_elementwise_min(__builtin_elementwise_max(v, (values)limits::min()),
+                                      (values)limits::max());
+      }
+      *(device raws*)place = __builtin_convertvector(v, raws);
+    }
+  }
+
+ private:
+  using limits = metal::numeric_limits<raw>;
+};
+
+// X(component, channels) for the formats of textures of floats, and of unsigned and signed
+// integers. Python lets no others come here.
+#define METALLOID_FOR_EACH_CHANNELS(X, component) X(component, 1) X(component, 2) X(component, 4)
+#define METALLOID_FOR_EACH_FLOAT_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, unorm8) METALLOID_FOR_EACH_CHANNELS(X, snorm8) \
+  METALLOID_FOR_EACH_CHANNELS(X, unorm16) METALLOID_FOR_EACH_CHANNELS(X, snorm16) \
+  METALLOID_FOR_EACH_CHANNELS(X, float16) METALLOID_FOR_EACH_CHANNELS(X, float32)
+#define METALLOID_FOR_EACH_UNSIGNED_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, uint8) METALLOID_FOR_EACH_CHANNELS(X, uint16) \
+  METALLOID_FOR_EACH_CHANNELS(X, uint32)
+#define METALLOID_FOR_EACH_SIGNED_FORMAT(X) \
+  METALLOID_FOR_EACH_CHANNELS(X, sint8) METALLOID_FOR_EACH_CHANNELS(X, sint16) \
+  METALLOID_FOR_EACH_CHANNELS(X, sint32)
+// Those that are decoded where a kernel reads them; the others are a call away, which keeps kernels
+// short.
+#define METALLOID_FOR_EACH_COMMON_FLOAT_FORMAT(X) \
+  X(unorm8, 4) X(unorm8, 1) X(float32, 4) X(float32, 1) X(float16, 4)
+#define METALLOID_FOR_EACH_COMMON_UNSIGNED_FORMAT(X) X(uint8, 4) X(uint8, 1) X(uint32, 1)
+#define METALLOID_FOR_EACH_COMMON_SIGNED_FORMAT(X) X(sint32, 1)
+
+// switch (format) over the formats of T; METALLOID_TEXEL_CASE(component, channels) is a case.
+#define METALLOID_SWITCH_OVER(which, format) \
+  if constexpr (is_float<T>) { \
+    switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
+  } else if constexpr (is_unsigned_integer<T>()) { \
+    switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+  } else { \
+    switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+  }
+
+// ---- texels ------------------------------------------------------------------------------------
+// Several at once, so that the format is looked at once.
+template <class T, int count>
+struct texel_group {
+  working_texel<T> texels[count];
+};
+
+#define METALLOID_TEXEL_CASE(type, channels) \
+  case format_shape(component::type, channels): \
+    for (int i = 0; i < count; ++i) \
+      group.texels[i] = texel_code<component::type, channels>::load(places[i]); \
+    return group;
+
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
+    uint shape, const device uchar* const (&places)[count]) {
+  texel_group<T, count> group = {};
+  METALLOID_SWITCH_OVER(, shape)
+  return group;
+}
+
+template <class T, int count>
+__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+    uint format, const device uchar* const (&places)[count]) {
+  auto group = load_texels_of_shape<T>(format & format_shape_mask, places);
+  if constexpr (is_float<T>) {
+    for (auto& v : group.texels) {
+      if (format & format_is_bgra) v = v.bgra;
+      if (format & format_is_srgb)
+        v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
+    }
+  }
+  return group;
+}
+
+// All places must be there.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels(uint format,
+                                                   const device uchar* const (&places)[count]) {
+  texel_group<T, count> group;
+  METALLOID_SWITCH_OVER(COMMON_, format)
+  return load_texels_of_any_format<T, count>(format, places);
+}
+#undef METALLOID_TEXEL_CASE
+
+// A null place gives `outside`.
+template <class T>
+METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* place,
+                                             working_texel<T> outside) {
+  if (!place) return outside;
+  const device uchar* const places[1] = {place};
+  return load_texels<T>(format, places).texels[0];
+}
+
+#define METALLOID_TEXEL_CASE(type, channels) \
+  case format_shape(component::type, channels): \
+    return texel_code<component::type, channels>::store(place, v);
+
+template <class T>
+__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
+                                                         working_texel<T> v) {
+  if constexpr (is_float<T>) {
+    if (format & format_is_srgb)
+      v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
+    if (format & format_is_bgra) v = v.bgra;
+  }
+  METALLOID_SWITCH_OVER(, format & format_shape_mask)
+}
+
+template <class T>
+METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
+  METALLOID_SWITCH_OVER(COMMON_, format)
+  store_texel_of_any_format<T>(format, place, v);
+}
+#undef METALLOID_TEXEL_CASE
+#undef METALLOID_SWITCH_OVER
+
+// ---- places -------------------------------------------------------------------------------------
+// Address of a texel that exists.
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y,
+                                            uint slice) {
+  return level.texels + slice * level.slice_stride + y * level.row_stride +
+         ulong(x) * level.texel_bytes;
+}
+
+// Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
+// ends of an axis.
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y,
+                                           uint slice) {
+  if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
+  return place_inside(level, x, y, slice);
+}
+
+}  // namespace metalloid

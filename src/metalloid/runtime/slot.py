@@ -1,0 +1,69 @@
+"""One parameter that a launch gives a value for: who it is, and how it says what does not fit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from metalloid.errors import ArgumentError
+from metalloid.msl.signature import BoundParameter
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Arguments, Device
+
+
+class Slot(ABC):
+    """A parameter, or a member of one, ready to check values.
+
+    Attributes
+    ----------
+    parameter : BoundParameter
+    device : Device
+        The one the kernel is compiled for.
+    position : int
+        Of its word among those of the launch.
+    label : str
+        How messages call it.
+    """
+
+    __slots__ = ("device", "kernel", "label", "parameter", "position")
+
+    def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
+        self.kernel, self.parameter, self.device = kernel, parameter, device
+        self.position, self.label = parameter.position, parameter.label
+
+    @abstractmethod
+    def bind(self, value: Any, bound: Arguments) -> int:
+        """The word that stands for `value`; what it needs to live is added to `bound`.
+
+        Raises
+        ------
+        ArgumentError
+            If it does not fit.
+        """
+
+    def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
+        """The error for a value that does not fit."""
+        text = (
+            f"[{self.kernel}] {self.label} wants {self.parameter.declaration}, "
+            f"got {describe(value)}: {why}."
+        )
+        return ArgumentError(f"{text} {hint}".rstrip())
+
+
+def describe(value: Any) -> str:
+    """A value in a few words: its type, and its dtype and shape or itself."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, Buffer):
+        return f"a Buffer of {value.nbytes} bytes"
+    if isinstance(value, type):
+        return repr(value)  # a class, given where one of its objects was meant
+    is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
+    if is_array_like and not isinstance(value, np.generic):
+        return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
+    text = " ".join(repr(value).split())
+    if text.startswith("<"):
+        return text  # it says what it is
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

@@ -1,0 +1,164 @@
+"""The coverage table over MLX's tree: its runner, and a few entries of each family."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mlx_tree.entries import Entry, families, family_of, files, library
+
+ROOT = Path(__file__).parents[3]
+TREE = os.environ.get("METALLOID_MLX_TREE")
+ENTRIES_PER_FAMILY = 4
+
+ARANGE = """
+template <typename T>
+[[kernel]] void arange(constant const T& start, constant const T& step, device T* out,
+                       uint index [[thread_position_in_grid]])
+{
+    out[index] = start + index * step;
+}
+template <typename T>
+[[kernel]] void wrong(constant const T& start, constant const T& step, device T* out,
+                      uint index [[thread_position_in_grid]])
+{
+    out[index] = start + index * step + (index == 900);
+}
+template [[host_name("arangefloat32")]] [[kernel]] decltype(arange<float>) arange<float>;
+template [[host_name("arangeint32")]] [[kernel]] decltype(wrong<int>) wrong<int>;
+"""
+OTHER = """
+kernel void f(device int* x [[buffer(0)]]) { x[0] = 1; }
+"""
+
+
+@pytest.fixture(autouse=True)
+def _mlx_headers():
+    """The wheel's headers are not used here."""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Two files with a right kernel, a wrong one and one of no family; a third is no MSL."""
+    folder = tmp_path / "mlx/backend/metal/kernels"
+    folder.mkdir(parents=True)
+    (folder / "arange.metal").write_text(ARANGE)
+    (folder / "other.metal").write_text(OTHER)
+    (folder / "broken.metal").write_text("kernel void f(device nonsense* x) {}\n")
+    (folder / "broken_nax.metal").write_text("left out\n")
+    return tmp_path
+
+
+def coverage(tree, *options):
+    """Output of the script, and its results by entry."""
+    results = tree / "results.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/coverage.py", "--mlx", tree, "--results", results,
+         *options],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    return done.stdout, lines
+
+
+def test_the_table_of_a_small_tree(tree):
+    first, lines = coverage(tree, "--family", "arange", "--match", "float")
+    assert [(line["name"], line["checked"]) for line in lines] == [("arangefloat32", "agrees")]
+    assert first.splitlines()[-1].split() == ["total", "4", "1", "1", "0", "0", "3"]
+    # What was there is not done again; the rest is, in two processes.
+    text, lines = coverage(tree, "--jobs", "2", "--markdown")
+    found = {(line["file"], line["name"]): line for line in lines}
+    assert len(found) == len(lines) == 4
+    assert lines[0]["name"] == "arangefloat32"
+    wrong = found["arange.metal", "arangeint32"]
+    assert (wrong["compiled"], wrong["checked"]) == (True, "disagrees")
+    assert "Mismatched elements: 1 / 1000" in wrong["reason"]
+    broken = found["broken.metal", ""]
+    assert not broken["compiled"]
+    assert "unknown type name 'nonsense'" in broken["reason"]
+    alone = found["other.metal", "f"]
+    assert (alone["compiled"], alone["reason"]) == (True, "no family covers it")
+    assert "| arange | 2 | 2 | 1 | 1 | 0 | 0 |" in text
+    assert text.splitlines()[-1] == "| total | 4 | 3 | 1 | 1 | 2 | 0 |"
+
+
+def test_a_crash_costs_one_entry(tree, monkeypatch):
+    from mlx_tree import workers
+
+    monkeypatch.setattr(workers, "_work", _die_at_first)
+    worker = workers.Worker(tree)
+    lost = worker.check(Entry("arange.metal", "die"))
+    assert lost["reason"] == "crashes: the process ended with code 3"
+    assert worker.check(Entry("arange.metal", "live"))["checked"] == "agrees"
+    worker.stop()
+
+
+def _die_at_first(tree, pipe):
+    while entry := pipe.recv():
+        if entry.name == "die":
+            os._exit(3)
+        pipe.send({"checked": "agrees"})
+
+
+def entries_of(name):
+    """A seeded sample of a family's entries."""
+    if TREE is None:
+        pytest.skip("METALLOID_MLX_TREE names no checkout of MLX")
+    known = families()
+    (family,) = [family for family in known if family.name == name]
+    for file in family.files:
+        assert file in set(files(Path(TREE))), f"{TREE} has no kernels/{file}"
+        lib = library(Path(TREE), file)
+        mine = [entry for entry in lib if family_of(Entry(file, entry), known) is family]
+        for entry in random.Random(1).sample(mine, min(len(mine), ENTRIES_PER_FAMILY)):
+            yield family, lib, entry
+
+
+def seeded(entry):
+    return np.random.default_rng(zlib.crc32(entry.encode()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [family.name for family in families()])
+def test_entries_of_the_tree(family):
+    for mine, lib, entry in entries_of(family):
+        mine.check(lib, entry, seeded(entry))
+
+
+class Swapped:
+    """A library in which one kernel stands under another's name."""
+
+    def __init__(self, lib, names):
+        self.lib, self.names = lib, names
+
+    def function(self, name, constants=None):
+        return self.lib.function(self.names.get(name, name), constants)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "entry", "wrong"),
+    [
+        ("unary", "gn1_Sinfloat16float16", "gn1_Cosfloat16float16"),
+        ("binary", "vs_LessEqualbfloat16", "vs_Lessbfloat16"),
+        ("binary", "g3large_Addint64", "g3large_BitwiseXorint64"),
+        ("copy", "v_copyint32int32", "s_copyint32int32"),
+        ("reduce", "col_reduce_2pass_5_32_32_reduce_maxint32",
+         "col_reduce_2pass_5_32_32_reduce_minint32"),
+        ("scan", "contig_scan_inclusive_max_float32_float32",
+         "contig_scan_reverse_inclusive_max_float32_float32"),
+        ("sort", "carg_block_sort_uint32_uint32_bn32_tn4", "c_block_sort_uint32_uint32_bn32_tn4"),
+        ("arg_reduce", "argmax_uint8", "argmin_uint8"),
+        ("searchsorted", "searchsorted_int8_left", "searchsorted_int8_right"),
+    ],
+)  # fmt: skip
+def test_another_kernel_disagrees(name, entry, wrong):
+    for mine, lib, _ in entries_of(name):
+        with pytest.raises(AssertionError):
+            mine.check(Swapped(lib, {entry: wrong}), entry, seeded(entry))
+        return
