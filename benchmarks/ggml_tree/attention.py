@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-from mlx_tree.agreement import FLOAT, assert_within, ceildiv, roundoff
+from mlx_tree.agreement import FLOAT, Unchecked, assert_within, ceildiv, roundoff
 
 from ggml_tree.formats import FORMATS
 from ggml_tree.operands import FLOATS, TYPES, Operand, operand
@@ -125,7 +125,13 @@ def _pad(number: int, multiple: int) -> int:
 def check_many(source, library, name, rng):
     type_, *widths = _MANY.match(name).groups()
     dk, dv = map(int, widths)
-    simdgroups = 8 if dk >= 512 else 4
+    if type_ in FORMATS and (dk % FORMATS[type_].width or dv % FORMATS[type_].width):
+        raise Unchecked(f"no row of {dk} elements is made of blocks of {FORMATS[type_].width}")
+    simdgroups = 8 if dk >= 512 and type_ in FLOATS else 4
+    halves = _QUERIES_PER_GROUP * (dk + 2 * _pad(dv, 64) + 4 * _KEYS_PER_STEP)
+    halves += 16 * 32 * simdgroups * (type_ not in FLOATS)
+    if 2 * halves > 32768:
+        raise Unchecked("it wants more threadgroup memory than there is on any device")
     for features in (True, False) if dk == 64 else (True,):
         problem = _Problem.random(rng, source, type_, (dk, dv), 20, features)
         blocks = _unmasked_blocks(source, library, problem.mask, 20)
@@ -133,8 +139,6 @@ def check_many(source, library, name, rng):
             name,
             problem.constants("FC_flash_attn_ext", features, bc_mask=False, nsg=simdgroups),
         )
-        halves = _QUERIES_PER_GROUP * (dk + 2 * _pad(dv, 64) + 4 * _KEYS_PER_STEP)
-        halves += 16 * 32 * simdgroups * (type_ not in FLOATS)
         out = problem.output()
         memory = (
             problem.arguments(source, "flash_attn_ext", features), problem.q, problem.k.buffer(),
