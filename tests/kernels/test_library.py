@@ -113,6 +113,15 @@ def test_correct_metal_gives_no_warnings():
     assert lib.warnings == ()
 
 
+def test_a_text_without_functions_gives_no_warnings():
+    assert mtl.library("constant int x = 3;").warnings == ()
+
+
+def test_a_suggestion_names_what_the_author_must_write():
+    with pytest.raises(mtl.CompileError, match="did you mean 'metal::some_integer'"):
+        mtl.library("namespace metal { typedef int some_integer; } some_integer x;")
+
+
 def test_every_kernel_is_an_attribute_and_an_item():
     lib = mtl.library(
         "kernel void a(device int* x) { x[0] = 1; }\nkernel void b(device int* x) { x[0] = 2; }"

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metalloid.msl.entry_points import Parameter
+from metalloid.msl.integers import integer_value
 from metalloid.msl.lower import lower
 
 
@@ -41,6 +42,7 @@ def squeezed(text):
         ("[[clang::optnone]] int x;", "int x;"),
         ('[[host_name("f")]] kernel void g();', "void g();"),
         ("int f(int x [[buffer(0)]]);", "int f(int x );"),
+        ('[[host_name("g")]] kernel void f() {}', "void f() {}"),
         # 16-bit floats convert to each other only with help, where both occur
         ("bfloat b; x = half(b);", "bfloat b; x = METALLOID_CAST<half>(b);"),
         ("x = half(b);", "x = half(b);"),
@@ -50,9 +52,9 @@ def squeezed(text):
         ("bfloat b; int n = sizeof(half); f(half);", "bfloat b; int n = sizeof(half); f(half);"),
         ("typedef bfloat B; half h; y = B(h);", "typedef bfloat B; half h; y = METALLOID_CAST<B>(h);"),
         # instances whose template arguments clang deduces
-        ('template <typename T> kernel void f(device T* x);\n'
+        ('template <typename T> kernel void f(device T* x) {}\n'
          'template [[host_name("g")]] [[kernel]] void f(device int* x [[buffer(0)]]);',
-         "template <typename T> void f(device T* x); constexpr auto& metalloid_instance_0 = "
+         "template <typename T> void f(device T* x) {} constexpr auto& metalloid_instance_0 = "
          "static_cast< void (&)(device int* x )>(::f);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),
@@ -118,6 +120,30 @@ def test_namespaces_and_instantiations():
     assert found["scale_f"].line == 4
 
 
+def test_instances_may_be_named_from_the_outermost_namespace():
+    found = kernels(
+        """namespace a { template <typename T> kernel void scale(device T* x) {}
+        namespace b { template [[host_name("f")]] kernel void :: a ::scale<float>(device float*); } }
+        template [[host_name("h")]] kernel void ::a::scale<half>(device half*);
+        """
+    )
+    assert found["f"].expression == "a::scale<float>"
+    assert found["h"].expression == "a::scale<half>"
+
+
+def test_a_declaration_says_nothing_about_the_parameters():
+    found = kernels(
+        """template <typename T> kernel void scale(device T* x, uint i);
+        template [[host_name("f")]] kernel void scale<float>(device float*, uint);
+        template <typename T> kernel void scale(device T* x, uint i [[thread_position_in_grid]]) {}
+        kernel void g(uint i);
+        kernel void g(uint i [[thread_position_in_grid]]) {}
+        """
+    )
+    for kernel in found.values():
+        assert kernel.parameters[-1].attribute("thread_position_in_grid") is not None
+
+
 def test_other_stages_are_no_kernels():
     result = lower("vertex float4 v(uint i [[vertex_id]]) { return 0; } fragment half4 f() {}")
     assert result.kernels == ()
@@ -159,11 +185,14 @@ def test_function_constants_are_left_to_macros():
 
 
 @pytest.mark.parametrize(
-    ("literal", "index"), [("0", 0), ("01", 1), ("010", 8), ("0x1F", 31), ("3u", 3), ("1'00", 100)]
-)
-def test_index_of_a_function_constant_is_any_integer_literal(literal, index):
-    result = lower(f"constant int n [[function_constant({literal})]];")
-    assert [constant.index for constant in result.constants] == [index]
+    ("text", "index"),
+    [("7", 7), ("012u", 10), ("0x1F", 31), ("1'00", 100), ("1200 + 3", 1203), ("2 * (8 - 1) / 3 % 3", 1), ("-(-4)", 4),
+     ("N", None), ("1 / 0", None), ("f(2)", None), ("", None), ("1.0", None), ("2 ** 9", None)],
+)  # fmt: skip
+def test_indices_are_arithmetic_on_integers(text, index):
+    assert integer_value(text) == index
+    found = lower(f"constant int n [[function_constant({text})]];").constants
+    assert [constant.index for constant in found] == ([] if index is None else [index])
 
 
 def test_storage_of_a_function_constant_is_not_its_type():

@@ -43,6 +43,7 @@ WITHOUT = [
 UNKNOWN = [
     "struct A { uint low : 3; };",
     "struct A { union { int x; float y; }; };",
+    "struct A { __extension__ union { int x; float y; }; int z; };",
     "struct A : B { int x; };",
 ]
 

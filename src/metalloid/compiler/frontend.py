@@ -7,9 +7,8 @@ compile single kernels of the unit afterwards.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from metalloid.compiler import clang
@@ -22,7 +21,8 @@ from metalloid.compiler.prelude import (
     toolchain_digest,
 )
 from metalloid.compiler.repair import repair
-from metalloid.compiler.target import MathMode, Target, math_flags
+from metalloid.compiler.target import Target, math_flags
+from metalloid.compiler.unit import Options, TranslationUnit, encode, restore
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import (
     Diagnostic,
@@ -31,9 +31,8 @@ from metalloid.msl.diagnostics import (
     report,
     without_own_places,
 )
-from metalloid.msl.entry_points import EntryPoint, Parameter, parse_line_marker
+from metalloid.msl.entry_points import EntryPoint, parse_line_marker
 from metalloid.msl.features import named_refusal
-from metalloid.msl.function_constants import FunctionConstant
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
 
@@ -60,56 +59,10 @@ _WARNING_FLAGS = (
     "-Wall", "-Wno-unused-function", "-Wno-unused-const-variable", "-Wno-unknown-pragmas",
     "-Wno-c++11-narrowing", "-Wno-increment-bool", "-Wno-ignored-attributes",
     "-Wno-unknown-attributes", "-Wno-pass-failed", "-Wno-c++20-extensions", "-Wno-psabi",
-    "-Wno-duplicate-decl-specifier", "-Wno-non-c-typedef-for-linkage",
+    "-Wno-duplicate-decl-specifier", "-Wno-c99-designator", "-Wno-pragma-clang-attribute",
+    "-Wno-non-c-typedef-for-linkage",
     "-Wno-keyword-compat", "-Wno-undefined-inline", "-Wno-undefined-internal",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a library is compiled, whatever the device.
-
-    Attributes
-    ----------
-    math_mode : {"safe", "relaxed", "fast"}
-    include_dirs : tuple of str
-        Folders searched for ``#include``.
-    defines : tuple of (str, str)
-        Macros, sorted by name.
-    """
-
-    math_mode: MathMode = "safe"
-    include_dirs: tuple[str, ...] = ()
-    defines: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class TranslationUnit:
-    """A lowered and checked MSL file.
-
-    Attributes
-    ----------
-    key : str
-        Names the lowered text and everything that shaped it.
-    kernels : dict of EntryPoint by name
-    other_stages : dict
-        Stage of the entry points that cannot run here, by name.
-    constants : tuple of FunctionConstant
-    warnings : tuple of Diagnostic
-    text : str
-        The lowered C++ text.
-    sources : dict
-        The user's text by file name, for messages.
-    """
-
-    key: str
-    options: Options
-    kernels: dict[str, EntryPoint]
-    other_stages: dict[str, str]
-    constants: tuple[FunctionConstant, ...]
-    warnings: tuple[Diagnostic, ...]
-    text: str = field(compare=False, repr=False)
-    sources: dict[str, str] = field(compare=False, repr=False)
 
 
 def translate(
@@ -132,7 +85,7 @@ def translate(
     key = digest("unit", toolchain_digest(), target.name, source, file, repr(options))
     files = cache.load(key)
     if files is not None:
-        unit = _restore(files, options, {file: source})
+        unit = restore(files, options, {file: source})
         if unit is not None:
             return unit
         # An included file has changed: this entry is of no use to anybody.
@@ -142,17 +95,14 @@ def translate(
     lowered = lower_stream(stream)
     read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
-    dependencies = _dependencies(stream, file, cache)
-    manifest = {
-        "key": digest(text, repr(options), toolchain_digest()),
-        "dependencies": dependencies,
-        "kernels": [asdict(kernel) for kernel in lowered.kernels],
-        "other_stages": lowered.other_stages,
-        "constants": [asdict(constant) for constant in lowered.constants],
-        "warnings": [asdict(warning) for warning in (*warnings, *more_warnings)],
-    }
-    files = cache.save(key, {"unit.json": json.dumps(manifest), "lowered.cpp": text})
-    unit = _restore(files, options, {file: source}, check=False)
+    found = encode(
+        digest(text, repr(options), toolchain_digest()),
+        text,
+        lowered,
+        (*warnings, *more_warnings),
+        _dependencies(stream, file, cache),
+    )
+    unit = restore(cache.save(key, found), options, {file: source}, check=False)
     assert unit is not None
     return unit
 
@@ -200,11 +150,13 @@ def _check(
     if len(instances) > _INSTANTIATIONS_CHECKED:
         instances = []
     uses = instantiations(instances)
-    unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
+    unknown = "\n".join(
+        line for constant in lowered.constants for line in constant.definitions(constant.unknown)
+    )
     outcome = run_repairing(
         [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
         stream,
-        lambda text: wrapped(f"{unset}\n{text}{uses}"),
+        lambda text: wrapped(f"{unknown}\n{text}{uses}"),
     )
     places = PlaceMap(stream, read)
     raw = parse_messages(outcome.messages)
@@ -295,8 +247,8 @@ def _dependencies(stream: TokenStream, file: str, cache: Cache) -> dict[str, str
     """Digest of each file the text includes, ours and the stubs aside."""
     own = (str(include_folder()), str(stub_folder(cache)))
     found: dict[str, str] = {}
-    for token in stream.tokens:
-        marker = parse_line_marker(token)
+    for position in stream.directives:
+        marker = parse_line_marker(stream.text(position))
         if marker is None or marker[0] in found or marker[0] in (file, ""):
             continue
         if marker[0].startswith(("<", *own)):
@@ -306,38 +258,6 @@ def _dependencies(stream: TokenStream, file: str, cache: Cache) -> dict[str, str
         except OSError:
             continue  # a name from a #line directive
     return found
-
-
-def _restore(
-    files: dict[str, Path], options: Options, sources: dict[str, str], check: bool = True
-) -> TranslationUnit | None:
-    manifest = json.loads(files["unit.json"].read_bytes())
-    if check:
-        for file, known in manifest["dependencies"].items():
-            try:
-                if digest(Path(file).read_bytes()) != known:
-                    return None
-            except OSError:
-                return None
-    kernels = [
-        EntryPoint(**{**kernel, "parameters": tuple(map(_parameter, kernel["parameters"]))})
-        for kernel in manifest["kernels"]
-    ]
-    return TranslationUnit(
-        key=manifest["key"],
-        options=options,
-        kernels={kernel.name: kernel for kernel in kernels},
-        other_stages=manifest["other_stages"],
-        constants=tuple(FunctionConstant(**constant) for constant in manifest["constants"]),
-        warnings=tuple(Diagnostic(**warning) for warning in manifest["warnings"]),
-        text=files["lowered.cpp"].read_bytes().decode("utf-8", "surrogatepass"),
-        sources=sources,
-    )
-
-
-def _parameter(fields: dict[str, object]) -> Parameter:
-    attributes = tuple((name, argument) for name, argument in fields["attributes"])  # type: ignore[attr-defined]
-    return Parameter(str(fields["name"]), str(fields["declaration"]), attributes)
 
 
 def compile_entry(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from metalloid.compiler import frontend
 from metalloid.compiler.cache import Cache
-from metalloid.compiler.frontend import Options
 from metalloid.compiler.prelude import stub_folder
 from metalloid.compiler.target import Target
+from metalloid.compiler.unit import Options
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic, PlaceMap, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint

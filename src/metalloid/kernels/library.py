@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.frontend import PROGRAM_SOURCE, Options, translate
+from metalloid.compiler.frontend import PROGRAM_SOURCE, translate
 from metalloid.compiler.portable import require_portable
 from metalloid.compiler.target import MATH_MODES, MathMode
+from metalloid.compiler.unit import Options
 from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic

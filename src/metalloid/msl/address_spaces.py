@@ -30,11 +30,10 @@ def lower_threadgroup_variables(stream: TokenStream) -> None:
 
     The devices give each threadgroup its own copy afterwards, in the IR.
     """
-    for position, token in enumerate(stream.tokens):
-        if token == "threadgroup":
-            start = _variable_start(stream, position)
-            if start is not None and _declares_variable(stream, position):
-                stream.replace(start, "static " + stream.current(start))
+    for position in stream.where("threadgroup"):
+        start = _variable_start(stream, position)
+        if start is not None and _declares_variable(stream, position):
+            stream.replace(start, "static " + stream.current(start))
 
 
 def _variable_start(stream: TokenStream, position: int) -> int | None:
@@ -77,9 +76,7 @@ def _declares_variable(stream: TokenStream, position: int) -> bool:
 
 def lower_array_parameters(stream: TokenStream) -> None:
     """``constant T x[2]`` as a parameter means a pointer; clang wants it written as one."""
-    for position, token in enumerate(stream.tokens):
-        if token not in SPACES:
-            continue
+    for position in stream.where(*SPACES):
         before = stream.previous(position)
         while stream.text(before) in ("const", "volatile"):
             before = stream.previous(before)
@@ -135,7 +132,8 @@ def lower_member_functions(stream: TokenStream) -> None:
 def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
     """``(space word, ')' of the parameters, token behind the qualifiers, '{' of the class)``."""
     found, scopes = [], []
-    for position, token in enumerate(stream.tokens):
+    for position in stream.where("{", "}", *SPACES):
+        token = stream.text(position)
         if token == "{":
             scopes.append(position)
         elif token == "}" and scopes:

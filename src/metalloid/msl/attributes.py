@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from metalloid.msl.literals import integer_value
+from metalloid.msl.integers import integer_value
 from metalloid.msl.tokens import TokenStream
 
 _CLANG_OWN = re.compile(
@@ -49,17 +49,16 @@ class Attribute:
 def lower_attributes(stream: TokenStream) -> list[Attribute]:
     """Collect Metal's attributes and take them out of the text; those of clang stay."""
     found: list[Attribute] = []
-    position = stream.first
-    while position < len(stream):
+    end = 0
+    for position in stream.where("["):
         inner = stream.next(position)
         is_attribute = (
-            stream.text(position) == "["
+            position >= end
             and stream.text(inner) == "["
             and position in stream.partner
             and stream.previous(stream.partner[position]) == stream.partner.get(inner)
         )
         if not is_attribute:
-            position = inner
             continue
         end = stream.partner[position] + 1
         kept: list[str] = []
@@ -70,10 +69,9 @@ def lower_attributes(stream: TokenStream) -> list[Attribute]:
                 kept.append(text)
             elif call:
                 found.append(Attribute(call[1], call[2] or "", position, end))
+        # Only the first bracket may be written over: strings inside are no values.
         stream.blank(position, end)
-        stream.remove(position + 1, end)  # the first token stands for what replaces it
+        stream.remove(inner, end)
         if kept:
-            line_breaks = stream.current(position)
-            stream.replace(position, f"[[{', '.join(kept)}]]{line_breaks}")
-        position = stream.next(end - 1)
+            stream.replace(position, f"[[{', '.join(kept)}]]")
     return found

@@ -22,7 +22,7 @@ _SPELLINGS = (
     (re.compile(r"\b__local\b"), "threadgroup"),
     (re.compile(r"\bconst (\w[\w:<>, ]*?) constant\b"), r"constant \1"),
     (re.compile(r"\bconstant const\b|\bconst constant\b"), "constant"),
-    (re.compile(r"\bmetal::"), ""),
+    (re.compile(r"(?<!did you mean ')\bmetal::"), ""),
     (re.compile(r"\bvec<(\w+), ([234])>"), r"\1\2"),
     (re.compile(r"\b_Float16\b"), "half"),
     (re.compile(r"\b__bf16\b"), "bfloat"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from metalloid.msl.attributes import Attribute
 from metalloid.msl.tokens import TokenStream, is_identifier
@@ -114,6 +115,9 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
             continue
         if stream.text(position) == stage:
             stream.replace(position, "")
+        body = stream.find_from(stream.next(stream.partner[opening]), ("{", ";"))
+        if stream.text(body) != "{":
+            continue  # a declaration: its parameters need not carry the attributes
         name = stream.text(stream.previous(opening))
         qualified = scopes.prefix(position) + name
         if stage != "kernel":
@@ -146,9 +150,10 @@ def _stage_words(stream: TokenStream, attributes: list[Attribute]) -> list[tuple
     """Positions of stage words, written as a keyword or as an attribute."""
     words = [(a.position, a.name) for a in attributes if a.name in STAGES]
     inside = {p for a in attributes for p in range(a.position, a.end)}
-    for position, token in enumerate(stream.tokens):
-        if token not in STAGES or position in inside:
+    for position in stream.where(*STAGES):
+        if position in inside:
             continue
+        token = stream.text(position)
         before, after = stream.before(position), stream.after(position)
         if before in _NOT_A_STAGE_AFTER or not (is_identifier(after) or after in ("[", "::")):
             continue
@@ -237,8 +242,8 @@ def _instantiations(
 ) -> list[tuple[tuple[int, int], EntryPoint | None]]:
     """``template [[host_name("x")]] [[kernel]] decltype(f<T>) f<T>;`` and its relatives."""
     result: list[tuple[tuple[int, int], EntryPoint | None]] = []
-    for position, token in enumerate(stream.tokens):
-        if token != "template" or stream.after(position) in ("<", ""):
+    for position in stream.where("template"):
+        if stream.after(position) in ("<", ""):
             continue
         if stream.before(position) in (".", "->", "::"):
             continue
@@ -250,14 +255,15 @@ def _instantiations(
         )
         if host_name is None and not is_kernel:
             continue
-        name, expression = _instance_name(stream, position, end)
+        name, arguments = _instance_name(stream, position, end)
         entry = None
         definition = _matching(templates.get(name.rsplit("::", 1)[-1], []), name)
         span = (position, min(end + 1, len(stream)))
-        if definition is not None and expression:
+        if definition is not None:
             scope = scopes.prefix(position)
-            arguments = expression[len(name) :]
-            full = definition.qualified_name if "::" not in name else scope + name
+            full = definition.qualified_name
+            if not f"::{full}".endswith(f"::{name}"):  # by way of an alias of a namespace
+                full = scope + name
             full += arguments
             opening = _parameter_list(stream, position)
             if not arguments and opening is not None:
@@ -287,9 +293,8 @@ def _name_deduced(
             stream.replace(position, "")
     position = stream.previous(opening)
     stream.replace(position, "(&)")
-    while stream.before(position) == "::":
-        stream.blank(stream.previous(stream.previous(position)), position)
-        position = stream.previous(stream.previous(position))
+    first = _start_of_name(stream, position)
+    stream.blank(stream.previous(first) if stream.before(first) == "::" else first, position)
     stream.replace(end, f">(::{function});")
 
 
@@ -302,7 +307,10 @@ def _matching(definitions: list[_Definition], name: str) -> _Definition | None:
 
 
 def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]:
-    """Name and full expression of the declared instance: what stands before ``;`` or ``(``."""
+    """Name and template arguments of the declared instance: what stands before ``;`` or ``(``.
+
+    A ``::`` that says "from the outermost namespace" is left out.
+    """
     last = stream.previous(end)
     # Attributes may stand behind the name.
     while stream.text(last) == "]" and last in stream.partner:
@@ -310,11 +318,20 @@ def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]
     if stream.text(last) == ")" and last in stream.partner:
         last = stream.previous(stream.partner[last])
     opening = stream.open_angle(last) if stream.text(last) == ">" else -1
-    name_token = stream.previous(opening) if opening > start else last
-    first = name_token
-    while stream.before(first) == "::":
-        first = stream.previous(stream.previous(first))
-    return stream.joined(first, name_token + 1), stream.source(first, last + 1)
+    has_arguments = opening > start
+    name_token = stream.previous(opening) if has_arguments else last
+    arguments = stream.source(opening, last + 1) if has_arguments else ""
+    return stream.joined(_start_of_name(stream, name_token), name_token + 1), arguments
+
+
+def _start_of_name(stream: TokenStream, position: int) -> int:
+    """First token of the qualified name that ends at `position`, a leading ``::`` left out."""
+    while stream.before(position) == "::":
+        qualifier = stream.previous(stream.previous(position))
+        if not is_identifier(stream.text(qualifier)) or stream.text(qualifier) in _NOT_A_NAME:
+            break
+        position = qualifier
+    return position
 
 
 class _Namespaces:
@@ -330,8 +347,8 @@ class _Namespaces:
 
 def _namespaces(stream: TokenStream) -> _Namespaces:
     spans = []
-    for position, token in enumerate(stream.tokens):
-        if token != "namespace" or stream.before(position) == "using":
+    for position in stream.where("namespace"):
+        if stream.before(position) == "using":
             continue
         opening = stream.find_from(stream.next(position), ("{", ";", "="))
         if stream.text(opening) == "{" and opening in stream.partner:
@@ -346,17 +363,15 @@ class _LineTable:
     def __init__(self, stream: TokenStream) -> None:
         self._starts: list[int] = []
         self._places: list[tuple[str, int]] = []
-        self._newlines: list[int] = []
-        total = 0
-        for position, token in enumerate(stream.tokens):
-            self._newlines.append(total)
-            marker = parse_line_marker(token)
+        line_breaks = (token.count("\n") for token in stream.tokens)
+        self._newlines = list(accumulate(line_breaks, initial=0))  # before each token
+        for position in stream.directives:
+            marker = parse_line_marker(stream.text(position))
             if marker is not None:
                 file, line = marker
                 self._starts.append(position)
                 # The marker's own line break comes next and begins line `line`.
-                self._places.append((file, line - total - 1))
-            total += token.count("\n")
+                self._places.append((file, line - self._newlines[position] - 1))
 
     def place(self, position: int) -> tuple[str, int]:
         """``(file, line)`` of the token at `position`."""

@@ -19,11 +19,15 @@ _NOT_PART_OF_A_TYPE = {"constant", "constexpr", "const", "static", "inline", "ex
 
 @dataclass(frozen=True)
 class FunctionConstant:
-    """A function constant: its name, its index in the text, its declared type as written."""
+    """A function constant: its name, its index in the text, its declared type as written.
+
+    Some are declared ``constexpr``: what is computed from them may shape types.
+    """
 
     name: str
     index: int
     type: str
+    is_constexpr: bool = False
 
     def literal(self, value: object) -> str:
         """`value` as C++ text of the constant's type.
@@ -36,6 +40,11 @@ class FunctionConstant:
         'int2(1, 2)'
         """
         return f"{self.type}({_literal(value)})"
+
+    @property
+    def unknown(self) -> str | None:
+        """C++ text of a value that will only be known when a kernel is made."""
+        return None if self.is_constexpr else f"METALLOID_UNKNOWN({self.type})"
 
     def definitions(self, value: str | None) -> tuple[str, ...]:
         """The ``#define`` lines that give it `value` (C++ text), or none."""
@@ -85,15 +94,16 @@ def lower_function_constants(
         if stream.text(stream.next(attribute.end - 1)) != ";":
             continue
         name = stream.previous(attribute.position)
+        words = _declaration(stream, name)
+        type_ = " ".join(word for word in words if word not in _NOT_PART_OF_A_TYPE)
         constants.append(
-            FunctionConstant(stream.text(name), attribute.index, _declared_type(stream, name))
+            FunctionConstant(stream.text(name), attribute.index, type_, "constexpr" in words)
         )
-        line_breaks = stream.current(attribute.position)
-        stream.replace(attribute.position, f" {_value_macro(attribute.index)}{line_breaks}")
+        stream.replace(attribute.position, f" {_value_macro(attribute.index)}")
     indices = {constant.name: constant.index for constant in constants}
-    for position, token in enumerate(stream.tokens):
+    for position in stream.where("is_function_constant_defined"):
         opening = stream.next(position)
-        if token != "is_function_constant_defined" or stream.text(opening) != "(":
+        if stream.text(opening) != "(":
             continue
         closing = stream.partner.get(opening, opening)
         index = indices.get(stream.joined(opening + 1, closing))
@@ -102,10 +112,11 @@ def lower_function_constants(
     return constants
 
 
-def _declared_type(stream: TokenStream, name: int) -> str:
+def _declaration(stream: TokenStream, name: int) -> list[str]:
+    """The words before the name."""
     words: list[str] = []
     position = stream.previous(name)
     while stream.text(position) not in (";", "{", "}", ""):
         words.insert(0, stream.text(position))
         position = stream.previous(position)
-    return " ".join(word for word in words if word not in _NOT_PART_OF_A_TYPE)
+    return words

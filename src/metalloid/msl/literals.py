@@ -22,37 +22,22 @@ _WANTS_PLAIN_STRING = {
 }  # fmt: skip
 
 
-def integer_value(text: str) -> int | None:
-    """The value of an integer literal, as C++ reads it; None for any other text.
-
-    Examples
-    --------
-    >>> integer_value("0x10u"), integer_value("010"), integer_value("n + 1")
-    (16, 8, None)
-    """
-    digits = text.strip().rstrip("uUlL").replace("'", "")
-    try:
-        return int(digits, 8 if re.fullmatch("0[0-7]+", digits) else 0)
-    except ValueError:
-        return None
-
-
 def lower_literals(stream: TokenStream) -> None:
     """Numbers and strings of MSL to those of C++.
 
     An unsuffixed ``2.0`` is a float in MSL. (clang's own switch for that,
     ``-cl-single-precision-constant``, is lost in templates: it silently computes in double.)
     """
-    for position, token in enumerate(stream.tokens):
-        first = token[:1]
-        if first.isdigit() or (first == "." and token[1:2].isdigit()):
+    for token, places in stream.places.items():
+        if token[0].isdigit() or (token[0] == "." and token[1:2].isdigit()):
             lowered = _lower_number(token)
             if lowered is not None:
-                stream.replace(position, lowered)
-        elif (first == '"' or token in ("__func__", "__FUNCTION__")) and _is_string_value(
-            stream, position
-        ):
-            stream.replace(position, f"((constant char*){token})")
+                for position in places:
+                    stream.replace(position, lowered)
+        elif token[0] == '"' or token in ("__func__", "__FUNCTION__"):
+            for position in places:
+                if _is_string_value(stream, position):
+                    stream.replace(position, f"((constant char*){token})")
 
 
 def _lower_number(token: str) -> str | None:
@@ -96,16 +81,15 @@ def lower_half_casts(stream: TokenStream) -> None:
     clang converts neither of its two 16-bit floats to the other; the prelude's
     ``METALLOID_CAST<T>`` goes through float.
     """
-    words = set(stream.tokens)
+    words = stream.places.keys()
     if not (words & {"bfloat", "bfloat16_t", "__bf16"} and words & {"half", "float16_t"}):
         return
-    names = {"half", "bfloat"} | _aliases_of_16_bit_floats(stream)
-    for position, token in enumerate(stream.tokens):
-        if token == "static_cast":
-            stream.replace(position, "METALLOID_CAST")
-        elif token in names and _is_functional_cast(stream, position):
-            stream.replace(position, f"METALLOID_CAST<{token}>")
-        elif token in names and _is_c_style_cast(stream, position):
+    for position in stream.where("static_cast"):
+        stream.replace(position, "METALLOID_CAST")
+    for position in stream.where("half", "bfloat", *_aliases_of_16_bit_floats(stream)):
+        if _is_functional_cast(stream, position):
+            stream.replace(position, f"METALLOID_CAST<{stream.text(position)}>")
+        elif _is_c_style_cast(stream, position):
             opening, closing = stream.previous(position), stream.next(position)
             last = _end_of_operand(stream, stream.next(closing))
             stream.replace(opening, f"{stream.current(opening)[:-1]}METALLOID_CAST<")
@@ -115,16 +99,16 @@ def lower_half_casts(stream: TokenStream) -> None:
 
 def _aliases_of_16_bit_floats(stream: TokenStream) -> set[str]:
     found = set()
-    for position, token in enumerate(stream.tokens):
-        if token == "typedef" and stream.after(position) in ("half", "bfloat"):
+    for position in stream.where("typedef"):
+        if stream.after(position) in ("half", "bfloat"):
             name = stream.next(stream.next(position))
             if stream.after(name) == ";":
                 found.add(stream.text(name))
-        elif token == "using":
-            name = stream.next(position)
-            equals = stream.next(name)
-            if stream.text(equals) == "=" and stream.after(equals) in ("half", "bfloat"):
-                found.add(stream.text(name))
+    for position in stream.where("using"):
+        name = stream.next(position)
+        equals = stream.next(name)
+        if stream.text(equals) == "=" and stream.after(equals) in ("half", "bfloat"):
+            found.add(stream.text(name))
     return found
 
 

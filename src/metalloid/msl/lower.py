@@ -82,9 +82,8 @@ def lower_stream(stream: TokenStream) -> Lowered:
 def _lower_directives(stream: TokenStream) -> None:
     """Drop ``#define`` lines (-dD), and unroll counts that are macros: -E does not expand those."""
     macros: set[str] = set()
-    for position, token in enumerate(stream.tokens):
-        if not token.lstrip(" \t").startswith("#"):
-            continue
+    for position in stream.directives:
+        token = stream.text(position)
         if definition := _DEFINITION.match(token):
             macros.add(definition[1])
             stream.replace(position, "")
@@ -96,7 +95,7 @@ def _lower_directives(stream: TokenStream) -> None:
 
 def _drop_coherence(stream: TokenStream) -> None:
     """``coherent(system)`` qualifies memory that is coherent here anyway."""
-    for position, token in enumerate(stream.tokens):
-        if token == "coherent" and stream.after(position) == "(":
-            opening = stream.next(position)
+    for position in stream.where("coherent"):
+        opening = stream.next(position)
+        if stream.text(opening) == "(":
             stream.blank(position, stream.partner.get(opening, opening) + 1)

@@ -47,7 +47,8 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
     """``(keyword, opening brace)`` of the structs with a name outside of functions."""
     scopes: dict[int, str] = {}
     open_scopes: list[str] = []
-    for position, token in enumerate(stream.tokens):
+    for position in stream.where("{", "}", "namespace", "struct", "class", "union"):
+        token = stream.text(position)
         if token == "{" and position in stream.partner:
             open_scopes.append(scopes.get(position, "function"))
         elif token == "}" and position in stream.partner:
@@ -97,7 +98,7 @@ def _member_names(stream: TokenStream, opening: int) -> list[str] | None:
             position = stream.next(position)
         elif token in _NO_MEMBER:
             position = _end_of_declaration(stream, position)
-        elif token != ";":
+        elif token not in (";", "__extension__"):
             found, position = _declared_names(stream, position)
             if found is None:
                 return None

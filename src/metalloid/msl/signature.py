@@ -14,8 +14,8 @@ from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, Parameter
 from metalloid.msl.features import refusal
+from metalloid.msl.integers import integer_value
 from metalloid.msl.layout import Layout, read_layouts
-from metalloid.msl.literals import integer_value
 
 #: Metal's attributes for values that differ by thread, threadgroup or launch.
 IDS = frozenset(

@@ -7,10 +7,12 @@ the lowered text is the same line of the preprocessed text, and a column maps ba
 
 from __future__ import annotations
 
-import itertools
+import functools
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate, chain, compress, pairwise
 
 _TOKEN = re.compile(
     r"""^[ \t]*\#[^\n]*                       # a directive: line marker, #pragma, -dD's #define
@@ -22,6 +24,10 @@ _TOKEN = re.compile(
     re.S | re.M | re.X,
 )
 _CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def _is_directive(token: str) -> bool:
+    return token.lstrip(" \t").startswith("#")
 
 
 def is_identifier(token: str) -> bool:
@@ -38,8 +44,11 @@ class TokenStream:
 
     def __init__(self, text: str) -> None:
         self.tokens: list[str] = _TOKEN.findall(text)
+        #: Positions of the directives.
+        self.directives = [i for i, t in enumerate(self.tokens) if "#" in t and _is_directive(t)]
         self._edits: dict[int, str] = {}
         self._removed: set[int] = set()
+        self._rendered: str | None = None
         self._starts: list[int] = []
         self._link_neighbours()
         self._link_brackets()
@@ -49,35 +58,41 @@ class TokenStream:
 
     def _link_neighbours(self) -> None:
         count = len(self.tokens)
-        significant = [
-            not token.isspace() and not token.lstrip(" \t").startswith("#") for token in self.tokens
-        ]
-        self._previous = [-1] * (count + 1)
-        self._next = [count] * (count + 1)
-        last = -1
-        for position in range(count):
-            self._previous[position] = last
-            if significant[position]:
-                last = position
-        self._previous[count] = last
-        following = count
-        for position in range(count - 1, -1, -1):
-            self._next[position] = following
-            if significant[position]:
-                following = position
-        self.first = following
+        significant = [not token.isspace() for token in self.tokens]
+        for position in self.directives:
+            significant[position] = False
         self._significant = significant
+        self._previous: list[int] = []  # of position 0 and on
+        self._next: list[int] = []  # of position -1 and on
+        for last, following in pairwise((-1, *compress(range(count), significant), count)):
+            self._previous += [last] * (following - last)
+            self._next += [following] * (following - last)
+        self._next.append(count)
+        self.first = self._next[0]
 
     def _link_brackets(self) -> None:
         self.partner: dict[int, int] = {}
         open_brackets: list[int] = []
-        for position, token in enumerate(self.tokens):
+        for position in self.where("(", ")", "[", "]", "{", "}"):
+            token = self.tokens[position]
             if token in ("(", "[", "{"):
                 open_brackets.append(position)
-            elif open_brackets and self.tokens[open_brackets[-1]] == _CLOSING.get(token):
+            elif open_brackets and self.tokens[open_brackets[-1]] == _CLOSING[token]:
                 start = open_brackets.pop()
                 self.partner[start] = position
                 self.partner[position] = start
+
+    @functools.cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Positions of each token by its spelling, white space and directives left out."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for position, token in compress(enumerate(self.tokens), self._significant):
+            places[token].append(position)
+        return dict(places)
+
+    def where(self, *spellings: str) -> list[int]:
+        """Positions of all tokens spelt so, in the order of the text."""
+        return sorted(chain.from_iterable(self.places.get(word, ()) for word in spellings))
 
     # -- reading
 
@@ -87,7 +102,7 @@ class TokenStream:
 
     def next(self, position: int) -> int:
         """The next token that is neither white space nor a directive."""
-        return self._next[position] if position >= 0 else self.first
+        return self._next[position + 1]
 
     def previous(self, position: int) -> int:
         """The nearest such token before `position`."""
@@ -114,7 +129,7 @@ class TokenStream:
     def source(self, start: int, stop: int) -> str:
         """The text of ``[start, stop)`` on one line, spaced as its author spaced it."""
         parts = self.tokens[start:stop]
-        return " ".join("".join(t for t in parts if not t.lstrip().startswith("#")).split())
+        return " ".join("".join(t for t in parts if not _is_directive(t)).split())
 
     def find_from(self, position: int, wanted: tuple[str, ...]) -> int:
         """First position from `position` on whose token is wanted, stepping over brackets."""
@@ -186,7 +201,7 @@ class TokenStream:
         """Put `text` in place of the token at `position`, unless it was removed."""
         if position not in self._removed:
             self._edits[position] = text
-            self._starts = []
+            self._forget_rendering()
 
     def current(self, position: int) -> str:
         """The token at `position` as edited so far."""
@@ -199,24 +214,30 @@ class TokenStream:
 
     def blank(self, start: int, stop: int) -> None:
         """Leave nothing of ``[start, stop)`` but its line breaks and directives."""
-        self._starts = []
-        for position in range(start, stop):
-            token = self.tokens[position]
-            if not token.lstrip(" \t").startswith("#"):
-                self._edits[position] = "\n" * token.count("\n")
+        for position, token in enumerate(self.tokens[start:stop], start):
+            if "#" not in token or not _is_directive(token):
+                self._edits[position] = "\n" * token.count("\n") if "\n" in token else ""
+        self._forget_rendering()
+
+    def _forget_rendering(self) -> None:
+        self._rendered, self._starts = None, []
 
     def render(self) -> str:
         """The edited text."""
-        edits = self._edits
-        if not edits:
-            return "".join(self.tokens)
-        return "".join([edits.get(i, token) for i, token in enumerate(self.tokens)])
+        if self._rendered is None:
+            self._rendered = "".join(self._edited())
+        return self._rendered
+
+    def _edited(self) -> list[str]:
+        tokens = self.tokens.copy()
+        for position, text in self._edits.items():
+            tokens[position] = text
+        return tokens
 
     def rendered_start(self, position: int) -> int:
         """Offset in the rendered text of the token at `position`."""
         if not self._starts:
-            lengths = (len(self._edits.get(i, token)) for i, token in enumerate(self.tokens))
-            self._starts = list(itertools.accumulate(lengths, initial=0))
+            self._starts = list(accumulate(map(len, self._edited()), initial=0))
         return self._starts[position]
 
     def locate(self, offset: int) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metalloid.compiler.frontend import TranslationUnit
 from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event

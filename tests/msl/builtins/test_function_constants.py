@@ -91,6 +91,22 @@ def test_constants_specialise_one_text(constants, factor):
     np.testing.assert_array_equal(y, factor * np.arange(10))
 
 
+def test_a_text_is_checked_without_values():
+    """Neither a division by a constant nor a branch on it is worth a warning then."""
+    lib = mtl.library(f"""{HEADER}
+    constant int n [[function_constant(100 + 1)]];
+    constant float4 v [[function_constant(0)]];
+    constant constexpr int width [[function_constant(1)]];
+    kernel void f(device int* y, uint i [[thread_position_in_grid]]) {{
+        int lanes[width + 1] = {{7}};
+        switch (n) {{ case 3: y[i] = 10 / n + 10 % n + int(v.y) + lanes[0] + width; break; }}
+    }}""")
+    assert lib.warnings == ()
+    y = np.zeros(1, np.int32)
+    lib.function("f", {101: 3, "v": (1, 2, 3, 4), "width": 5})(y, threads=1)
+    assert y.tolist() == [3 + 1 + 2 + 7 + 5]
+
+
 def test_specialisations_live_side_by_side():
     lib = mtl.library(CHOICES)
     y = np.zeros(4, np.float32)

@@ -19,8 +19,8 @@ from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
 from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.frontend import TranslationUnit
 from metalloid.compiler.prelude import precompiled_header
+from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature

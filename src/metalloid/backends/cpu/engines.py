@@ -12,10 +12,10 @@ from metalloid.backends.cpu import reference, vector
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, kernel_ir
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
-from metalloid.compiler.frontend import TranslationUnit
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.settings import settings

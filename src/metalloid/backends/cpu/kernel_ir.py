@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from metalloid.compiler.cache import Cache
 from metalloid.compiler.frontend import (
     ENTRY_FILE,
-    TranslationUnit,
     compile_command,
     compile_entry,
     wrapped,
 )
 from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import parameter_sources
-from metalloid.runtime.slots import HOST_ALIGNMENT
 
 ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"
@@ -35,7 +34,12 @@ _SYNCHRONISES = re.compile(
 )
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
-_WIDE_ALIGNMENT = re.compile(r"^( +(?:%\S+ = )?(?:load|store) .*, align )(?:32|64|128)\b", re.M)
+_VECTOR_ACCESS = re.compile(
+    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?<\d+ x (\w+)>[ ,].*, align )\d+\b", re.M
+)
+_BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
+_ALIGNMENT = re.compile(r"\balign \d+\b")
+_SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
 _PUBLIC_FUNCTION = re.compile(
     r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
 )
@@ -125,7 +129,7 @@ def kernel_ir(
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     for adapt in (
         _mark_constant_loads,
-        _assume_host_alignment,
+        _assume_scalar_alignment,
         _make_threadgroup_variables_private,
         _make_functions_private,
     ):
@@ -180,9 +184,14 @@ def _mark_constant_loads(ir: str) -> str:
     return f"{marked}\n!{node} = !{{}}\n" if count else ir
 
 
-def _assume_host_alignment(ir: str) -> str:
-    """A long4 is aligned to 32 bytes in MSL; the caller's arrays need not be."""
-    return _WIDE_ALIGNMENT.sub(rf"\g<1>{HOST_ALIGNMENT}", ir)
+def _assume_scalar_alignment(ir: str) -> str:
+    """A vector may lie wherever its scalars may.
+
+    A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
+    well on GPUs read a float4 from any place in a row of floats.
+    """
+    ir = _VECTOR_ACCESS.sub(lambda match: f"{match[1]}{_SCALAR_BYTES.get(match[2], 8)}", ir)
+    return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

@@ -60,6 +60,11 @@ METALLOID_INLINE constexpr T value_of(T value) {
   return value;
 }
 
+// What a function constant holds while a library is checked, before a kernel gives it a value:
+// with any number in its place clang would warn of divisions by it and of branches never taken.
+template <class T>
+T unknown();
+
 }  // namespace metalloid
 
 namespace metal {
@@ -77,6 +82,7 @@ using metal::as_type;
 // The names that the lowering writes into the user's text.
 #define METALLOID_CAST ::metalloid::cast
 #define METALLOID_VALUE ::metalloid::value_of
+#define METALLOID_UNKNOWN(...) ::metalloid::unknown<__VA_ARGS__>()
 #define METALLOID_COPIED_AS_BYTES(U) \
   U() = default; \
   METALLOID_INLINE U(const U& other) { __builtin_memcpy(this, &other, sizeof(U)); } \
