@@ -95,9 +95,9 @@ def analyse(
         for instruction in (*block.phis, *block.body):
             if instruction.result:
                 result._home[instruction.result] = block.name
-    _Analysis(result).run()
     if all_masked:
         result.masked |= set(graph.order)
+    _Analysis(result).run()
     return result
 
 
