@@ -11,6 +11,7 @@ from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.spmd.canonical import split_block
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.lanes import BARRIER
+from metalloid.compiler.spmd.writer import bare
 
 #: The state begins with the region to go on with and the lanes that have arrived there.
 HEADER_BYTES = 64
@@ -47,21 +48,26 @@ def crossing_slots(divergence: Divergence, order: list[str], slots: list[str]) -
 
 class _Crossing:
     def __init__(self, divergence: Divergence, order: list[str]) -> None:
-        self._divergence = divergence
-        self._blocks = divergence.function.blocks
         self._graph = divergence.graph
         self._place = {name: place for place, name in enumerate(order)}
-        self._barriers = [name for name in order if any(map(is_barrier, self._blocks[name].body))]
+        blocks = divergence.function.blocks
+        self._barriers = [name for name in order if any(map(is_barrier, blocks[name].body))]
+        # By what the names of slots end with.
+        self._blocks = {bare(name): name for name in order}
+        self._homes: dict[str, str] = {}
         self._uses: dict[str, set[str]] = {}
         self._phis: dict[str, tuple[str, list[str]]] = {}
-        for name, block in self._blocks.items():
+        for name in order:
+            block = blocks[name]
+            for instruction in (*block.phis, *block.body):
+                self._homes[bare(instruction.result)] = name
             for instruction in (*block.body, block.end):
                 for value in instruction.operands:
-                    self._uses.setdefault(value.name, set()).add(name)
+                    self._uses.setdefault(bare(value.name), set()).add(name)
             for phi in block.phis:
-                self._phis[phi.result] = name, phi.labels
+                self._phis[bare(phi.result)] = name, phi.labels
                 for value, origin in zip(phi.operands, phi.labels, strict=True):
-                    self._uses.setdefault(value.name, set()).add(origin)
+                    self._uses.setdefault(bare(value.name), set()).add(origin)
 
     def among(self, slots: list[str]) -> set[str]:
         """See `crossing_slots`."""
@@ -69,22 +75,16 @@ class _Crossing:
 
     def _crosses(self, slot: str) -> bool:
         kind, _, name = slot[2:-1].partition(".")
-        name = f"%{name}"
         if kind in ("s", "v"):
-            home = self._home(name)
-            uses = self._uses.get(name, set()) | self._uses.get(_quoted(name), set())
-            return any(self._between(home, use) for use in uses)
+            home = self._homes[name]
+            return any(self._between(home, use) for use in self._uses.get(name, ()))
         if kind in ("phi", "phiv"):
-            block, origins = self._phis.get(name) or self._phis[_quoted(name)]
+            block, origins = self._phis[name]
             forward = [o for o in origins if self._place[o] < self._place[block]]
             return any(self._between(origin, block) for origin in forward)
         if kind == "mask":
-            return self._mask_crosses(name)
-        return kind not in ("exchange", "left", "results")
-
-    def _home(self, name: str) -> str:
-        home = self._divergence._home
-        return home.get(name) or home[_quoted(name)]
+            return self._mask_crosses(self._blocks[name])
+        return kind not in ("exchange", "left", "results")  # those serve one instruction
 
     def _between(self, write: str, read: str) -> bool:
         """Whether a barrier stands behind `write` (or at its end) and before `read`."""
@@ -101,8 +101,6 @@ class _Crossing:
 
     def _mask_crosses(self, name: str) -> bool:
         """Masks are cleared where their level begins, and gathered from there on."""
-        if name not in self._blocks:
-            name = _quoted(name)
         loop = self._graph.loop_of[name]
         if loop is not None and loop.header == name:
             if any(barrier in loop.blocks for barrier in self._barriers):
@@ -110,7 +108,3 @@ class _Crossing:
             loop = loop.parent
         start = self._graph.entry if loop is None else loop.header
         return self._between(start, name)
-
-
-def _quoted(name: str) -> str:
-    return f'%"{name[1:]}"'

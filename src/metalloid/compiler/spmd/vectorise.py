@@ -41,15 +41,16 @@ class Form:
     shapes : dict of Shape
         Of those parameters that are not uniform, by position; the function is called with the
         values of lane 0.
-    computed : dict of str
-        Of those parameters that are varying, by position: lines that compute their vector from
-        parameters, as ``{index}``.
     index : int
         Position of the parameter that is a thread's index in its threadgroup.
     partial : bool
-        Whether lanes may be missing: then there is one more parameter, the number of lanes.
+        Whether lanes may be missing.
     has_state : bool
-        Whether the simdgroup returns at barriers: then the last parameter is its state.
+        Whether the simdgroup returns at barriers: then there are the size of the threadgroup in x
+        and y, the number of lanes, and the state as well.
+    computed : tuple of int
+        If the simdgroup covers several rows: positions of the parameters that are a thread's place
+        in the threadgroup (x, y, z) and in the grid.
     """
 
     name: str

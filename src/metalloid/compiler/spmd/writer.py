@@ -306,7 +306,12 @@ class Writer:
 
 def quoted(kind: str, name: str) -> str:
     """Name of a slot for `name`; in quotes, since our names need not be LLVM's."""
-    return f'%"{kind}.{name[1:].strip(chr(34))}"'
+    return f'%"{kind}.{bare(name)}"'
+
+
+def bare(name: str) -> str:
+    """A name without its sign and quotes."""
+    return name[1:].strip('"')
 
 
 def fast_math(instruction: Instruction) -> str:

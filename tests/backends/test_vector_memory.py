@@ -1,0 +1,135 @@
+"""Vector code touches what the threads touch, and nothing behind it: arrays end where memory does."""
+
+import ctypes
+import mmap
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+struct two { float first; int second; };
+struct wide { float a, b, c, d, e; };
+#define ID uint i [[thread_position_in_grid]]
+kernel void every_second(device float* y, device const float* x, ID) { y[i] = x[2 * i]; }
+kernel void third_of_four(device float* y, device const float* x, ID) { y[i] = x[4 * i + 2]; }
+kernel void packed(device float* y, device const packed_float3* x, ID) { y[i] = x[i].x + 2 * x[i].y + 3 * x[i].z; }
+kernel void vectors(device float4* y, device const float4* x, ID) { y[i] = x[i].wzyx * 2; }
+kernel void two_of_vector(device float* y, device const float4* x, ID) { y[i] = x[i].x + x[i].y; }
+kernel void first_members(device float* y, device const two* x, ID) { y[i] = x[i].first; }
+kernel void members_out_of_order(device float* y, device const wide* x, ID) { y[i] = x[i].d - x[i].b + x[i].a; }
+kernel void neighbours(device float* y, device const float* x, constant uint& n, ID) {
+    y[i] = (i > 0 ? x[i - 1] : 0) + (i + 1 < n ? x[i + 1] : 0);
+}
+kernel void backwards(device float* y, device const float* x, constant uint& n, ID) { y[n - 1 - i] = x[i]; }
+kernel void some(device float4* y, device const float4* x, ID) { if (i % 3 == 1) y[i] = x[i]; }
+kernel void write_packed(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
+kernel void write_second(device float* y, device const float* x, ID) { y[2 * i + 1] = x[i]; }
+kernel void halves(device half* y, device const half* x, ID) { y[i] = x[3 * i]; }
+"""
+
+SIZES = (1, 7, 16, 37, 64)
+
+
+@pytest.fixture(scope="module")
+def lib():
+    return mtl.library(SOURCE)
+
+
+class Memory:
+    """Arrays that end at the end of a page that nobody may touch the next of."""
+
+    def __init__(self):
+        self._kept = []
+
+    def array(self, values):
+        page = mmap.PAGESIZE
+        pages = -(-values.nbytes // page)
+        room = mmap.mmap(-1, (pages + 1) * page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mprotect(ctypes.c_void_p(start + pages * page), ctypes.c_size_t(page), 0) == 0
+        self._kept.append((room, start + pages * page, libc))
+        bytes_ = np.frombuffer(room, np.uint8, values.nbytes, pages * page - values.nbytes)
+        found = bytes_.view(values.dtype).reshape(values.shape)
+        found[...] = values
+        return found
+
+
+@pytest.fixture
+def memory():
+    return Memory()
+
+
+def floats(count):
+    return np.random.default_rng(count).normal(size=count).astype(np.float32)
+
+
+CASES = {
+    "every_second": (lambda n: floats(2 * n - 1), lambda x, n: x[::2]),
+    "third_of_four": (lambda n: floats(4 * n - 1), lambda x, n: x[2::4]),
+    "packed": (lambda n: floats(3 * n), lambda x, n: x[::3] + 2 * x[1::3] + 3 * x[2::3]),
+    "two_of_vector": (lambda n: floats(4 * n), lambda x, n: x[::4] + x[1::4]),
+    "first_members": (lambda n: floats(2 * n), lambda x, n: x[::2]),
+    "members_out_of_order": (lambda n: floats(5 * n), lambda x, n: x[3::5] - x[1::5] + x[::5]),
+}
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("name", CASES)
+def test_reads(lib, memory, name, n):
+    make, expected = CASES[name]
+    x = make(n)
+    if name == "two_of_vector":
+        x = x.reshape(n, 4)
+    elif name in ("first_members", "members_out_of_order"):
+        x = x.view(np.uint8)
+    y = memory.array(np.zeros(n, np.float32))
+    lib[name](y, memory.array(x), threads=n)
+    assert lib[name].engine.startswith("simd")
+    np.testing.assert_array_equal(y, expected(x.view(np.float32).reshape(-1), n))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_neighbours_at_the_edges(lib, memory, n):
+    x, y = floats(n), memory.array(np.zeros(n, np.float32))
+    lib.neighbours(y, memory.array(x), n, threads=n)
+    padded = np.concatenate([[0], x, [0]]).astype(np.float32)
+    np.testing.assert_array_equal(y, padded[:-2] + padded[2:])
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_writes(lib, memory, n):
+    x = floats(n)
+    y = memory.array(np.zeros(n, np.float32))
+    lib.backwards(y, memory.array(x), n, threads=n)
+    np.testing.assert_array_equal(y, x[::-1])
+    y = memory.array(np.zeros((n, 3), np.float32))
+    lib.write_packed(y, memory.array(x), threads=n)
+    np.testing.assert_array_equal(y, np.stack([x, np.ones(n), -x], axis=1).astype(np.float32))
+    y = memory.array(np.full(2 * n, 7, np.float32))
+    lib.write_second(y, memory.array(x), threads=n)
+    np.testing.assert_array_equal(y, np.stack([np.full(n, 7), x], axis=1).ravel().astype("f4"))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_vectors(lib, memory, n):
+    x = floats(4 * n).reshape(n, 4)
+    y = memory.array(np.zeros((n, 4), np.float32))
+    lib.vectors(y, memory.array(x), threads=n)
+    np.testing.assert_array_equal(y, 2 * x[:, ::-1])
+    y = memory.array(np.full((n, 4), 5, np.float32))
+    lib.some(y, memory.array(x), threads=n)
+    chosen = np.arange(n)[:, None] % 3 == 1
+    np.testing.assert_array_equal(y, np.where(chosen, x, 5).astype(np.float32))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_halves(lib, memory, n):
+    x = floats(3 * n - 2).astype(np.float16)
+    y = memory.array(np.zeros(n, np.float16))
+    lib.halves(y, memory.array(x), threads=n)
+    np.testing.assert_array_equal(y, x[::3])
