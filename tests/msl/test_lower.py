@@ -213,3 +213,13 @@ FRAGMENTS = st.sampled_from(
 def test_nonsense_is_left_for_clang_to_report(fragments):
     source = " ".join(fragments)
     assert lower(source).text.count("\n") == source.count("\n")
+
+
+def test_ids_outside_of_kernels_are_refused():
+    import metalloid as mtl
+
+    with pytest.raises(mtl.CompileError, match="make gid one") as error:
+        mtl.library(
+            "uint gid [[thread_position_in_grid]];\nkernel void f(device uint* x) { x[gid] = gid; }"
+        )
+    assert error.value.lineno == 1

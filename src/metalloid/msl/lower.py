@@ -19,6 +19,7 @@ from metalloid.msl.entry_points import EntryPoint, find_entry_points
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
 from metalloid.msl.literals import lower_half_casts, lower_literals
 from metalloid.msl.records import describe_records
+from metalloid.msl.signature import IDS
 from metalloid.msl.tokens import TokenStream
 
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
@@ -66,6 +67,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     attributes = lower_attributes(stream)
     constants = lower_function_constants(stream, attributes)
     found = find_entry_points(stream, attributes)
+    _refuse_id_variables(stream, attributes)
     lower_threadgroup_variables(stream)
     lower_array_parameters(stream)
     lower_member_functions(stream)
@@ -91,6 +93,16 @@ def _lower_directives(stream: TokenStream) -> None:
             re.findall(r"[A-Za-z_]\w*", unroll[1])
         ):
             stream.replace(position, "#pragma unroll")
+
+
+def _refuse_id_variables(stream: TokenStream, attributes: list[Attribute]) -> None:
+    """``uint i [[thread_position_in_grid]];`` outside of a kernel would be a plain zero."""
+    for attribute in attributes:
+        if attribute.name in IDS and stream.after(attribute.end - 1) == ";":
+            name = stream.before(attribute.position)
+            message = f"[[{attribute.name}]] is for parameters of kernels here: make {name} one"
+            end = stream.next(attribute.end - 1)
+            stream.replace(end, f'; static_assert(false, "{message}");')
 
 
 def _drop_coherence(stream: TokenStream) -> None:
