@@ -5,6 +5,7 @@ import pytest
 import random_kernels
 
 import metalloid as mtl
+from metalloid.backends.cpu import vector
 from metalloid.errors import KernelFault
 
 INDEPENDENT = [((100,), (100,)), ((70, 3), (17, 2)), ((33,), (1,)), ((5, 5), (3, 2))]
@@ -51,6 +52,14 @@ def check(seed, count, waits):
 @pytest.mark.parametrize("seed", range(2))
 def test_random_kernels(seed, waits):
     check(seed, 3, waits)
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("form", [(8, 32), (16, 32), (32, 1), (4, 32)], ids=str)
+def test_random_kernels_in_other_forms(form, waits, monkeypatch):
+    """As other processors would have them: fewer lanes, or masks that are vectors of integers."""
+    monkeypatch.setattr(vector, "lanes", lambda: form)
+    check(7, 2, waits)
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def compile_kernel(
     """
     wanted = settings.cpu_engine
     key = digest(
-        "kernel", wanted, variant, unit.key, entry.expression, entry.name,
+        "kernel", wanted, variant, repr(vector.lanes()), unit.key, entry.expression, entry.name,
         repr(sorted(constants.items())), target.identity, *target.flags,
     )  # fmt: skip
     files = cache.load(key)

@@ -39,15 +39,16 @@ _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 _STATE_BYTES = re.compile(r"^@mtl_state_bytes = .*$", re.M)
 
 
-def _lanes() -> tuple[int, int]:
+def lanes() -> tuple[int, int]:
+    """Lanes of independent threads on this processor, and bits of the integers of its masks."""
     return _FORMS.get(host.vector_extension(), _NARROW)
 
 
 def functions(reports: bool) -> str:
     """What the runtime may call, of which `lower` keeps one; and the code of one thread."""
-    lanes = _lanes()[0]
-    drivers = [("rows", f"run_rows<mtl_entry_type, {lanes}>")]
-    for width in sorted({lanes, WIDTH}):
+    own = lanes()[0]
+    drivers = [("rows", f"run_rows<mtl_entry_type, {own}>")]
+    for width in sorted({own, WIDTH}):
         for variant, whole in (("whole", "true"), ("ragged", "false")):
             run = f"run_simdgroups<mtl_entry_type, {width}, {whole}>"
             drivers.append((f"{variant}_{width}", run))
@@ -80,7 +81,7 @@ def width_of(kernel: KernelIR) -> int:
     """Lanes of the kernel's simdgroups."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return WIDTH
-    return _lanes()[0]
+    return lanes()[0]
 
 
 def lower(kernel: KernelIR, variant: str) -> str:
@@ -106,7 +107,7 @@ def lower(kernel: KernelIR, variant: str) -> str:
 
 
 def _independent() -> Form:
-    width, mask_bits = _lanes()
+    width, mask_bits = lanes()
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
     return Form("mtl_threads", width, mask_bits, shapes, _INDEX)
@@ -114,7 +115,7 @@ def _independent() -> Form:
 
 def _waiting(width: int, variant: str) -> list[Form]:
     """Forms of the functions that a variant calls."""
-    mask_bits = _lanes()[1]
+    mask_bits = lanes()[1]
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if variant == "scattered":
@@ -143,5 +144,5 @@ def _with_driver(ir: str, name: str) -> str:
 def describe(kernel: KernelIR, variant: str) -> str:
     """How it runs a kernel, for people."""
     if not kernel.synchronises:
-        return f"simd: {_lanes()[0]} threads at a time"
+        return f"simd: {lanes()[0]} threads at a time"
     return f"simd: {width_of(kernel)} threads at a time, from barrier to barrier"
