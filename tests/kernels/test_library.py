@@ -257,3 +257,9 @@ def test_a_union_with_vectors_is_copied():
     both = np.array([0, 0x01020304, 0, 0], np.uint32)
     lib.f(out, np.array([5, 7], np.uint32).view("V8"), both.view("V16"), threads=1)
     assert out.tolist() == [0x01020304 + 7, 5]
+
+
+def test_an_engine_that_there_is_not():
+    lib = mtl.library(HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = 3; }}")
+    with mtl.config.scope(cpu_engine="fast"), pytest.raises(ValueError, match="one of simd, refer"):
+        _ = lib.f

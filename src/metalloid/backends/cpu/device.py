@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from metalloid.backends.cpu import host, native
-from metalloid.backends.cpu.engines import CompiledKernel, compile_kernel
+from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
 from metalloid.backends.cpu.vector import variant_for
@@ -201,7 +201,8 @@ class CpuDevice(Device):
         """See `Device.compile`."""
 
         def variant(name: str) -> CompiledKernel:
-            return compile_kernel(unit, entry, constants, self.target, shared_cache(), name)
+            request = KernelRequest(unit, entry, constants, self.target, name)
+            return compile_kernel(request, shared_cache())
 
         program = CpuProgram(variant("whole"), entry, variant)
         if program.logs:

@@ -72,34 +72,50 @@ class CompiledKernel:
     stages: dict[str, Path]
 
 
-def compile_kernel(
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    target: Target,
-    cache: Cache,
-    variant: str = "whole",
-) -> CompiledKernel:
-    """Compile one kernel of a unit to a shared object, or find it in the cache.
+@dataclass(frozen=True)
+class KernelRequest:
+    """What is to be compiled.
 
-    Parameters
+    Attributes
     ----------
+    unit : TranslationUnit
+    entry : EntryPoint
+        Which of its kernels.
+    constants : dict of str
+        Function constants by index, as C++ text.
+    target : Target
     variant : str
         Of the vector engine.
+    """
+
+    unit: TranslationUnit
+    entry: EntryPoint
+    constants: Mapping[int, str]
+    target: Target
+    variant: str = "whole"
+
+
+def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
+    """Compile one kernel of a unit to a shared object, or find it in the cache.
 
     Raises
     ------
     CompileError
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    ValueError
+        If there is no engine of the name in the settings.
     """
+    unit, entry, target = request.unit, request.entry, request.target
     wanted = settings.cpu_engine
+    if wanted not in _ENGINES:
+        raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {wanted!r}")
     key = digest(
-        "kernel", wanted, variant, repr(vector.lanes()), unit.key, entry.expression, entry.name,
-        repr(sorted(constants.items())), target.identity, *target.flags,
+        "kernel", wanted, request.variant, repr(vector.lanes()), unit.key, entry.expression,
+        entry.name, repr(sorted(request.constants.items())), target.identity, *target.flags,
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
-        files = cache.save(key, _compile(unit, entry, constants, target, cache, wanted, variant))
+        files = cache.save(key, _compile(request, cache, wanted))
     facts = json.loads(files["kernel.json"].read_bytes())
     return CompiledKernel(
         files["kernel.so"],
@@ -113,52 +129,39 @@ def compile_kernel(
     )
 
 
-def _compile(
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    target: Target,
-    cache: Cache,
-    wanted: str,
-    variant: str,
-) -> dict[str, bytes | str]:
+def _compile(request: KernelRequest, cache: Cache, wanted: str) -> dict[str, bytes | str]:
     reason = ""
     if wanted == "simd":
         try:
-            return _compiled_by("simd", unit, entry, constants, target, cache, variant, reason)
+            return _compiled_by("simd", request, cache, reason)
         except Unsupported as error:
             reason = f" (no vector form: {error})"
-    return _compiled_by("reference", unit, entry, constants, target, cache, variant, reason)
+    return _compiled_by("reference", request, cache, reason)
 
 
 def _compiled_by(
-    name: str,
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    target: Target,
-    cache: Cache,
-    variant: str,
-    reason: str,
+    name: str, request: KernelRequest, cache: Cache, reason: str
 ) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
-    kernel = kernel_ir(unit, entry, constants, target, cache, engine.functions)
-    ir = engine.lower(kernel, variant)
+    kernel = kernel_ir(
+        request.unit, request.entry, request.constants, request.target, cache, engine.functions
+    )
+    ir = engine.lower(kernel, request.variant)
     code = clang.run([*engine.CODE_COMMAND, "-c", "-o", "-", "-"], ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tried on such code than on what comes from C.
         raise Unsupported(f"LLVM fails on it, status {code.status}")
     if code.status != 0:
         raise MetalloidError(
-            f"[{entry.name}] clang accepted the kernel but could not generate code for "
-            f"{target.name}:\n{code.messages}"
+            f"[{request.entry.name}] clang accepted the kernel but could not generate code for "
+            f"{request.target.name}:\n{code.messages}"
         )
     facts = {
         "layouts": kernel.layouts,
         "fibres": kernel.synchronises and name == "reference",
         "logs": kernel.logs,
         "width": vector.width_of(kernel) if kernel.synchronises and name == "simd" else 0,
-        "engine": engine.describe(kernel, variant) + reason,
+        "engine": engine.describe(kernel, request.variant) + reason,
         "code_command": engine.CODE_COMMAND,
     }
     return {

@@ -20,15 +20,21 @@ METALLOID_INLINE uint index_of(metal::uint3 position, metal::uint3 size) {
 
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-// `reports` if the kernel logs or asserts: then it says which thread it is.
-template <class Entry, bool reports>
-METALLOID_INLINE void run_box(const mtl_launch* launch, mtl_range* range) {
+// What the threads of a threadgroup have in common.
+METALLOID_INLINE thread_ids ids_of(const mtl_launch* launch, const mtl_range* range) {
   thread_ids ids;
   ids.group = triple(range->threadgroup);
   ids.group_size = triple(range->size);
   ids.dispatched_size = triple(launch->threads_per_threadgroup);
   ids.grid = triple(launch->threads_per_grid);
   ids.groups = triple(launch->threadgroups_per_grid);
+  return ids;
+}
+
+// `reports` if the kernel logs or asserts: then it says which thread it is.
+template <class Entry, bool reports>
+METALLOID_INLINE void run_box(const mtl_launch* launch, mtl_range* range) {
+  thread_ids ids = ids_of(launch, range);
   const metal::uint3 origin = ids.group * ids.dispatched_size;
   const metal::uint3 first = origin + triple(range->first), last = origin + triple(range->last);
   char* const threadgroup_memory = range->threadgroup_memory;

@@ -31,16 +31,6 @@ void __msl_barriers_differ(uint thread);
 
 namespace metalloid {
 
-METALLOID_INLINE thread_ids ids_of(const mtl_launch* launch, const mtl_range* range) {
-  thread_ids ids;
-  ids.group = triple(range->threadgroup);
-  ids.group_size = triple(range->size);
-  ids.dispatched_size = triple(launch->threads_per_threadgroup);
-  ids.grid = triple(launch->threads_per_grid);
-  ids.groups = triple(launch->threadgroups_per_grid);
-  return ids;
-}
-
 template <class Entry>
 METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
   thread_ids own = *ids;
