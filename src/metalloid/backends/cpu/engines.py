@@ -32,7 +32,7 @@ class Engine(Protocol):
     def lower(self, kernel: KernelIR, variant: str) -> str:
         """IR that is ready to become code."""
 
-    def describe(self, kernel: KernelIR, variant: str) -> str:
+    def describe(self, kernel: KernelIR) -> str:
         """How it runs a kernel, for people."""
 
 
@@ -161,7 +161,7 @@ def _compiled_by(
         "fibres": kernel.synchronises and name == "reference",
         "logs": kernel.logs,
         "width": vector.width_of(kernel) if kernel.synchronises and name == "simd" else 0,
-        "engine": engine.describe(kernel, request.variant) + reason,
+        "engine": engine.describe(kernel) + reason,
         "code_command": engine.CODE_COMMAND,
     }
     return {

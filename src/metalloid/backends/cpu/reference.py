@@ -27,7 +27,7 @@ def lower(kernel: KernelIR, variant: str) -> str:
     return number_call_sites(kernel.ir, ENTRY_SYMBOL)
 
 
-def describe(kernel: KernelIR, variant: str) -> str:
+def describe(kernel: KernelIR) -> str:
     """How it runs a kernel, for people."""
     way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
     return f"reference: {way}"

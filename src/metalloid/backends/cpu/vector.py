@@ -141,7 +141,7 @@ def _with_driver(ir: str, name: str) -> str:
     return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
 
 
-def describe(kernel: KernelIR, variant: str) -> str:
+def describe(kernel: KernelIR) -> str:
     """How it runs a kernel, for people."""
     if not kernel.synchronises:
         return f"simd: {lanes()[0]} threads at a time"
