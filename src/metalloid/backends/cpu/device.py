@@ -89,7 +89,9 @@ class CpuProgram(Program):
         variant = variant_for(grid, group, self._width)
         code = self._variants.get(variant)
         if code is None:
-            code = self._variants[variant] = _load(self._compile_variant(variant))
+            kernel = self._compile_variant(variant)
+            code = self._variants[variant] = _load(kernel)
+            self.engine = kernel.engine
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
