@@ -212,8 +212,8 @@ class Linearised:
     def _wait(self, name: str) -> None:
         """Return at a barrier, to be called again to go on behind it.
 
-        Nobody should be deferred here: the caller fails if lanes are missing. Where it is told to be
-        lenient they wait where they will meet the others again, as on a GPU.
+        Nobody should be deferred here: the caller fails if lanes are missing. Where it is told to
+        be lenient they wait where they will meet the others again, as on a GPU.
         """
         if self._reach_another_barrier(self._deferred[name], name):
             raise Unsupported("different threadgroup barriers for different threads")
