@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
 from metalloid.compiler.llvm.line import ONE_THREAD
-from metalloid.compiler.llvm.parser import flatten_address_spaces
+from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.rounds import rounds_text
@@ -105,7 +105,7 @@ def widths_of(kernel: KernelIR) -> tuple[int, ...]:
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
     widths = lanes()[0]
-    if kernel.synchronises and _USES_Y.search(kernel.ir):
+    if kernel.synchronises and _USES_Y.search(definition(kernel.ir, _SCALAR)):
         # Threadgroups of several rows, most often of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
     return widths
@@ -146,7 +146,7 @@ def lower(kernel: KernelIR, variant: str) -> str:
         return _with_driver(assemble(ir, _SCALAR, made), kind)
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
-    rounds = rounds_text(whole, part, made[0].regions, width, state)
+    rounds = rounds_text(whole, part, made[0].outcomes, width, state)
     return _with_driver(assemble(ir, _SCALAR, made, rounds), "waiting")
 
 

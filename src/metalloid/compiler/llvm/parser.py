@@ -38,9 +38,24 @@ def parse_function(ir: str, name: str) -> Function:
     Unsupported
         If there is something in it that no kernel was seen to contain.
     """
+    return _Parser(ir).function(_definition(ir, name))
+
+
+def definition(ir: str, name: str) -> str:
+    """The text of the function `name`.
+
+    Raises
+    ------
+    Unsupported
+        If the module has none.
+    """
+    return _definition(ir, name)[0]
+
+
+def _definition(ir: str, name: str) -> re.Match[str]:
     for match in _DEFINITION.finditer(ir):
         if match[2] == name:
-            return _Parser(ir).function(match)
+            return match
     raise Unsupported(f"the module has no function {name}")
 
 

@@ -241,8 +241,11 @@ class Linearised:
         if not self._has_state:
             self._writer.emit("ret void")
             return
-        lanes = self._writer.new(f"zext i32 {arrived} to i64")
-        reached = self._writer.new(f"or i64 {lanes}, {region << 32}")
+        if arrived.isdigit():
+            reached = str(region << 32 | int(arrived))
+        else:
+            lanes = self._writer.new(f"zext i32 {arrived} to i64")
+            reached = self._writer.new(f"or i64 {lanes}, {region << 32}")
         self._writer.emit(f"ret i64 {reached}")
 
     def _write_latch(self, loop: Loop) -> None:

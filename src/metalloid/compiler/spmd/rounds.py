@@ -50,6 +50,13 @@ def used_lines(definitions: Sequence[str], body: Sequence[str]) -> list[str]:
     return kept[::-1]
 
 
+def known_outcome(body: Sequence[str]) -> int | None:
+    """What a region returns, if that is known now."""
+    returned = {line.split()[-1] for line in body if line.startswith("  ret ")}
+    number = returned.pop() if len(returned) == 1 else ""
+    return int(number) if number.isdigit() else None
+
+
 #: What a round is given: the region, what the kernel's function is given of the launch and the
 #: threadgroup, the simdgroups to run, and their states.
 _PARAMETERS = (
@@ -58,7 +65,9 @@ _PARAMETERS = (
 )
 
 
-def rounds_text(whole: str, part: str, regions: int, width: int, state_bytes: int) -> str:
+def rounds_text(
+    whole: str, part: str, outcomes: Sequence[int | None], width: int, state_bytes: int
+) -> str:
     """The function ``mtl_round``, which runs a region of simdgroups that lie side by side.
 
     It returns the region that the first of them has come to in its upper half, and in the lower one
@@ -69,14 +78,18 @@ def rounds_text(whole: str, part: str, regions: int, width: int, state_bytes: in
     whole, part : str
         What the functions for a simdgroup with all lanes, and with some, are called; each may be
         empty if there is only the other.
-    regions : int
+    outcomes : sequence of int or None
+        What the function for all lanes returns in each region, where that is known.
     width : int
         Lanes.
     state_bytes : int
         Distance of the states of two simdgroups.
     """
-    numbers = range(regions)
-    texts = [_round(whole, part, number, width, state_bytes) for number in numbers]
+    numbers = range(len(outcomes))
+    texts = [
+        _round(whole, part, number, width, state_bytes, None if part else outcome)
+        for number, outcome in enumerate(outcomes)
+    ]
     cases = " ".join(f"i32 {number}, label %r{number}" for number in numbers)
     dispatch = [
         f"define internal i64 @mtl_round(i32 %region, {_PARAMETERS}) {VECTOR_ATTRIBUTES} {{",
@@ -93,7 +106,9 @@ def rounds_text(whole: str, part: str, regions: int, width: int, state_bytes: in
     return "\n".join((*texts, *dispatch))
 
 
-def _round(whole: str, part: str, number: int, width: int, state_bytes: int) -> str:
+def _round(
+    whole: str, part: str, number: int, width: int, state_bytes: int, outcome: int | None
+) -> str:
     def call(name: str) -> str:
         return (
             f"call i64 @{name}.{number}(ptr %ids, ptr %words, ptr %memory, i32 %x, i32 %y, i32 %z, "
@@ -118,8 +133,7 @@ def _round(whole: str, part: str, number: int, width: int, state_bytes: int) -> 
         "  br label %simdgroup",
         "simdgroup:",
         "  %i = phi i32 [ %first, %entry ], [ %next, %done ]",
-        "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
-        "  %together = phi i1 [ true, %entry ], [ %together.next, %done ]",
+        *(_WATCHED if outcome is None else ()),
         *(f"  %{n}.i = phi i32 [ %first_{n}, %entry ], [ %{n}.next, %done ]" for n in "xyz"),
         f"  %index = mul nuw nsw i32 %i, {width}",
         "  %left = sub i32 %threads, %index",
@@ -133,19 +147,7 @@ def _round(whole: str, part: str, number: int, width: int, state_bytes: int) -> 
         "  %state = getelementptr i8, ptr %states, i64 %offset",
         *calls,
         "  store i64 %reached, ptr %state",
-        "  %is_first = icmp eq i32 %i, %first",
-        "  %leader.next = select i1 %is_first, i64 %reached, i64 %leader",
-        "  %region = lshr i64 %reached, 32",
-        "  %region_of_leader = lshr i64 %leader.next, 32",
-        "  %is_same = icmp eq i64 %region, %region_of_leader",
-        "  %arrived = trunc i64 %reached to i32",
-        "  %missing = sub i32 32, %members",
-        "  %all = lshr i32 -1, %missing",
-        "  %is_complete = icmp eq i32 %arrived, %all",
-        "  %has_ended = icmp eq i64 %region, 0",
-        "  %is_fine = or i1 %is_complete, %has_ended",
-        "  %is_both = and i1 %is_same, %is_fine",
-        "  %together.next = and i1 %together, %is_both",
+        *(_WATCHING if outcome is None else ()),
         f"  %x.sum = add i32 %x.i, {width}",
         *_carried("x", "y"),
         *_carried("y", "z"),
@@ -154,14 +156,39 @@ def _round(whole: str, part: str, number: int, width: int, state_bytes: int) -> 
         "  %is_last = icmp eq i32 %next, %end",
         "  br i1 %is_last, label %return, label %simdgroup",
         "return:",
-        "  %where = and i64 %leader.next, -4294967296",
-        "  %ok = zext i1 %together.next to i64",
-        "  %result = or i64 %where, %ok",
-        "  ret i64 %result",
+        *(_REPORTED if outcome is None else [f"  ret i64 {outcome >> 32 << 32 | 1}"]),
         "}",
         "",
     ]
     return "\n".join(lines)
+
+
+#: Lines of a round in which simdgroups may come to different places.
+_WATCHED = (
+    "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
+    "  %together = phi i1 [ true, %entry ], [ %together.next, %done ]",
+)
+_WATCHING = (
+    "  %is_first = icmp eq i32 %i, %first",
+    "  %leader.next = select i1 %is_first, i64 %reached, i64 %leader",
+    "  %region = lshr i64 %reached, 32",
+    "  %region_of_leader = lshr i64 %leader.next, 32",
+    "  %is_same = icmp eq i64 %region, %region_of_leader",
+    "  %arrived = trunc i64 %reached to i32",
+    "  %missing = sub i32 32, %members",
+    "  %all = lshr i32 -1, %missing",
+    "  %is_complete = icmp eq i32 %arrived, %all",
+    "  %has_ended = icmp eq i64 %region, 0",
+    "  %is_fine = or i1 %is_complete, %has_ended",
+    "  %is_both = and i1 %is_same, %is_fine",
+    "  %together.next = and i1 %together, %is_both",
+)
+_REPORTED = (
+    "  %where = and i64 %leader.next, -4294967296",
+    "  %ok = zext i1 %together.next to i64",
+    "  %result = or i64 %where, %ok",
+    "  ret i64 %result",
+)
 
 
 def _divided(index: str, prefix: str) -> list[str]:

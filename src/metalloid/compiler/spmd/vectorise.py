@@ -18,7 +18,7 @@ from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
-from metalloid.compiler.spmd.rounds import region_bodies, used_lines
+from metalloid.compiler.spmd.rounds import known_outcome, region_bodies, used_lines
 from metalloid.compiler.spmd.shapes import Shape, uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer
@@ -27,6 +27,10 @@ _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 _VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
 
+#: Regions share blocks. So many copies of them all are made at most, or so many lines.
+_MOST_COPIES, _MOST_LINES = 1.2, 3000
+
+_REGION = "%mtl.region"
 _ACTIVE, _SIZE_X, _SIZE_Y = "%mtl.active", "%mtl.size_x", "%mtl.size_y"
 
 
@@ -79,14 +83,14 @@ class Vectorised:
         Declarations of the functions it calls, by name.
     state_bytes : int
         Size of a simdgroup's state.
-    regions : int
-        How many functions there are, ``name.0``, ``name.1`` ...: one from each barrier to the next.
+    outcomes : tuple of int or None
+        What each region's function (``name.0``, ``name.1`` ...) returns, where that is known.
     """
 
     text: str
     declarations: dict[str, str]
     state_bytes: int
-    regions: int
+    outcomes: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -173,26 +177,56 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     kept = crossing_slots(divergence, linearised.order, names) if linearised.regions else set()
     slots, state_bytes = _slots(writer, kept)
     starts = [linearised.label(graph.entry), *linearised.regions]
+    definitions = [*slots, *prologue]
     bodies = region_bodies(writer.lines, starts)
-    texts = [
-        "\n".join(
-            (
-                f"define internal {_head(function, form, region)} {{",
-                "entry:",
-                *used_lines([*slots, *prologue], body),
-                f"  br label %{start}",
-                *body,
-                "}",
-                "",
+    if sum(map(len, bodies)) > max(_MOST_LINES, _MOST_COPIES * len(writer.lines)):
+        texts = _one_for_all(
+            function, form, [*definitions, *_choice(starts), *writer.lines], len(starts)
+        )
+    else:
+        texts = [
+            _define(
+                _head(function, form, f".{region}" if form.has_state else ""),
+                [*used_lines(definitions, body), f"  br label %{start}", *body],
+            )
+            for region, (start, body) in enumerate(zip(starts, bodies, strict=True))
+        ]
+    outcomes = tuple(known_outcome(body) for body in bodies)
+    return Vectorised("\n".join(texts), writer.declarations, state_bytes, outcomes)
+
+
+def _define(head: str, lines: Sequence[str]) -> str:
+    return "\n".join((f"define internal {head} {{", "entry:", *lines, "}", ""))
+
+
+def _choice(starts: list[str]) -> list[str]:
+    """Where a function with all regions begins."""
+    cases = " ".join(f"i32 {number}, label %{label}" for number, label in enumerate(starts))
+    return [
+        f"  switch i32 {_REGION}, label %nowhere [ {cases} ]",
+        "nowhere:",
+        "  unreachable",
+    ]
+
+
+def _one_for_all(function: Function, form: Form, lines: list[str], regions: int) -> list[str]:
+    """One function with all regions, for what they share is long, and those that call it."""
+    head = _head(function, form, "", (f"i32 {_REGION}",))
+    texts = [_define(head.replace("alwaysinline ", ""), lines)]
+    call = head.partition(") ")[0] + ")"
+    for region in range(regions):
+        called = call.replace(f"i32 {_REGION})", f"i32 {region})").replace("noalias ", "")
+        texts.append(
+            _define(
+                _head(function, form, f".{region}"),
+                [f"  %mtl.reached = call {called}", "  ret i64 %mtl.reached"],
             )
         )
-        for region, (start, body) in enumerate(zip(starts, bodies, strict=True))
-    ]
-    return Vectorised("\n".join(texts), writer.declarations, state_bytes, len(starts))
+    return texts
 
 
-def _head(function: Function, form: Form, region: int) -> str:
-    """Result, name, parameters and attributes of the function of a region."""
+def _head(function: Function, form: Form, suffix: str, more: tuple[str, ...] = ()) -> str:
+    """Result, name, parameters and attributes of a function."""
     parameters = [f"{p.type} {p.name}" for p in function.parameters]
     if form.has_state:
         parameters += [f"i32 {_SIZE_X}", f"i32 {_SIZE_Y}"]
@@ -200,7 +234,8 @@ def _head(function: Function, form: Form, region: int) -> str:
         parameters.append(f"i32 {_ACTIVE}")
     if form.has_state:
         parameters.append(f"ptr noalias {STATE}")
-    named = f"i64 @{form.name}.{region}" if form.has_state else f"void @{form.name}"
+    parameters += more
+    named = f"{'i64' if form.has_state else 'void'} @{form.name}{suffix}"
     inlined = "" if form.partial and not form.computed else "alwaysinline "
     return f"{named}({', '.join(parameters)}) {inlined}{VECTOR_ATTRIBUTES}"
 
