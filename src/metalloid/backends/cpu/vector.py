@@ -39,6 +39,8 @@ _NARROW = ((8,), 32)
 
 #: So many threads may run one by one rather than have a variant compiled for them.
 _FEW_THREADS = 4096
+#: In a row of so many simdgroups an incomplete one more does not matter.
+_LONG_ROW = 4
 #: Nor are fewer than so many in a row worth it.
 _WORTH_A_MASK = 3
 
@@ -86,7 +88,9 @@ def functions(reports: bool) -> str:
 def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> str:
     """The variant that a launch should have, or must if threads wait for each other."""
     x, y, z = group
-    fitting = [n for n in widths if x % n == 0]
+    several_rows = y * z > 1
+    may_end_anywhere = not (waits and several_rows)
+    fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
     width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
     if not waits:
         groups, rest = divmod(grid[0], x)
@@ -94,7 +98,7 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> 
         left_over = (groups * ends[0] + ends[1]) * grid[1] * grid[2]
         worth_it = left_over > _FEW_THREADS and max(ends) >= _WORTH_A_MASK
         return f"ragged_{width}" if worth_it else f"whole_{width}"
-    if y * z > 1 and (not fitting or grid[0] % x):
+    if several_rows and (not fitting or grid[0] % x):
         return f"scattered_{width}"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
     return f"whole_{width}" if exact else f"ragged_{width}"
