@@ -1,4 +1,4 @@
-"""What the CPU makes of kernels, against C and against other packages: ``python benchmarks/cpu.py``.
+"""What the CPU makes of kernels, against C and other packages: ``python benchmarks/cpu.py``.
 
 Every result is checked before anything is timed. What runs on one core is measured in CPU time, so
 that other processes do not count; what runs on several, in seconds of the clock.
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
              "scaling": scaling, "peers": against_peers}  # fmt: skip
     for name in options.part or parts:
         parts[name](chosen, lib, options.repeat)
+    if options.mlx:
+        kernels_of_mlx(options.mlx, options.tiny, options.repeat)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         "--part", action="append", choices=("one", "math", "reference", "scaling", "peers"),
         help="only these tables; repeatable",
     )  # fmt: skip
+    parser.add_argument(
+        "--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX: its kernels against NumPy"
+    )
     parser.add_argument(
         "--math-mode", choices=("safe", "relaxed", "fast"), default="relaxed",
         help="of metalloid; relaxed, as C and the peers, has fused multiply-adds",
@@ -148,16 +153,36 @@ def against_reference(chosen: Sequence[Case], lib: Library, repeat: int) -> None
     table("One core: engines", ("", "reference", "simd", "ratio"), rows)
 
 
+def kernels_of_mlx(tree: Path, tiny: bool, repeat: int) -> None:
+    """MLX's kernels against NumPy, both on one core."""
+    from cpu_rivals.mlx_kernels import pairs
+    from threadpoolctl import threadpool_limits
+
+    rows = []
+    with cores(1), threadpool_limits(1):
+        for name, own, numpys in pairs(tree, tiny):
+            error = oracles.relative_error(own(), numpys())
+            assert error < 1e-4, f"{name} of MLX is off by {error:.2g}"
+            seconds, rival = medians([own, numpys], repeat, time.process_time)
+            ratio = goals.verdict(rival / seconds, goals.OVER_NUMPY.get(name))
+            rows.append((name, show(seconds), show(rival), ratio))
+    table("One core: kernels of MLX", ("", "metalloid", "NumPy", "ratio"), rows)
+
+
 def scaling(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     """All cores against one."""
     rows = []
     count = mtl.default_device().runtime.configure(0)
     for case in chosen:
         launch = case.launcher(lib)
-        one, all_ = medians([_on(1, launch), _on(0, launch)], repeat)
+        actions = [_on(1, launch), _on(0, launch)]
+        one, all_ = medians(actions, repeat)
         goal = goals.SCALING if case.name in goals.COMPUTE_BOUND and count == 2 else None
-        rows.append((case.name, show(one), show(all_), goals.verdict(one / all_, goal)))
-    table(f"One core and {count}", ("", "1", str(count), "ratio"), rows)
+        spent, spent_by_all = medians(actions, repeat, time.process_time)
+        ratio = goals.verdict(one / all_, goal)
+        rows.append((case.name, show(one), show(all_), ratio, f"{spent_by_all / spent:.2f}"))
+    head = ("", "one", "all", "ratio", "CPU time, all / one")
+    table(f"One core and all {count}", head, rows)
 
 
 def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:

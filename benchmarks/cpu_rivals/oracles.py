@@ -25,9 +25,14 @@ def disagreement(case: Case, got: np.ndarray, wanted: np.ndarray) -> str:
             return f"{differ:.2%} of the pixels differ" if differ > 0.05 else ""
         differ = np.count_nonzero(got != wanted)
         return f"{differ} of {got.size} differ" if differ else ""
-    scale = np.abs(wanted) + np.abs(wanted).mean()
-    worst = float(np.max(np.abs(got - wanted) / scale))
+    worst = relative_error(got, wanted)
     return "" if worst < 1e-4 else f"off by {worst:.2g}, relative"
+
+
+def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest; numbers that nearly cancel count as large as they are on average."""
+    scale = np.abs(wanted) + np.abs(wanted).mean()
+    return float(np.max(np.abs(got - wanted) / scale))
 
 
 def _is_float(argument: Any) -> bool:

@@ -8,8 +8,8 @@ import sys
 # benchmarks/coverage.py must not be taken for it.
 sys.modules.setdefault("coverage", None)  # type: ignore[arg-type]
 
-import numpy as np
-from numba import njit, prange
+import numpy as np  # noqa: E402
+from numba import njit, prange  # noqa: E402
 
 NAME = "numba"
 _kernel = njit(parallel=True, fastmath=True)

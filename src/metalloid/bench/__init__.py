@@ -1,1 +1,1 @@
-"""What the CPU does with kernels of all kinds: the cases that benchmarks share, and the roofline."""
+"""Kernels of all kinds and the limits of the machine: what benchmarks have in common."""

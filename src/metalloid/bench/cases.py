@@ -67,7 +67,8 @@ class _Arrays:
         size = math.prod(shape) * np.dtype(dtype).itemsize
         memory = np.zeros(size + 2 * _PAGE, np.uint8)
         start = -memory.ctypes.data % _PAGE + 5 * _LINE * self._count % _PAGE
-        return memory[start : start + size].view(dtype).reshape(shape)
+        array: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
+        return array
 
 
 def kernels(**options: Any) -> Library:

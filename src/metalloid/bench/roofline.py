@@ -61,7 +61,9 @@ def measure(names: Sequence[str] = (), tiny: bool = False, repeat: int = 9) -> l
     return points
 
 
-def draw(points: Sequence[Point], limits: Ceilings, title: str, path: str | os.PathLike[str]) -> None:
+def draw(
+    points: Sequence[Point], limits: Ceilings, title: str, path: str | os.PathLike[str]
+) -> None:
     """Write the roofline picture to a file.
 
     Raises
