@@ -1,7 +1,6 @@
 // The kernels of metalloid.bench as a skilled person would write them with vector types: sixteen or
 // more lanes at a time, masks where lanes part. The arguments are those of the kernels; widths and
 // heights are multiples of 32.
-#include <math.h>
 
 typedef unsigned uint;
 typedef unsigned char uchar;
@@ -50,7 +49,7 @@ void saxpy(int count, float* y, const float* x, float a) {
 void exp_of(int count, float* y, const float* x) {
   int i = 0;
   for (; i + 16 <= count; i += 16) STORE(y + i, exp16(LOAD(x + i)));
-  for (; i < count; i++) y[i] = expf(x[i]);
+  for (; i < count; i++) y[i] = __builtin_expf(x[i]);
 }
 
 #define EACH_FOURTH(v, at) __builtin_shufflevector(v, v, at, at + 4, at + 8, at + 12, at + 16, \
@@ -77,7 +76,7 @@ void normalise(int count, float* y, const float* x) {
   }
   for (; i < count; i++) {
     const float* v = x + 4 * i;
-    float s = 1 / sqrtf(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3]);
+    float s = 1 / __builtin_sqrtf(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3]);
     for (int k = 0; k < 4; k++) y[4 * i + k] = v[k] * s;
   }
 }
@@ -293,7 +292,7 @@ void softmax(int count, float* y, const float* x, uint n) {
   for (int row = 0; row < count / 256; row++) {
     const float* from = x + row * n;
     float* to = y + row * n;
-    v16 most = -INFINITY, sum = 0;
+    v16 most = -__builtin_inff(), sum = 0;
     for (uint i = 0; i < n; i += 16) most = __builtin_elementwise_max(most, LOAD(from + i));
     const float top = __builtin_reduce_max(most);
     for (uint i = 0; i < n; i += 16) {

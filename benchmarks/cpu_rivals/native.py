@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import math
+import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,17 @@ import numpy as np
 
 from metalloid.bench.cases import Case
 from metalloid.compiler import clang
+from metalloid.compiler.link import shared_object
 
 HERE = Path(__file__).parent
-FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC"]
+FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC"]
+#: clang makes two registers of 32 bytes of one of 64 unless it is told not to.
+_WHOLE_REGISTERS = ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
 #: Name of a rival, its text, and what its build needs besides.
 RIVALS = {
     "loop, no vectoriser": ("scalar.c", ["-fno-vectorize", "-fno-slp-vectorize"]),
     "loop": ("scalar.c", []),
-    # clang makes two registers of 32 bytes of one of 64 unless it is told not to.
-    "by hand": ("by_hand.c", ["-mprefer-vector-width=512"]),
+    "by hand": ("by_hand.c", _WHOLE_REGISTERS),
 }
 
 
@@ -37,12 +41,13 @@ class CLibrary:
 
     def __init__(self, rival: str, folder: Path) -> None:
         source, flags = RIVALS[rival]
-        built = folder / f"{rival.replace(' ', '_')}.so"
-        done = clang.run(
-            ["cc", *FLAGS, *flags, "-o", str(built), str(HERE / source), "-lm"], scratch=folder
-        )
+        done = clang.run(["clang", *FLAGS, *flags, "-c", "-o", "-", str(HERE / source)])
         if done.status != 0:
             raise RuntimeError(f"clang could not build {source}:\n{done.messages}")
+        built = folder / f"{rival.replace(' ', '_')}.so"
+        built.write_bytes(shared_object({f"{source}.o": done.output}, built.name))
+        # The C library's functions of numbers must be there before what calls them.
+        ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(str(built))
 
     def launcher(self, case: Case) -> Callable[[], object] | None:

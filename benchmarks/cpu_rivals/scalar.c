@@ -1,8 +1,5 @@
 // The kernels of metalloid.bench as scalar loops over their threads: what a C programmer would write
 // first, for clang -O3 to vectorise where it can. The arguments are those of the kernels.
-#include <math.h>
-#include <string.h>
-
 typedef unsigned uint;
 typedef unsigned char uchar;
 typedef struct { float x, y, z, w; } float4;
@@ -12,25 +9,25 @@ void saxpy(int count, float* restrict y, const float* restrict x, float a) {
 }
 
 void exp_of(int count, float* restrict y, const float* restrict x) {
-  for (int i = 0; i < count; i++) y[i] = expf(x[i]);
+  for (int i = 0; i < count; i++) y[i] = __builtin_expf(x[i]);
 }
 
 void log_of(int count, float* restrict y, const float* restrict x) {
-  for (int i = 0; i < count; i++) y[i] = logf(x[i]);
+  for (int i = 0; i < count; i++) y[i] = __builtin_logf(x[i]);
 }
 
 void sin_of(int count, float* restrict y, const float* restrict x) {
-  for (int i = 0; i < count; i++) y[i] = sinf(x[i]);
+  for (int i = 0; i < count; i++) y[i] = __builtin_sinf(x[i]);
 }
 
 void pow_of(int count, float* restrict y, const float* restrict x, float exponent) {
-  for (int i = 0; i < count; i++) y[i] = powf(x[i], exponent);
+  for (int i = 0; i < count; i++) y[i] = __builtin_powf(x[i], exponent);
 }
 
 void normalise(int count, float4* restrict y, const float4* restrict x) {
   for (int i = 0; i < count; i++) {
     float4 v = x[i];
-    float s = 1 / sqrtf(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w);
+    float s = 1 / __builtin_sqrtf(v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w);
     y[i] = (float4){v.x * s, v.y * s, v.z * s, v.w * s};
   }
 }
@@ -147,7 +144,7 @@ void nbody(int count, float4* restrict acceleration, const float4* restrict bodi
     float4 here = bodies[i], sum = {0};
     for (int j = 0; j < n; j++) {
       float x = bodies[j].x - here.x, y = bodies[j].y - here.y, z = bodies[j].z - here.z;
-      float inverse = 1 / sqrtf(x * x + y * y + z * z + 1e-3f);
+      float inverse = 1 / __builtin_sqrtf(x * x + y * y + z * z + 1e-3f);
       float pull = bodies[j].w * inverse * inverse * inverse;
       sum.x += x * pull;
       sum.y += y * pull;
@@ -160,7 +157,7 @@ void nbody(int count, float4* restrict acceleration, const float4* restrict bodi
 void tree_reduction(int count, float* restrict sums, const float* restrict x) {
   for (int group = 0; group < count / 256; group++) {
     float parts[256];
-    memcpy(parts, x + group * 256, sizeof parts);
+    __builtin_memcpy(parts, x + group * 256, sizeof parts);
     for (int s = 128; s > 0; s /= 2)
       for (int t = 0; t < s; t++) parts[t] += parts[t + s];
     sums[group] = parts[0];
@@ -182,9 +179,9 @@ void prefix_sum(int count, float* restrict y, const float* restrict x, uint n) {
 void softmax(int count, float* restrict y, const float* restrict x, uint n) {
   for (int row = 0; row < count / 256; row++) {
     const float* from = x + row * n;
-    float most = -INFINITY, sum = 0;
+    float most = -__builtin_inff(), sum = 0;
     for (uint i = 0; i < n; i++) most = from[i] > most ? from[i] : most;
-    for (uint i = 0; i < n; i++) sum += expf(from[i] - most);
-    for (uint i = 0; i < n; i++) y[row * n + i] = expf(from[i] - most) / sum;
+    for (uint i = 0; i < n; i++) sum += __builtin_expf(from[i] - most);
+    for (uint i = 0; i < n; i++) y[row * n + i] = __builtin_expf(from[i] - most) / sum;
   }
 }
