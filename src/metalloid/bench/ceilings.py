@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metalloid.bench.measure import medians
+from metalloid.bench.measure import in_turns
 from metalloid.kernels.library import library
 
 _CHAINS, _ROUNDS = 8, 1000  # in multiply_adds
@@ -38,21 +38,22 @@ class Ceilings:
         return min(self.arithmetic, intensity * self.bandwidth)
 
 
-def ceilings(tiny: bool = False, repeat: int = 5) -> Ceilings:
-    """Measure the limits of the default device with its current number of threads."""
+def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
+    """Measure the limits of the default device: the best of some runs, as they are limits."""
     lib = library(
         importlib.resources.files("metalloid.bench").joinpath("ceilings.metal").read_text("utf-8")
     )
-    elements = 1 << (12 if tiny else 24)  # of four floats; several times the caches
+    elements = 1 << (12 if tiny else 22)  # of four floats: 64 MiB, and as much for the copy
     x = np.ones((elements, 4), np.float32)
     y = np.empty_like(x)
     threads = 1 << (10 if tiny else 14)
     sums = np.empty(threads, np.float32)
-    copying, computing = medians(
+    runs = in_turns(
         [
             lambda: lib.copy(y, x, threads=elements),
             lambda: lib.multiply_adds(sums, 0.5, _ROUNDS, threads=threads),
         ],
         repeat,
     )
+    copying, computing = map(min, runs)
     return Ceilings((x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ROUNDS * threads / computing)

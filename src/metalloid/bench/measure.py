@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 
 
-def medians(
+Clock = Callable[[], float]
+
+
+def in_turns(
     actions: Sequence[Callable[[], object]],
     repeat: int = 9,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
     pause: float = 0,
-) -> list[float]:
-    """Median seconds of each action; they take turns, so that noise meets all of them.
+) -> list[list[float]]:
+    """Seconds of each run of each action; they take turns, so that noise meets all of them.
 
     Parameters
     ----------
@@ -28,9 +31,8 @@ def medians(
 
     Examples
     --------
-    >>> quick, slow = medians([lambda: None, lambda: sum(range(100_000))])
-    >>> quick < slow
-    True
+    >>> [len(runs) for runs in in_turns([list, dict], repeat=3)]
+    [3, 3]
     """
     for action in actions:
         action()
@@ -41,4 +43,21 @@ def medians(
             started = clock()
             action()
             own.append(clock() - started)
-    return [statistics.median(own) for own in taken]
+    return taken
+
+
+def medians(
+    actions: Sequence[Callable[[], object]],
+    repeat: int = 9,
+    clock: Clock = time.perf_counter,
+    pause: float = 0,
+) -> list[float]:
+    """The median of each action's runs `in_turns`.
+
+    Examples
+    --------
+    >>> quick, slow = medians([lambda: None, lambda: sum(range(100_000))])
+    >>> quick < slow
+    True
+    """
+    return [statistics.median(runs) for runs in in_turns(actions, repeat, clock, pause)]
