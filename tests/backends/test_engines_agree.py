@@ -62,7 +62,7 @@ def test_random_kernels(seed, waits):
 def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
     monkeypatch.setattr(vector, "_FEW_THREADS", 0)
-    monkeypatch.setattr(vector, "lanes", lambda: form)
+    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
     check(3, 3, waits=False)
 
 
@@ -70,7 +70,7 @@ def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
 @pytest.mark.parametrize("form", [(8, 32), (16, 32), (32, 1), (4, 32)], ids=str)
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):
     """As other processors would have them: fewer lanes, or masks that are vectors of integers."""
-    monkeypatch.setattr(vector, "lanes", lambda: form)
+    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
     check(7, 2, waits)
 
 

@@ -17,7 +17,7 @@ from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compil
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
-from metalloid.backends.cpu.vector import variant_for, variant_of_rows
+from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.prelude import precompiled_header
@@ -38,6 +38,7 @@ from metalloid.runtime.messages import emit
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
+_MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
 
 
@@ -54,14 +55,13 @@ class CpuProgram(Program):
         self._stages, self._code_command = kernel.stages, kernel.code_command
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
-        self._width, self._compile_variant = kernel.width, variant
-        self._variants = {"whole": code}
-        self._variant_for = variant_for if kernel.waits else variant_of_rows
-        self._waits = kernel.waits
-        self.may_join = (
-            kernel.width > 0
-            and not (kernel.waits or kernel.shares)
-            and not tells_threadgroups_apart(self.signature)
+        self._widths, self._waits = kernel.widths, kernel.waits
+        self._variable_bytes = kernel.variable_bytes
+        self._compile_variant = variant
+        self._variants = {kernel.variant: code}
+        self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
+        self.may_join = bool(kernel.widths) and not (
+            kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
         )
         self.engine = kernel.engine
         self.max_group_size = min(
@@ -94,25 +94,28 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        variant = self._variant_for(grid, group, self._width)
+        variant = variant_for(grid, group, self._widths, self._waits)
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
             code = self._variants[variant] = _load(kernel)
             self.engine = kernel.engine
+        if len(self._chosen) >= _MOST_REMEMBERED:
+            self._chosen.clear()
+        self._chosen[grid, group] = code
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
         entry, flags = self.entry, self.flags
-        if self._width:
-            entry, flags = self._code_for(grid, group)
+        if self._widths:
+            entry, flags = self._chosen.get((grid, group)) or self._code_for(grid, group)
         if self._waits and not settings.strict_barriers:
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
-            arguments.threadgroup_bytes, 0, self.cost_address, *words,
+            arguments.threadgroup_bytes, self._variable_bytes, self.cost_address, *words,
         )  # fmt: skip
 
 
@@ -219,7 +222,7 @@ class CpuDevice(Device):
             request = KernelRequest(unit, entry, constants, self.target, name)
             return compile_kernel(request, shared_cache())
 
-        program = CpuProgram(variant("whole"), entry, variant)
+        program = CpuProgram(variant(""), entry, variant)
         if program.logs:
             self._names[program.entry] = entry.name
         return program

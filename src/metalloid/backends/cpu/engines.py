@@ -29,10 +29,19 @@ class Engine(Protocol):
     def functions(self, reports: bool) -> str:
         """C++ of what the runtime calls."""
 
+    def widths_of(self, kernel: KernelIR) -> tuple[int, ...]:
+        """Lanes that its simdgroups may have."""
+
+    def variable_bytes(self, kernel: KernelIR) -> int:
+        """Memory for threadgroup variables that a launch has to give."""
+
+    def first_variant(self, kernel: KernelIR) -> str:
+        """What to compile before there is a launch."""
+
     def lower(self, kernel: KernelIR, variant: str) -> str:
         """IR that is ready to become code."""
 
-    def describe(self, kernel: KernelIR) -> str:
+    def describe(self, kernel: KernelIR, variant: str) -> str:
         """How it runs a kernel, for people."""
 
 
@@ -54,10 +63,14 @@ class CompiledKernel:
         Whether threads wait for each other.
     shares : bool
         Whether it has threadgroup variables.
+    variable_bytes : int
+        Memory for them that a launch has to give.
     logs : bool
         Whether it sends messages to the host.
-    width : int
-        Lanes of its simdgroups, if it is vector code; else 0.
+    widths : tuple of int
+        Lanes that its simdgroups may have, the best first; none if it is not vector code.
+    variant : str
+        Which variant it is.
     engine : str
         What runs it, and why.
     code_command : tuple of str
@@ -71,8 +84,10 @@ class CompiledKernel:
     fibres: bool
     waits: bool
     shares: bool
+    variable_bytes: int
     logs: bool
-    width: int
+    widths: tuple[int, ...]
+    variant: str
     engine: str
     code_command: tuple[str, ...]
     stages: dict[str, Path]
@@ -91,14 +106,14 @@ class KernelRequest:
         Function constants by index, as C++ text.
     target : Target
     variant : str
-        Of the vector engine.
+        Which variant; without, the one to begin with.
     """
 
     unit: TranslationUnit
     entry: EntryPoint
     constants: Mapping[int, str]
     target: Target
-    variant: str = "whole"
+    variant: str = ""
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -129,8 +144,10 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["fibres"],
         facts["waits"],
         facts["shares"],
+        facts["variable_bytes"],
         facts["logs"],
-        facts["width"],
+        tuple(facts["widths"]),
+        facts["variant"],
         facts["engine"],
         tuple(facts["code_command"]),
         {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
@@ -154,7 +171,8 @@ def _compiled_by(
     kernel = kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, engine.functions
     )
-    ir = engine.lower(kernel, request.variant)
+    variant = request.variant or engine.first_variant(kernel)
+    ir = engine.lower(kernel, variant)
     code = clang.run([*engine.CODE_COMMAND, "-c", "-o", "-", "-"], ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tried on such code than on what comes from C.
@@ -169,9 +187,11 @@ def _compiled_by(
         "fibres": kernel.synchronises and name == "reference",
         "waits": kernel.synchronises,
         "shares": kernel.shares,
+        "variable_bytes": engine.variable_bytes(kernel),
         "logs": kernel.logs,
-        "width": vector.width_of(kernel) if name == "simd" else 0,
-        "engine": engine.describe(kernel) + reason,
+        "widths": engine.widths_of(kernel),
+        "variant": variant,
+        "engine": engine.describe(kernel, variant) + reason,
         "code_command": engine.CODE_COMMAND,
     }
     return {

@@ -27,7 +27,22 @@ def lower(kernel: KernelIR, variant: str) -> str:
     return number_call_sites(kernel.ir, ENTRY_SYMBOL)
 
 
-def describe(kernel: KernelIR) -> str:
+def variable_bytes(kernel: KernelIR) -> int:
+    """They are variables of the system's threads (variables.c)."""
+    return 0
+
+
+def first_variant(kernel: KernelIR) -> str:
+    """There is one."""
+    return ""
+
+
+def widths_of(kernel: KernelIR) -> tuple[int, ...]:
+    """No vector code."""
+    return ()
+
+
+def describe(kernel: KernelIR, variant: str) -> str:
     """How it runs a kernel, for people."""
     way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
     return f"reference: {way}"

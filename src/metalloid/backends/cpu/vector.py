@@ -12,14 +12,17 @@ and lie in one row; ``ragged`` if some have missing lanes; and for threads that 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
+from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive
-from metalloid.compiler.spmd.vectorise import Form, assemble, parse, vectorise
+from metalloid.compiler.spmd.threadgroup_variables import distances
+from metalloid.compiler.spmd.vectorise import Form, Scalar, assemble, parse, vectorise
 from metalloid.runtime.device import Size
 
 #: From IR to code: what is not vector code already is not worth it.
@@ -28,36 +31,41 @@ CODE_COMMAND: tuple[str, ...] = (
     "-w",
 )  # fmt: skip
 
-#: Lanes of independent threads, and bits of the integers that masks are made of. More lanes than a
-#: register has hide the latency of arithmetic.
-_FORMS = {"AVX-512": (16, 1), "AVX2": (16, 32)}
-_NARROW = (8, 32)
+#: Lanes that simdgroups may have if nobody counts them, the best first, and bits of the integers
+#: that masks are made of. More lanes than a register has hide the latency of arithmetic.
+_FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
+_NARROW = ((8,), 32)
 
 #: So many threads may run one by one rather than have a variant compiled for them.
 _FEW_THREADS = 4096
+#: Nor are fewer than so many in a row worth it.
+_WORTH_A_MASK = 3
 
 # Parameters of the functions in rows.h, by position.
-_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(3, 10)
+_IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
+_SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
-_STATE_BYTES = re.compile(r"^@mtl_state_bytes = .*$", re.M)
+#: An atomic operation on threadgroup memory: one thread of the operating system runs a threadgroup.
+_SHARED_ATOMIC = re.compile(
+    r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
+    r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
+)  # fmt: skip
+_USES_Y = re.compile(r"^ .*%y\b", re.M)
+_USUAL_ROW = 16
 
 
-def lanes() -> tuple[int, int]:
-    """Lanes of independent threads on this processor, and bits of the integers of its masks."""
+def lanes() -> tuple[tuple[int, ...], int]:
+    """Lanes that simdgroups may have on this processor, and bits of the integers of its masks."""
     return _FORMS.get(host.vector_extension(), _NARROW)
 
 
 def functions(reports: bool) -> str:
     """What the runtime may call, of which `lower` keeps one; and the code of one thread."""
-    own = lanes()[0]
     drivers = [
-        ("whole_rows", f"run_rows<mtl_entry_type, {own}, false>"),
-        ("ragged_rows", f"run_rows<mtl_entry_type, {own}, true>"),
+        (f"{variant}_{threads}", f"run_{threads}<mtl_entry_type, {flag}>")
+        for threads, flags in (("rows", ("false", "true")), ("simdgroups", ("true", "false")))
+        for variant, flag in zip(("whole", "ragged"), flags, strict=True)
     ]
-    for width in sorted({own, WIDTH}):
-        for variant, whole in (("whole", "true"), ("ragged", "false")):
-            run = f"run_simdgroups<mtl_entry_type, {width}, {whole}>"
-            drivers.append((f"{variant}_{width}", run))
     return "\n".join(
         (
             'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void mtl_thread'
@@ -74,27 +82,42 @@ def functions(reports: bool) -> str:
     )
 
 
-def variant_for(grid: Size, group: Size, width: int) -> str:
-    """The variant that a launch of a kernel with waiting threads needs."""
+def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> str:
+    """The variant that a launch should have, or must if threads wait for each other."""
     x, y, z = group
-    if y * z > 1 and (x % width or grid[0] % x):
-        return "scattered"
+    fitting = [n for n in widths if x % n == 0]
+    width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
+    if not waits:
+        groups, rest = divmod(grid[0], x)
+        ends = x % width, rest % width
+        left_over = (groups * ends[0] + ends[1]) * grid[1] * grid[2]
+        worth_it = left_over > _FEW_THREADS and max(ends) >= _WORTH_A_MASK
+        return f"ragged_{width}" if worth_it else f"whole_{width}"
+    if y * z > 1 and (not fitting or grid[0] % x):
+        return f"scattered_{width}"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
-    return "whole" if exact else "ragged"
+    return f"whole_{width}" if exact else f"ragged_{width}"
 
 
-def variant_of_rows(grid: Size, group: Size, width: int) -> str:
-    """The variant that a launch of a kernel with independent threads should have."""
-    groups, rest = divmod(grid[0], group[0])
-    left_over = groups * (group[0] % width) + rest % width
-    return "ragged" if left_over * grid[1] * grid[2] > _FEW_THREADS else "whole"
-
-
-def width_of(kernel: KernelIR) -> int:
-    """Lanes of the kernel's simdgroups."""
+def widths_of(kernel: KernelIR) -> tuple[int, ...]:
+    """Lanes that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
-        return WIDTH
-    return lanes()[0]
+        return (WIDTH,)
+    widths = lanes()[0]
+    if kernel.synchronises and _USES_Y.search(kernel.ir):
+        # Threadgroups of several rows, most often of 16 x 16 threads.
+        return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
+    return widths
+
+
+def variable_bytes(kernel: KernelIR) -> int:
+    """Memory for threadgroup variables that a launch has to give."""
+    return distances(flatten_address_spaces(kernel.ir))[1]
+
+
+def first_variant(kernel: KernelIR) -> str:
+    """What to compile before there is a launch."""
+    return f"whole_{widths_of(kernel)[0]}"
 
 
 def lower(kernel: KernelIR, variant: str) -> str:
@@ -107,42 +130,45 @@ def lower(kernel: KernelIR, variant: str) -> str:
     """
     if kernel.reports:
         raise Unsupported("messages to the host")
-    ir = flatten_address_spaces(kernel.ir)
-    if not kernel.synchronises:
-        forms = _independent(variant)
-        made = [vectorise(parse(ir, "mtl_thread"), form) for form in forms]
-        return _with_driver(assemble(ir, "mtl_thread", made), f"{variant}_rows")
-    width = width_of(kernel)
-    made_all = [vectorise(parse(ir, "mtl_thread"), form) for form in _waiting(width, variant)]
-    state = max(made.state_bytes for made in made_all)
-    ir = _STATE_BYTES.sub(f"@mtl_state_bytes = internal constant i64 {state}", ir)
-    driver = "ragged" if variant == "ragged" else "whole"
-    return _with_driver(assemble(ir, "mtl_thread", made_all), f"{driver}_{width}")
+    ir = flatten_address_spaces(_SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir))
+    variables, _ = distances(ir)
+    scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    kind, _, lanes_of_variant = variant.partition("_")
+    width = int(lanes_of_variant)
+    forms = (_waiting if kernel.synchronises else _independent)(width, kind)
+    made = [vectorise(parse(ir, scalar), form) for form in forms]
+    state = max(each.state_bytes for each in made)
+    for name, type, number in (("state_bytes", "i64", state), ("width", "i32", width)):
+        pattern = rf"^@mtl_{name} = .*$"
+        ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
+    driver = "ragged" if kind == "ragged" else "whole"
+    threads = "simdgroups" if kernel.synchronises else "rows"
+    return _with_driver(assemble(ir, _SCALAR, made), f"{driver}_{threads}")
 
 
-def _independent(variant: str) -> list[Form]:
-    width, mask_bits = lanes()
+def _independent(width: int, kind: str) -> list[Form]:
+    mask_bits = lanes()[1]
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
     forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX)]
-    if variant == "ragged":
+    if kind == "ragged":
         forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
     return forms
 
 
-def _waiting(width: int, variant: str) -> list[Form]:
+def _waiting(width: int, kind: str) -> list[Form]:
     """Forms of the functions that a variant calls."""
     mask_bits = lanes()[1]
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
-    if variant == "scattered":
+    if kind == "scattered":
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
             Form("mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, computed=places)
         ]
     whole = Form("mtl_simdgroup", width, mask_bits, row, _INDEX, False, True)
-    if variant == "whole":
+    if kind == "whole":
         return [whole]
     return [whole, Form("mtl_part_of_simdgroup", width, mask_bits, row, _INDEX, True, True)]
 
@@ -158,8 +184,7 @@ def _with_driver(ir: str, name: str) -> str:
     return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
 
 
-def describe(kernel: KernelIR) -> str:
+def describe(kernel: KernelIR, variant: str) -> str:
     """How it runs a kernel, for people."""
-    if not kernel.synchronises:
-        return f"simd: {lanes()[0]} threads at a time"
-    return f"simd: {width_of(kernel)} threads at a time, from barrier to barrier"
+    way = f"simd: {variant.partition('_')[2]} threads at a time"
+    return f"{way}, from barrier to barrier" if kernel.synchronises else way

@@ -36,6 +36,8 @@ _FLAGS = FAST_MATH | frozenset(
         "musttail", "notail", "volatile", "weak", "fastcc", "inrange",
     )
 )  # fmt: skip
+#: Scope of an atomic operation on what no other thread can see.
+ONE_THREAD = 'syncscope("singlethread")'
 _ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
 
 _TOKEN = re.compile(
@@ -226,6 +228,8 @@ class Line:
         type_ = self.type()
         self.skip(",")
         address = self.value()
+        if "!invariant.load" in self._tokens:
+            flags += ("invariant",)
         return Instruction(
             "", type=type_, operands=[address], flags=flags + self.flags(), detail=ordering,
             align=self.align(),
@@ -326,8 +330,9 @@ class Line:
         )  # fmt: skip
 
     def _orderings(self) -> str:
-        """The orderings of an atomic operation. The scope does not matter: it is one process."""
-        return " ".join(token for token in self._tokens if token in _ORDERINGS)
+        """The orderings of an atomic operation, behind a scope of one thread if that is it."""
+        words = [token for token in self._tokens if token in _ORDERINGS]
+        return " ".join([ONE_THREAD, *words] if '"singlethread"' in self._tokens else words)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
         self._attributes()

@@ -44,6 +44,17 @@ def parse_function(ir: str, name: str) -> Function:
     raise Unsupported(f"the module has no function {name}")
 
 
+def type_of(text: str, ir: str) -> Type:
+    """The type at the beginning of `text`, which is part of a module.
+
+    Raises
+    ------
+    Unsupported
+        If no kernel was seen to contain it.
+    """
+    return Line(text, _Parser(ir).named_type).type()
+
+
 class _Parser:
     """Parses the functions of one module."""
 

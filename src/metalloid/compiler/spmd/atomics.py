@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
 from metalloid.compiler.spmd.writer import Writer, quoted
 
@@ -16,24 +17,61 @@ _COMBINED = {"add": "add", "and": "and", "or": "or", "xor": "xor", "min": "smin"
              "umin": "umin", "umax": "umax"}  # fmt: skip
 
 
+#: Operations without atomicity, by instruction or by intrinsic.
+_PLAIN = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd",
+          "fsub": "fsub", "min": "@llvm.smin", "max": "@llvm.smax", "umin": "@llvm.umin",
+          "umax": "@llvm.umax", "fmin": "@llvm.minnum", "fmax": "@llvm.maxnum"}  # fmt: skip
+
+
+def is_private(instruction: Instruction) -> bool:
+    """Whether it is an atomic access to what no other thread of the operating system can see."""
+    return ONE_THREAD in instruction.detail
+
+
+def make_private_accesses_plain(function: Function) -> None:
+    """Loads and stores of what one thread of the operating system uses need not be atomic."""
+    for instruction in function.instructions():
+        if instruction.op in ("load", "store") and is_private(instruction):
+            instruction.detail = ""
+
+
 def _update(writer: Writer, instruction: Instruction) -> None:
     address, value = instruction.operands
     operation, ordering = instruction.detail.split(" ", 1)
-    combined = operation in _COMBINED and isinstance(value.type, Integer)
-    if combined and writer.is_uniform(address) and instruction.result in writer.unused:
-        total = _fold(writer, operation, value)
-        writer.new(
-            f"atomicrmw {operation} ptr {writer.scalar(address)}, {value.type} {total} {ordering}"
-        )
-        return
+    private = is_private(instruction) and (operation in _PLAIN or operation == "xchg")
 
-    def one(lane: str, given: list[str]) -> str:
-        del lane
+    def one(given: list[str]) -> str:
+        if private:
+            return _update_plainly(writer, operation, given, value.type)
         return writer.new(
             f"atomicrmw {operation} ptr {given[0]}, {value.type} {given[1]} {ordering}"
         )
 
-    writer.set(instruction, vector=_in_turn(writer, instruction.operands, value.type, one))
+    combined = operation in _COMBINED and isinstance(value.type, Integer)
+    unused = instruction.result in writer.unused
+    if combined and writer.is_uniform(address) and unused:
+        one([writer.scalar(address), _fold(writer, operation, value)])
+    elif private and unused and writer.mask is None:
+        for lane in range(writer.width):
+            vectors = [(writer.wide(v.type), writer.vector(v)) for v in instruction.operands]
+            one([writer.new(f"extractelement {t} {v}, i64 {lane}") for t, v in vectors])
+    else:
+        writer.set(instruction, vector=_in_turn(writer, instruction.operands, value.type, one))
+
+
+def _update_plainly(writer: Writer, operation: str, given: list[str], type: Type) -> str:
+    address, value = given
+    old = writer.new(f"load {type}, ptr {address}")
+    new = value
+    if operation != "xchg":
+        name = _PLAIN[operation]
+        if name[0] == "@":
+            callee = f"{name}.{type if isinstance(type, Integer) else f'f{8 * type.size}'}"
+            new = writer.call(str(type), callee, [(str(type), old), (str(type), value)])
+        else:
+            new = writer.new(f"{name} {type} {old}, {value}")
+    writer.emit(f"store {type} {new}, ptr {address}")
+    return old
 
 
 def _fold(writer: Writer, operation: str, value: Value) -> str:
@@ -54,7 +92,7 @@ def _in_turn(
     writer: Writer,
     operands: list[Value],
     type: Type,
-    one: Callable[[str, list[str]], str],
+    one: Callable[[list[str]], str],
 ) -> str:
     """Do `one` for each active lane; the vector of what it gives."""
     width, wide = writer.width, writer.wide(type)
@@ -77,7 +115,7 @@ def _in_turn(
         f"i{width}", f"@llvm.cttz.i{width}", [(f"i{width}", remaining), ("i1", "true")]
     )
     given = [writer.new(f"extractelement {t} {v}, i{width} {lane}") for t, v in vectors]
-    result = one(lane, given)
+    result = one(given)
     old = writer.new(f"load {wide}, ptr {results}, align 64")
     new = writer.new(f"insertelement {wide} {old}, {type} {result}, i{width} {lane}")
     writer.emit(f"store {wide} {new}, ptr {results}, align 64")
@@ -94,8 +132,7 @@ def load(writer: Writer, instruction: Instruction) -> None:
     [address] = instruction.operands
     align = instruction.align or instruction.type.size
 
-    def one(lane: str, given: list[str]) -> str:
-        del lane
+    def one(given: list[str]) -> str:
         return writer.new(
             f"load atomic {instruction.type}, ptr {given[0]} {instruction.detail}, align {align}"
         )
@@ -108,12 +145,12 @@ def store(writer: Writer, instruction: Instruction) -> None:
     value, address = instruction.operands
     align = instruction.align or value.type.size
 
-    def one(lane: str, given: list[str]) -> str:
+    def one(given: list[str]) -> str:
         writer.emit(
             f"store atomic {value.type} {given[0]}, ptr {given[1]} {instruction.detail}, "
             f"align {align}"
         )
-        return writer.new(f"trunc i{writer.width} {lane} to i1")
+        return "true"
 
     _in_turn(writer, [value, address], I1, one)
 
@@ -125,8 +162,7 @@ def _exchange(writer: Writer, instruction: Instruction) -> None:
     type = expected.type
     # Never weak: then what was found says whether it was exchanged.
 
-    def one(lane: str, given: list[str]) -> str:
-        del lane
+    def one(given: list[str]) -> str:
         both = writer.new(
             f"cmpxchg ptr {given[0]}, {type} {given[1]}, {type} {given[2]} {instruction.detail}"
         )

@@ -129,7 +129,7 @@ def _key(
     type = access.type if access.op == "load" else access.operands[0].type
     address = access.operands[-1]
     stride, size = divergence.shape(address, block).stride, type.size
-    if access.flags or access.detail or type == I1 or not stride or stride % size:
+    if "volatile" in access.flags or access.detail or type == I1 or not stride or stride % size:
         return None
     if not 2 <= stride // size <= _MOST_MEMBERS:
         return None

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.spmd import atomics, interleaved
-from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
+from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
 _GATHERED_BYTES = 4
@@ -29,7 +29,9 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     type, align = instruction.type, instruction.align or instruction.type.size
     shape = writer.shape(address)
     if shape.is_uniform:
-        scalar = writer.new(f"load {type}, ptr {writer.scalar(address)}, align {align}")
+        # Loads of what does not change may leave loops.
+        how = f", !invariant.load {EMPTY_NODE}" if "invariant" in instruction.flags else ""
+        scalar = writer.new(f"load {type}, ptr {writer.scalar(address)}, align {align}{how}")
         writer.set(instruction, scalar=scalar)
     elif interleaved.load(writer, instruction):
         return

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.llvm.types import I32
+from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
+from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
 from metalloid.compiler.spmd.shapes import Shape, uniform
-from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
@@ -82,15 +85,39 @@ class Vectorised:
     state_bytes: int
 
 
-def parse(ir: str, name: str) -> Function:
-    """The function `name` of a module without address spaces, ready for `vectorise`.
+@dataclass(frozen=True)
+class Scalar:
+    """The function of one thread.
+
+    Attributes
+    ----------
+    name : str
+    read_only : tuple of int
+        Positions of parameters that point to memory which nobody writes meanwhile.
+    memory : int
+        Position of the parameter that points behind the threadgroup variables.
+    variables : dict of int
+        How far in front of that each of them begins.
+    """
+
+    name: str
+    read_only: tuple[int, ...]
+    memory: int
+    variables: dict[str, int]
+
+
+def parse(ir: str, scalar: Scalar) -> Function:
+    """The function of one thread in a module without address spaces, ready for `vectorise`.
 
     Raises
     ------
     Unsupported
         If the function does what has no vector form.
     """
-    function = parse_function(ir, name)
+    function = parse_function(ir, scalar.name)
+    place_variables(function, scalar.variables, function.parameters[scalar.memory])
+    mark_invariant(function, {function.parameters[i].name for i in scalar.read_only})
+    make_private_accesses_plain(function)
     expand_copies(function)
     take_apart(function)
     split_at_barriers(function)
@@ -112,6 +139,12 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         If the function does what has no vector form.
     """
     graph = make_canonical(function)
+    uniform_parameters = {
+        parameter.name
+        for number, parameter in enumerate(function.parameters)
+        if number not in form.shapes
+    }
+    recompute_behind_barriers(function, graph, uniform_parameters)
     shapes = {
         parameter.name: form.shapes.get(place, uniform(form.width))
         for place, parameter in enumerate(function.parameters)
@@ -250,7 +283,15 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised]) -> str:
     attributes = _vector_attributes(ir, groups[1] if groups else "")
     texts = [function.text for function in functions]
     return "\n".join(
-        (ir, *texts, f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}", "", *added, "")
+        (
+            ir,
+            *texts,
+            f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}",
+            f"{EMPTY_NODE} = !{{}}",
+            "",
+            *added,
+            "",
+        )
     )
 
 

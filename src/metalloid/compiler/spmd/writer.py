@@ -19,6 +19,10 @@ _SLOT_ALIGNMENT = 64
 VECTOR_ATTRIBUTES = "#31999"
 
 
+#: Metadata without contents.
+EMPTY_NODE = "!99999"
+
+
 class Writer:
     """Writes one function for a simdgroup.
 

@@ -134,7 +134,7 @@ bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count) {
 bool mtl_context_reserve_memory(mtl_context *context, size_t bytes) {
     if (bytes <= context->threadgroup_capacity) return true;
     void *memory;
-    if (posix_memalign(&memory, 64, bytes) != 0) return false;
+    if (posix_memalign(&memory, 128, bytes) != 0) return false;
     free(context->threadgroup_memory);
     context->threadgroup_memory = memory;
     context->threadgroup_capacity = bytes;

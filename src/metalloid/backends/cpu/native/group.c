@@ -349,13 +349,14 @@ static bool prepare(mtl_context *context, mtl_job *job) {
         threads *= group[axis] < grid[axis] ? group[axis] : grid[axis];
     }
     if (job->uses_fibres && !mtl_context_reserve_fibres(context, threads)) return false;
-    if (!mtl_context_reserve_memory(context, job->threadgroup_bytes)) return false;
+    size_t bytes = (size_t)job->variable_bytes + job->threadgroup_bytes;
+    if (!mtl_context_reserve_memory(context, bytes)) return false;
     if (context->variables_of != job->entry) {
         mtl_variables_reset(context);
         context->variables_of = job->entry;
     }
     context->job = job;
-    context->range.threadgroup_memory = context->threadgroup_memory;
+    context->range.threadgroup_memory = context->threadgroup_memory + job->variable_bytes;
     return true;
 }
 

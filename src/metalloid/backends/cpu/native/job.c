@@ -43,6 +43,7 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->lenient = descriptor->flags & MTL_LENIENT;
     launch->lenient_barriers = job->lenient;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
+    job->variable_bytes = descriptor->variable_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;
     job->group_count = group_count;
     job->seats = group_count < threads ? (uint32_t)group_count : threads;

@@ -41,7 +41,7 @@ typedef struct mtl_descriptor {
     uint32_t grid[3];           /* threads in the grid, exact */
     uint32_t group[3];          /* threads per threadgroup */
     uint32_t threadgroup_bytes; /* dynamic threadgroup memory of one threadgroup */
-    uint32_t reserved;
+    uint32_t variable_bytes;    /* threadgroup variables, which lie in front of it */
     uint64_t cost_slot; /* 0, or address of a double: measured ns per threadgroup, 0.0 = unknown */
     uint64_t arguments[];
 } mtl_descriptor;
@@ -73,7 +73,7 @@ typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
     bool uses_fibres, lenient;
-    uint32_t threadgroup_bytes;
+    uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;
     _Atomic(double) *cost;

@@ -1,0 +1,138 @@
+"""What is quickly computed anew is not kept across barriers.
+
+A value that is needed behind a barrier lives in the simdgroup's state, in memory. For addresses and
+indices, which come from a thread's position and the kernel's arguments by a few additions, it is
+cheaper to compute them again where they are needed: then they stay in registers, and offsets become
+part of other instructions. (Contiguous values in the region builder of PoCL, Jääskeläinen et al.,
+IJPP 2015, section 4.7, and of hipSYCL.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.spmd.regions import is_barrier
+
+_PURE = frozenset(
+    (
+        "getelementptr", "add", "sub", "mul", "shl", "lshr", "ashr", "and", "or", "xor", "zext",
+        "sext", "trunc", "icmp", "select", "bitcast", "ptrtoint", "inttoptr",
+    )
+)  # fmt: skip
+#: A value that takes more instructions is kept.
+_MOST = 12
+
+
+def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str]) -> None:
+    """Give each block copies of the cheap values that would come to it across a barrier.
+
+    Parameters
+    ----------
+    function : Function
+        With barriers at the ends of blocks.
+    graph : Graph
+        Of it.
+    uniform : set of str
+        Parameters that all lanes have in common. A load of constant memory is cheap if its address
+        depends on these alone.
+    """
+    barriers = [b.name for b in function.blocks.values() if any(map(is_barrier, b.body))]
+    if barriers:
+        _Recomputing(function, graph, barriers, uniform).run()
+
+
+def mark_invariant(function: Function, read_only: set[str]) -> None:
+    """Mark loads of memory at `read_only` addresses, and at known distances from them."""
+    addresses = set(read_only)
+    for instruction in function.instructions():
+        operands = instruction.operands
+        at_known_place = bool(operands) and operands[0].name in addresses
+        if instruction.op == "getelementptr" and at_known_place:
+            if all(v.is_constant for v in operands[1:]):
+                addresses.add(instruction.result)
+        elif instruction.op == "load" and at_known_place and not instruction.detail:
+            instruction.flags = (*instruction.flags, "invariant")
+
+
+class _Recomputing:
+    def __init__(
+        self, function: Function, graph: Graph, barriers: list[str], uniform: set[str]
+    ) -> None:
+        self._function, self._graph, self._barriers = function, graph, barriers
+        self._uniform = set(uniform)
+        self._behind = {name: graph.reachable(graph.successors[name]) for name in barriers}
+        self._reach = {name: graph.reachable({name}) for name in graph.order}
+        self._home: dict[str, str] = {}
+        self._cheap: dict[str, Instruction] = {}
+        self._cost: dict[str, int] = {}
+        self._copies: dict[tuple[str, str], Value] = {}
+        self._count = 0
+
+    def run(self) -> None:
+        self._find_cheap()
+        for block in self._function.blocks.values():
+            added: list[Instruction] = []
+            for instruction in (*block.body, block.end):
+                instruction.operands = [
+                    self._near(value, block.name, added) for value in instruction.operands
+                ]
+            block.body[:0] = added
+        for block in self._function.blocks.values():
+            for phi in block.phis:
+                phi.operands = [
+                    self._at_end(value, self._function.blocks[origin])
+                    for value, origin in zip(phi.operands, phi.labels, strict=True)
+                ]
+
+    def _find_cheap(self) -> None:
+        """Values that depend on constants and parameters alone, by a few steps."""
+        known = {parameter.name for parameter in self._function.parameters}
+        for name in self._graph.order:
+            block = self._function.blocks[name]
+            for instruction in (*block.phis, *block.body):
+                self._home[instruction.result] = name
+                operands = [v.name for v in instruction.operands if not v.is_constant]
+                cost = 1 + sum(self._cost.get(o, 0) for o in operands)
+                is_uniform = self._uniform.issuperset(operands)
+                is_constant = "invariant" in instruction.flags and is_uniform
+                if cost > _MOST or not (instruction.op in _PURE or is_constant):
+                    continue
+                if known.issuperset(operands):
+                    known.add(instruction.result)
+                    self._cheap[instruction.result] = instruction
+                    self._cost[instruction.result] = cost
+                    if is_uniform:
+                        self._uniform.add(instruction.result)
+
+    def _crosses(self, home: str, use: str) -> bool:
+        """Whether a barrier may stand between the blocks."""
+        return any(
+            barrier in self._reach[home] and use in self._behind[barrier]
+            for barrier in self._barriers
+        )
+
+    def _near(self, value: Value, block: str, added: list[Instruction]) -> Value:
+        """`value`, or a copy of it in `block`."""
+        original = self._cheap.get(value.name)
+        if original is None or self._home[value.name] == block:
+            return value
+        key = value.name, block
+        if key not in self._copies:
+            if not self._crosses(self._home[value.name], block):
+                return value
+            operands = [self._near(operand, block, added) for operand in original.operands]
+            self._count += 1
+            copy = replace(original, result=f"%mtl.again{self._count}", operands=operands)
+            added.append(copy)
+            self._copies[key] = copy.value
+        return self._copies[key]
+
+    def _at_end(self, value: Value, block: Block) -> Value:
+        """`value` as an edge out of `block` carries it."""
+        added: list[Instruction] = []
+        near = self._near(value, block.name, added)
+        # Copies of this block stand at its beginning, where the barrier at its end is to come.
+        block.body[:0] = added
+        return near

@@ -1,0 +1,54 @@
+"""Threadgroup variables of a kernel: places in memory that the caller gives.
+
+clang makes globals of them, one for each thread of the operating system, whose address a call must
+find anew in every piece of code. Here they lie at known distances in front of an address that the
+function is given.
+"""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.parser import type_of
+from metalloid.compiler.llvm.types import I64, POINTER, Integer
+
+_VARIABLE = re.compile(
+    r"^(@\S+) = [^\n]*?\bthread_local [^\n]*?\bglobal (.*?)(?:, align (\d+))?$", re.M
+)
+_INSIDE = re.compile(r"getelementptr (?:inbounds |nuw |nusw )*\( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
+#: What the end of all variables, where the caller's address points, is a multiple of.
+_ALIGNMENT = 128
+
+
+def distances(ir: str) -> tuple[dict[str, int], int]:
+    """How far in front of the address each threadgroup variable begins, and bytes of them all."""
+    found, total = {}, 0
+    for match in _VARIABLE.finditer(ir):
+        size, align = type_of(match[2], ir).size, int(match[3] or 16)
+        total = -(-(total + size) // align) * align
+        found[match[1]] = total
+    return found, -(-total // _ALIGNMENT) * _ALIGNMENT
+
+
+def place_variables(function: Function, variables: dict[str, int], end: Value) -> None:
+    """Let instructions use addresses in front of `end` for the variables."""
+    made: dict[str, Instruction] = {}
+
+    def local(value: Value) -> Value:
+        inside = _INSIDE.match(value.name)
+        variable, offset = (inside[1], int(inside[2])) if inside else (value.name, 0)
+        if variable not in variables:
+            return value
+        name = f"%mtl.variable{len(made)}"
+        step = Value(I64, str(offset - variables[variable]))
+        made.setdefault(
+            value.name,
+            Instruction("getelementptr", name, POINTER, [end, step], source=Integer(8)),
+        )
+        return made[value.name].value
+
+    for instruction in function.instructions():
+        if variables:
+            instruction.operands = [local(value) for value in instruction.operands]
+    function.entry.body[:0] = made.values()
