@@ -91,7 +91,7 @@ def cases(tiny: bool = False) -> list[Case]:
     """
     rng = np.random.default_rng(0)
     n = 1 << (12 if tiny else 20)
-    many = 1 << 12 if tiny else 10_000_000
+    wide, many = (n, n) if tiny else (1 << 22, 10_000_000)
     width, height = (64, 32) if tiny else (1024, 768)
     bodies, side = (64, 64) if tiny else (2048, 512)
     field, rows = (64, 4) if tiny else (1024, 1024)
@@ -122,12 +122,13 @@ def cases(tiny: bool = False) -> list[Case]:
     share = 16 * 256
     data = filled(rng.integers(0, 256, groups * share // 16, dtype=np.uint8))
     return [
-        Case("saxpy", (floats(n), floats(n), 0.5), n, None, 2 * n, 12 * n),
+        Case("saxpy", (floats(wide), floats(wide), 0.5), wide, None, 2 * wide, 12 * wide),
         Case("exp_of", (result(many), angles), many, None, 0, 8 * many),
         Case("log_of", (result(many), positive()), many, None, 0, 8 * many),
         Case("sin_of", (result(many), angles), many, None, 0, 8 * many),
         Case("pow_of", (result(many), positive(), 1.7), many, None, 0, 8 * many),
-        Case("normalise", (result(n // 4, 4), floats(n // 4, 4)), n // 4, None, 13 * n / 4, 8 * n),
+        Case("normalise", (result(wide // 4, 4), floats(wide // 4, 4)), wide // 4, None,
+             13 * wide / 4, 8 * wide),
         Case("julia", (pixels(), width, height, (-0.8, 0.156)), (width, height), None,
              rounds(9), 4 * width * height),
         Case("mandelbrot", (pixels(), width, height), (width, height), None, rounds(10),

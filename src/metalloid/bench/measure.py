@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 
 Clock = Callable[[], float]
 
+_TURN = 0.002  # seconds, at least
+_MOST_RUNS = 100
+
 
 def in_turns(
     actions: Sequence[Callable[[], object]],
@@ -15,13 +18,17 @@ def in_turns(
     clock: Clock = time.perf_counter,
     pause: float = 0,
 ) -> list[list[float]]:
-    """Seconds of each run of each action; they take turns, so that noise meets all of them.
+    """Seconds per run of each action; they take turns, so that noise meets all of them.
+
+    A turn of a quick action is several runs: what happens before the first, such as a launch from
+    Python whose code has left the caches, is not what is to be measured.
 
     Parameters
     ----------
     actions : sequence of callables
-        Each runs once more before, to be compiled and to have its memory at hand.
+        Each runs twice more before, to be compiled and to have its memory at hand.
     repeat : int
+        Turns.
     clock : callable
         `time.process_time` does not count what other processes took from an action that runs on one
         thread.
@@ -30,19 +37,28 @@ def in_turns(
 
     Examples
     --------
-    >>> [len(runs) for runs in in_turns([list, dict], repeat=3)]
+    >>> [len(turns) for turns in in_turns([list, dict], repeat=3)]
     [3, 3]
     """
+    runs = []
     for action in actions:
         action()
+        seconds = _seconds(action, 1, clock)
+        runs.append(1 + int(_TURN / max(seconds, _TURN / _MOST_RUNS)))
     taken: list[list[float]] = [[] for _ in actions]
     for _ in range(repeat):
-        for own, action in zip(taken, actions, strict=True):
-            time.sleep(pause)
-            started = clock()
-            action()
-            own.append(clock() - started)
+        for own, action, number in zip(taken, actions, runs, strict=True):
+            if pause:
+                time.sleep(pause)
+            own.append(_seconds(action, number, clock))
     return taken
+
+
+def _seconds(action: Callable[[], object], number: int, clock: Clock) -> float:
+    started = clock()
+    for _ in range(number):
+        action()
+    return (clock() - started) / number
 
 
 def medians(
@@ -51,7 +67,7 @@ def medians(
     clock: Clock = time.perf_counter,
     pause: float = 0,
 ) -> list[float]:
-    """The median of each action's runs `in_turns`.
+    """The median of each action's turns, see `in_turns`.
 
     Examples
     --------
