@@ -83,8 +83,8 @@ def checked(case: Case, rival: str, action: Action, result: Callable[[], np.ndar
     AssertionError
         If the result is wrong: then its time means nothing.
     """
-    if case.arguments[0].dtype.kind == "u":
-        case.arguments[0][...] = 0  # counters go on from what is there
+    if case.name != "saxpy":  # which updates what is there; nobody may pass with another's result
+        case.arguments[0].fill(0 if case.name == "histogram" else 77)
     wanted = oracles.expected(case)
     action()
     wrong = oracles.disagreement(case, np.asarray(result()), wanted)

@@ -31,12 +31,19 @@ def test_every_text_of_a_case_computes_the_same(name, built):
             cpu.checked(case, rival, action, lambda: case.arguments[0])
 
 
-def test_a_wrong_result_is_not_timed():
-    case = cases(tiny=True)[0]
-    with pytest.raises(AssertionError, match="saxpy by nobody: off by"):
+@pytest.mark.parametrize("name", CASE_NAMES)
+def test_who_computes_nothing_is_not_timed(name):
+    case = next(case for case in cases(tiny=True) if case.name == name)
+    with pytest.raises(AssertionError, match=rf"{name} by nobody: (off by|.* differ)"):
         cpu.checked(case, "nobody", lambda: None, lambda: case.arguments[0])
-    counts = np.zeros(4, np.uint32)
+
+
+def test_how_results_may_differ():
+    case = cases(tiny=True)[0]
+    counts, values = np.zeros(4, np.uint32), np.ones(4, np.float32)
     assert oracles.disagreement(case, counts, counts + 1) == "4 of 4 differ"
+    assert oracles.disagreement(case, values * 1.001, values) == "off by 0.0005, relative"
+    assert oracles.disagreement(case, values * 1.0001, values) == ""
 
 
 def test_peers_compute_the_same_or_say_why_they_are_absent():
