@@ -20,6 +20,7 @@ from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
+from metalloid.compiler.spmd.rounds import rounds_text
 from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
 from metalloid.compiler.spmd.vectorise import Form, Scalar, assemble, parse, vectorise
@@ -61,11 +62,11 @@ def lanes() -> tuple[tuple[int, ...], int]:
 
 def functions(reports: bool) -> str:
     """What the runtime may call, of which `lower` keeps one; and the code of one thread."""
-    drivers = [
-        (f"{variant}_{threads}", f"run_{threads}<mtl_entry_type, {flag}>")
-        for threads, flags in (("rows", ("false", "true")), ("simdgroups", ("true", "false")))
-        for variant, flag in zip(("whole", "ragged"), flags, strict=True)
-    ]
+    drivers = (
+        ("whole", "run_rows<mtl_entry_type, false>"),
+        ("ragged", "run_rows<mtl_entry_type, true>"),
+        ("waiting", "run_simdgroups<mtl_entry_type>"),
+    )
     return "\n".join(
         (
             'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void mtl_thread'
@@ -141,9 +142,12 @@ def lower(kernel: KernelIR, variant: str) -> str:
     for name, type, number in (("state_bytes", "i64", state), ("width", "i32", width)):
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
-    driver = "ragged" if kind == "ragged" else "whole"
-    threads = "simdgroups" if kernel.synchronises else "rows"
-    return _with_driver(assemble(ir, _SCALAR, made), f"{driver}_{threads}")
+    if not kernel.synchronises:
+        return _with_driver(assemble(ir, _SCALAR, made), kind)
+    whole = next((form.name for form in forms if not form.partial), "")
+    part = next((form.name for form in forms if form.partial), "")
+    rounds = rounds_text(whole, part, made[0].regions, width, state)
+    return _with_driver(assemble(ir, _SCALAR, made, rounds), "waiting")
 
 
 def _independent(width: int, kind: str) -> list[Form]:

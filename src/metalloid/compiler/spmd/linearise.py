@@ -15,7 +15,7 @@ from metalloid.compiler.spmd import instructions
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import STATE, is_barrier
+from metalloid.compiler.spmd.regions import is_barrier
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
@@ -237,12 +237,13 @@ class Linearised:
         )
 
     def _leave(self, region: int, arrived: str) -> None:
-        writer = self._writer
-        if self._has_state:
-            writer.emit(f"store i32 {region}, ptr {STATE}")
-            second = writer.new(f"getelementptr i8, ptr {STATE}, i64 4")
-            writer.emit(f"store i32 {arrived}, ptr {second}")
-        writer.emit("ret void")
+        """Return where the simdgroup has come to: the region, and the lanes that have arrived."""
+        if not self._has_state:
+            self._writer.emit("ret void")
+            return
+        lanes = self._writer.new(f"zext i32 {arrived} to i64")
+        reached = self._writer.new(f"or i64 {lanes}, {region << 32}")
+        self._writer.emit(f"ret i64 {reached}")
 
     def _write_latch(self, loop: Loop) -> None:
         writer = self._writer

@@ -18,6 +18,7 @@ from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
+from metalloid.compiler.spmd.rounds import region_bodies, used_lines
 from metalloid.compiler.spmd.shapes import Shape, uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer
@@ -26,7 +27,7 @@ _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 _VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
 
-_ACTIVE = "%mtl.active"
+_ACTIVE, _SIZE_X, _SIZE_Y = "%mtl.active", "%mtl.size_x", "%mtl.size_y"
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,14 @@ class Vectorised:
         Declarations of the functions it calls, by name.
     state_bytes : int
         Size of a simdgroup's state.
+    regions : int
+        How many functions there are, ``name.0``, ``name.1`` ...: one from each barrier to the next.
     """
 
     text: str
     declarations: dict[str, str]
     state_bytes: int
+    regions: int
 
 
 @dataclass(frozen=True)
@@ -168,31 +172,37 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     names = list(writer.slots)
     kept = crossing_slots(divergence, linearised.order, names) if linearised.regions else set()
     slots, state_bytes = _slots(writer, kept)
-    first = f"label %{linearised.label(graph.entry)}"
-    start = f"  br {first}"
-    if linearised.regions:
-        cases = " ".join(
-            f"i32 {number}, label %{label}" for number, label in enumerate(linearised.regions, 1)
+    starts = [linearised.label(graph.entry), *linearised.regions]
+    bodies = region_bodies(writer.lines, starts)
+    texts = [
+        "\n".join(
+            (
+                f"define internal {_head(function, form, region)} {{",
+                "entry:",
+                *used_lines([*slots, *prologue], body),
+                f"  br label %{start}",
+                *body,
+                "}",
+                "",
+            )
         )
-        prologue.append(f"  %mtl.region = load i32, ptr {STATE}")
-        start = f"  switch i32 %mtl.region, {first} [ {cases} ]"
-    head = [f"{p.type} {p.name}" for p in function.parameters]
-    head += [f"i32 {name}" for name in ("%mtl.size_x", "%mtl.size_y") if form.has_state]
-    head += [f"i32 {_ACTIVE}"] if form.has_state or form.partial else []
-    head += [f"ptr noalias {STATE}"] if form.has_state else []
-    inlined = not (form.has_state or form.partial)
-    how = f"alwaysinline {VECTOR_ATTRIBUTES}" if inlined else VECTOR_ATTRIBUTES
-    text = [
-        f"define internal void @{form.name}({', '.join(head)}) {how} {{",
-        "entry:",
-        *slots,
-        *prologue,
-        start,
-        *writer.lines,
-        "}",
-        "",
+        for region, (start, body) in enumerate(zip(starts, bodies, strict=True))
     ]
-    return Vectorised("\n".join(text), writer.declarations, state_bytes)
+    return Vectorised("\n".join(texts), writer.declarations, state_bytes, len(starts))
+
+
+def _head(function: Function, form: Form, region: int) -> str:
+    """Result, name, parameters and attributes of the function of a region."""
+    parameters = [f"{p.type} {p.name}" for p in function.parameters]
+    if form.has_state:
+        parameters += [f"i32 {_SIZE_X}", f"i32 {_SIZE_Y}"]
+    if form.has_state or form.partial:
+        parameters.append(f"i32 {_ACTIVE}")
+    if form.has_state:
+        parameters.append(f"ptr noalias {STATE}")
+    named = f"i64 @{form.name}.{region}" if form.has_state else f"void @{form.name}"
+    inlined = "" if form.partial and not form.computed else "alwaysinline "
+    return f"{named}({', '.join(parameters)}) {inlined}{VECTOR_ATTRIBUTES}"
 
 
 def _existing_lanes(form: Form) -> list[str]:
@@ -236,8 +246,8 @@ def _positions(function: Function, form: Form) -> list[str]:
 
     first = splat("%mtl.first", parameters[form.index].name)
     index = define("%mtl.index", f"add {lanes} {first}, <{numbers}>")
-    width = splat("%mtl.width", "%mtl.size_x")
-    height = splat("%mtl.height", "%mtl.size_y")
+    width = splat("%mtl.width", _SIZE_X)
+    height = splat("%mtl.height", _SIZE_Y)
     row = define("%mtl.row", f"udiv {lanes} {index}, {width}")
     x = define("%mtl.x", f"urem {lanes} {index}, {width}")
     y = define("%mtl.y", f"urem {lanes} {row}, {height}")
@@ -271,9 +281,12 @@ def _bytes(type: str) -> int:
     return int(match[1]) * _bytes(match[2]) if match else 8
 
 
-def assemble(ir: str, scalar: str, functions: Sequence[Vectorised]) -> str:
-    """The module with the functions added."""
-    defined = [name for f in functions for name in re.findall(r"^define [^@]*@([\w.]+)\(", f.text)]
+def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str = "") -> str:
+    """The module with the functions added, and the loops over simdgroups."""
+    texts = [*(function.text for function in functions), rounds]
+    defined = [
+        name for text in texts for name in re.findall(r"^define [^@]*@([\w.]+)\(", text, re.M)
+    ]
     for name in defined:
         ir = re.sub(rf"^declare [^\n]*@{re.escape(name)}\([^\n]*\n", "", ir, flags=re.M)
     declarations = {k: v for function in functions for k, v in function.declarations.items()}
@@ -281,7 +294,6 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised]) -> str:
     added = [line for name, line in declarations.items() if name not in known]
     groups = re.search(rf"^define [^\n]*@{re.escape(scalar)}\([^\n]*?((?: #\d+)+)", ir, re.M)
     attributes = _vector_attributes(ir, groups[1] if groups else "")
-    texts = [function.text for function in functions]
     return "\n".join(
         (
             ir,

@@ -15,16 +15,17 @@
 #define METALLOID_THREAD_PARAMETERS                                                             \
   const metalloid::thread_ids *ids, void *const *words, char *threadgroup_memory, uint x, uint y, \
       uint z, uint grid_x, uint grid_y, uint grid_z, uint index
-// And of those that return at barriers: the size of the threadgroup in x and y, how many threads the
-// simdgroup has, and its state.
-#define METALLOID_STATE_PARAMETERS uint size_x, uint size_y, uint threads, void *state
 
 extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
 void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
-void mtl_simdgroup(METALLOID_THREAD_PARAMETERS, METALLOID_STATE_PARAMETERS);
-void mtl_part_of_simdgroup(METALLOID_THREAD_PARAMETERS, METALLOID_STATE_PARAMETERS);
+// Runs simdgroups of a threadgroup of so many threads from a barrier to the next (spmd/rounds.py).
+// The origin is the position of the threadgroup's first thread in the grid.
+unsigned long mtl_round(uint region, const metalloid::thread_ids* ids, void* const* words,
+                        char* threadgroup_memory, uint origin_x, uint origin_y, uint origin_z,
+                        uint size_x, uint size_y, uint threads, uint first, uint count,
+                        char* states);
 extern const uint mtl_width;  // lanes of a simdgroup
 extern const unsigned long mtl_state_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
@@ -69,73 +70,60 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, const mtl_range* range)
   }
 }
 
-// How far a simdgroup has come: which barrier, counted from 1 (0: the end), and which lanes.
+// How far a simdgroup has come: which lanes, and to which barrier, counted from 1 (0: the end).
 struct simdgroup_state {
-  uint region;
   uint arrived;
+  uint region;
 };
 
-METALLOID_INLINE simdgroup_state& state_of(char* states, uint simdgroup) {
-  return *(simdgroup_state*)(states + simdgroup * mtl_state_bytes);
+METALLOID_INLINE const simdgroup_state& state_of(const char* states, uint simdgroup) {
+  return *(const simdgroup_state*)(states + simdgroup * mtl_state_bytes);
 }
-
-METALLOID_INLINE uint lanes(uint count) { return count == 32 ? ~0u : (1u << count) - 1; }
 
 // The simdgroups are not all complete at the same place: whether to go on. Fails, unless the launch
 // takes barriers as a GPU does.
-static __attribute__((noinline)) bool go_on_apart(char* states, uint threads, bool lenient) {
+METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient) {
   uint first = 0, arrived = 0, missing = threads, elsewhere = threads;
   for (uint i = 0; i * mtl_width < threads; ++i) {
     const simdgroup_state& state = state_of(states, i);
     if (first == 0) first = state.region;
     const uint there = state.region == 0 ? 0 : state.arrived;
-    const uint left = threads - i * mtl_width, all = lanes(left < mtl_width ? left : mtl_width);
+    const uint left = threads - i * mtl_width, members = left < mtl_width ? left : mtl_width;
+    const uint all = ~0u >> (32 - members);
     if ((there & all) != all && missing == threads)
       missing = i * mtl_width + uint(__builtin_ctz(~there));
     if (state.region == first) arrived += uint(__builtin_popcount(there & all));
     else if (state.region != 0 && elsewhere == threads) elsewhere = i * mtl_width;
   }
   if (first == 0) return false;
-  if (lenient || arrived == threads) return true;
+  if (lenient) return true;
   if (missing < threads) __msl_barrier_missed(arrived, threads, missing);
   __msl_barriers_differ(elsewhere);
   return false;
 }
 
 // Threads that wait for each other: all simdgroups up to a barrier, then all up to the next.
-template <class Entry, bool whole>
+template <class Entry>
 METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, const mtl_range* range) {
   const thread_ids ids = ids_of(launch, range);
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
-  char* const states =
-      (char*)__builtin_alloca_with_align(simdgroups * mtl_state_bytes, 512);
-  for (uint i = 0; i < simdgroups; ++i) state_of(states, i) = {0, 0};
-  bool begun = false, together;
+  char* const states = (char*)__builtin_alloca_with_align(simdgroups * mtl_state_bytes, 512);
+  const auto round = [&](uint region, uint first, uint count) {
+    return mtl_round(region, &ids, launch->arguments, range->threadgroup_memory, origin.x, origin.y,
+                     origin.z, size.x, size.y, threads, first, count, states);
+  };
+  unsigned long reached = 0;
   do {
-    together = true;
-    uint x = 0, y = 0, z = 0;
+    reached = round(uint(reached >> 32), 0, simdgroups);
+  } while (reached & 1 && reached >> 32);
+  if (reached & 1) return;
+  while (go_on_apart(states, threads, launch->lenient_barriers)) {
     for (uint i = 0; i < simdgroups; ++i) {
-      const uint index = i * mtl_width, left = threads - index;
-      const uint members = left < mtl_width ? left : mtl_width;
-      simdgroup_state& state = state_of(states, i);
-      if (!begun || state.region != 0) {
-        if (whole || members == mtl_width)
-          mtl_simdgroup(&ids, launch->arguments, range->threadgroup_memory, x, y, z, origin.x + x,
-                        origin.y + y, origin.z + z, index, size.x, size.y, members, &state);
-        else
-          mtl_part_of_simdgroup(&ids, launch->arguments, range->threadgroup_memory, x, y, z,
-                                origin.x + x, origin.y + y, origin.z + z, index, size.x, size.y,
-                                members, &state);
-      }
-      together &= state.region == state_of(states, 0).region;
-      together &= state.region == 0 || state.arrived == lanes(members);
-      for (x += mtl_width; x >= size.x; x -= size.x)
-        if (++y == size.y) y = 0, ++z;
+      const uint region = state_of(states, i).region;
+      if (region != 0) round(region, i, 1);
     }
-    begun = true;
-  } while (together ? state_of(states, 0).region != 0
-                    : go_on_apart(states, threads, launch->lenient_barriers));
+  }
 }
 
 }  // namespace metalloid
