@@ -17,9 +17,11 @@ from metalloid.compiler import clang
 from metalloid.compiler.link import shared_object
 
 HERE = Path(__file__).parent
-FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC"]
+_X86 = platform.machine() in ("x86_64", "AMD64")
+_TUNE = "-march=native" if _X86 else "-mcpu=native"
+FLAGS = ["-O3", _TUNE, "-ffp-contract=fast", "-fno-math-errno", "-fPIC"]
 #: clang makes two registers of 32 bytes of one of 64 unless it is told not to.
-_WHOLE_REGISTERS = ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+_WHOLE_REGISTERS = ["-mprefer-vector-width=512"] if _X86 else []
 #: Name of a rival, its text, and what its build needs besides.
 RIVALS = {
     "loop, no vectoriser": ("scalar.c", ["-fno-vectorize", "-fno-slp-vectorize"]),

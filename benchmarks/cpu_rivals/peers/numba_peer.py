@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 
-# Numba wants coverage.types of a module of this name; it does without if there is none. The script
+# Numba asks a module of this name for coverage.types, and does without if there is none. The script
 # benchmarks/coverage.py must not be taken for it.
-sys.modules.setdefault("coverage", None)  # type: ignore[arg-type]
+_script = sys.modules.get("coverage")
+sys.modules["coverage"] = None  # type: ignore[assignment]
 
 import numpy as np  # noqa: E402
 from numba import njit, prange  # noqa: E402
+
+del sys.modules["coverage"]
+if _script:
+    sys.modules["coverage"] = _script
 
 NAME = "numba"
 _kernel = njit(parallel=True, fastmath=True)
