@@ -1,62 +1,233 @@
-"""What vector code is worth, engine against engine: ``python benchmarks/cpu.py``."""
+"""What the CPU makes of kernels, against C and other packages: ``python benchmarks/cpu.py``.
+
+Every result is checked before anything is timed. What runs on one core is measured in CPU time, so
+that other processes do not count; what runs on several, in seconds of the clock.
+The peers are those that are installed: ``pip install 'metalloid[bench]'``.
+"""
 
 from __future__ import annotations
 
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from timing import alternating, show, table
+from cpu_rivals import goals, oracles
+from cpu_rivals.native import RIVALS, CLibrary
+from cpu_rivals.peers import CASES as PEER_CASES
+from cpu_rivals.peers import peers
+from timing import show, table
 
 import metalloid as mtl
+from metalloid.bench.cases import Case, cases, kernels
+from metalloid.bench.measure import medians
+from metalloid.kernels.library import Library
 
-N = 1_000_000
-SIDE = 512
-#: Name of the kernel, arguments, threads, threads per threadgroup.
-Case = tuple[str, list[Any], Any, Any]
-
-
-def cases() -> list[Case]:
-    rng = np.random.default_rng(0)
-
-    def floats(*shape: int) -> np.ndarray:
-        return rng.normal(size=shape).astype(np.float32)
-
-    square = (SIDE, SIDE)
-    return [
-        ("saxpy", [floats(N), floats(N), 0.5], N, None),
-        ("exp_sin", [floats(N), floats(N)], N, None),
-        ("float4s", [floats(N // 4, 4), floats(N // 4, 4)], N // 4, None),
-        ("julia", [np.zeros(square, np.int32), SIDE, (-0.8, 0.156)], square, None),
-        ("collatz", [np.zeros(N // 10, np.int32)], N // 10, None),
-        ("stencil", [floats(*square), floats(*square), SIDE], square, None),
-        ("matmul", [floats(256, 256) for _ in range(3)] + [256], (256, 256), None),
-        ("tiled_matmul", [floats(256, 256) for _ in range(3)] + [256], (256, 256), (16, 16)),
-        ("softmax", [floats(256, 1024), floats(256, 1024), 1024], 256 * 256, 256),
-    ]
+Action = Callable[[], object]
 
 
-def main() -> None:
-    print(mtl.default_device())
-    libraries = {}
-    for engine in ("reference", "simd"):
-        with mtl.config.scope(cpu_engine=engine):
-            libraries[engine] = lib = mtl.library(path=Path(__file__).with_suffix(".metal"))
-            for name in lib:
-                lib[name]  # compiled by the engine of this scope
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = _parser().parse_args(arguments)
+    names = {case.name for case in cases(tiny=True)}
+    if unknown := set(options.kernel) - names:
+        raise SystemExit(f"there are no cases {sorted(unknown)}; there are {sorted(names)}")
+    chosen = [c for c in cases(options.tiny) if not options.kernel or c.name in options.kernel]
+    lib = kernels(math_mode=options.math_mode)
+    print(mtl.default_device(), f"math_mode={options.math_mode!r}")
+    parts = {"one": one_core, "math": functions_of_a_number, "reference": against_reference,
+             "scaling": scaling, "peers": against_peers}  # fmt: skip
+    for name in options.part or parts:
+        parts[name](chosen, lib, options.repeat)
+    if options.mlx:
+        kernels_of_mlx(options.mlx, options.tiny, options.repeat)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kernel", nargs="*", help="only these")
+    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument(
+        "--part", action="append", choices=("one", "math", "reference", "scaling", "peers"),
+        help="only these tables; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX: its kernels against NumPy"
+    )
+    parser.add_argument(
+        "--math-mode", choices=("safe", "relaxed", "fast"), default="relaxed",
+        help="of metalloid; relaxed, as C and the peers, has fused multiply-adds",
+    )  # fmt: skip
+    return parser
+
+
+@contextmanager
+def cores(count: int) -> Iterator[None]:
+    """Let launches use so many threads; 0: all."""
+    runtime = mtl.default_device().runtime
+    runtime.configure(count)
+    try:
+        yield
+    finally:
+        runtime.configure(mtl.config.num_threads)
+
+
+def checked(case: Case, rival: str, action: Action, result: Callable[[], np.ndarray]) -> None:
+    """Run it once and compare with NumPy.
+
+    Raises
+    ------
+    AssertionError
+        If the result is wrong: then its time means nothing.
+    """
+    if case.name != "saxpy":  # which updates what is there; nobody may pass with another's result
+        case.arguments[0].fill(0 if case.name == "histogram" else 77)
+    wanted = oracles.expected(case)
+    action()
+    wrong = oracles.disagreement(case, np.asarray(result()), wanted)
+    assert not wrong, f"{case.name} by {rival}: {wrong}"
+
+
+def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Against C on one core."""
     rows = []
-    for name, arguments, threads, group in cases():
-        slow, fast = alternating(
-            [
-                lambda lib=lib, name=name, given=arguments, t=threads, g=group: lib[name](
-                    *given, threads=t, group_size=g
+    with cores(1), tempfile.TemporaryDirectory() as folder:
+        built = {rival: CLibrary(rival, Path(folder)) for rival in RIVALS}
+        for case in chosen:
+            actions = {"metalloid": case.launcher(lib)}
+            for rival, library in built.items():
+                if action := library.launcher(case):
+                    actions[rival] = action
+            for rival, action in actions.items():
+                checked(case, rival, action, lambda case=case: case.arguments[0])
+            times = medians(list(actions.values()), repeat, time.process_time)
+            seconds = dict(zip(actions, times, strict=True))
+            own = seconds["metalloid"]
+            hand = seconds.get("by hand")
+            floor = goals.OVER_HAND.get(case.name, goals.OVER_HAND_ELSE)
+            rows.append(
+                (
+                    case.name,
+                    *(show(seconds[r]) if r in seconds else "-" for r in (*RIVALS, "metalloid")),
+                    f"{seconds['loop, no vectoriser'] / own:.2f}",
+                    goals.verdict(seconds["loop"] / own, goals.OVER_LOOP.get(case.name)),
+                    goals.verdict(hand / own, floor) if hand else "-",
+                    _short(lib[case.name].engine),
                 )
-                for lib in libraries.values()
-            ]
+            )
+    head = ("", *RIVALS, "metalloid", "over scalar", "over loop", "over hand", "engine")
+    table("One core: times, and how many times as fast metalloid is", head, rows)
+
+
+def functions_of_a_number(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Against copying the same arrays."""
+    rows = []
+    with cores(1):
+        for case in chosen:
+            if case.name not in goals.FUNCTIONS:
+                continue
+            y, x = case.arguments[:2]
+            actions = [case.launcher(lib), lambda y=y, x=x: np.copyto(y, x)]
+            own, copying = medians(actions, repeat, time.process_time)
+            ratio = goals.verdict(copying / own, 1 / goals.OVER_COPY)
+            rows.append((case.name, show(own), show(copying), ratio))
+    table("One core: functions of a number", ("", "metalloid", "copying", "copying / own"), rows)
+
+
+def against_reference(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Against the engine that defines results."""
+    rows = []
+    with mtl.config.scope(cpu_engine="reference"):
+        slow_lib = kernels(math_mode="relaxed")
+        for case in chosen:
+            slow_lib[case.name]  # compiled by the engine of this scope
+    with cores(1):
+        for case in chosen:
+            actions = [case.launcher(slow_lib), case.launcher(lib)]
+            slow, fast = medians(actions, min(repeat, 3), time.process_time)
+            goal = goals.OVER_REFERENCE.get(case.name)
+            rows.append((case.name, show(slow), show(fast), goals.verdict(slow / fast, goal)))
+    table("One core: engines", ("", "reference", "simd", "ratio"), rows)
+
+
+def kernels_of_mlx(tree: Path, tiny: bool, repeat: int) -> None:
+    """MLX's kernels against NumPy, both on one core."""
+    from cpu_rivals.mlx_kernels import pairs
+    from threadpoolctl import threadpool_limits
+
+    rows = []
+    with cores(1), threadpool_limits(1):
+        for name, own, numpys in pairs(tree, tiny):
+            error = oracles.relative_error(own(), numpys())
+            assert error < 1e-4, f"{name} of MLX is off by {error:.2g}"
+            seconds, rival = medians([own, numpys], repeat, time.process_time)
+            ratio = goals.verdict(rival / seconds, goals.OVER_NUMPY.get(name))
+            rows.append((name, show(seconds), show(rival), ratio))
+    table("One core: kernels of MLX", ("", "metalloid", "NumPy", "ratio"), rows)
+
+
+def scaling(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """All cores against one."""
+    rows = []
+    count = mtl.default_device().runtime.configure(0)
+    for case in chosen:
+        launch = case.launcher(lib)
+        actions = [_on(1, launch), _on(0, launch)]
+        one, all_ = medians(actions, repeat)
+        goal = goals.SCALING if case.name in goals.COMPUTE_BOUND and count == 2 else None
+        spent, spent_by_all = medians(actions, repeat, time.process_time)
+        ratio = goals.verdict(one / all_, goal)
+        rows.append((case.name, show(one), show(all_), ratio, f"{spent_by_all / spent:.2f}"))
+    head = ("", "one", "all", "ratio", "CPU time, all / one")
+    table(f"One core and all {count}", head, rows)
+
+
+def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Against other packages on all cores."""
+    found = dict(peers())
+    for name, peer in found.items():
+        if isinstance(peer, str):
+            print(f"{name} is left out: {peer}")
+    found = {name: peer for name, peer in found.items() if not isinstance(peer, str)}
+    rows = []
+    for case in chosen:
+        if case.name not in PEER_CASES:
+            continue
+        actions = {"metalloid": case.launcher(lib)}
+        checked(case, "metalloid", actions["metalloid"], lambda case=case: case.arguments[0])
+        for name, peer in found.items():
+            if pair := peer.launcher(case):
+                checked(case, name, *pair)
+                actions[name] = pair[0]
+        times = medians(list(actions.values()), repeat, pause=0.005)
+        seconds = dict(zip(actions, times, strict=True))
+        own = seconds.pop("metalloid")
+        cells = (
+            f"{show(seconds[name])} ({seconds[name] / own:.2f})" if name in seconds else "-"
+            for name in found
         )
-        engine = libraries["simd"][name].engine
-        rows.append((name, show(slow), show(fast), f"{slow / fast:.1f}", engine))
-    table("Kernels", ("", "reference", "simd", "ratio", "engine"), rows)
+        rows.append((case.name, show(own), *cells))
+    count = mtl.default_device().runtime.configure(mtl.config.num_threads)
+    title = f"{count} cores: times (how many times as fast metalloid is)"
+    table(title, ("", "metalloid", *found), rows)
+
+
+def _on(count: int, launch: Action) -> Action:
+    """Launch with so many threads."""
+    configure = mtl.default_device().runtime.configure
+
+    def action() -> None:
+        configure(count)
+        launch()
+
+    return action
+
+
+def _short(engine: str) -> str:
+    return engine if len(engine) < 60 else engine[:57] + "..."
 
 
 if __name__ == "__main__":

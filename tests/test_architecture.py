@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 LAYERS = (
     "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "kernels", "array",
     "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
-    "cli",
+    "bench", "cli",
 )  # fmt: skip
 
 

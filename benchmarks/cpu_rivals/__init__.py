@@ -1,0 +1,1 @@
+"""What metalloid's CPU kernels are measured against: C, and other Python packages."""

@@ -1,0 +1,59 @@
+"""The two limits of a machine: bytes per second of its memory, operations per second."""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass
+
+import numpy as np
+
+from metalloid.bench.measure import in_turns
+from metalloid.kernels.library import library
+
+_CHAINS, _ROUNDS = 8, 1000  # in multiply_adds
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What no kernel can exceed.
+
+    Attributes
+    ----------
+    bandwidth : float
+        Bytes that memory delivers or takes, per second.
+    arithmetic : float
+        Floating-point operations per second; a multiply-add is two.
+
+    Examples
+    --------
+    >>> Ceilings(bandwidth=1e10, arithmetic=1e11).at(intensity=2)
+    20000000000.0
+    """
+
+    bandwidth: float
+    arithmetic: float
+
+    def at(self, intensity: float) -> float:
+        """Operations per second that are possible with so many operations per byte."""
+        return min(self.arithmetic, intensity * self.bandwidth)
+
+
+def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
+    """Measure the limits of the default device: the best of some runs, as they are limits."""
+    lib = library(
+        importlib.resources.files("metalloid.bench").joinpath("ceilings.metal").read_text("utf-8")
+    )
+    elements = 1 << (12 if tiny else 22)  # of four floats: 64 MiB, and as much for the copy
+    x = np.ones((elements, 4), np.float32)
+    y = np.empty_like(x)
+    threads = 1 << (10 if tiny else 14)
+    sums = np.empty(threads, np.float32)
+    runs = in_turns(
+        [
+            lambda: lib.copy(y, x, threads=elements),
+            lambda: lib.multiply_adds(sums, 0.5, _ROUNDS, threads=threads),
+        ],
+        repeat,
+    )
+    copying, computing = map(min, runs)
+    return Ceilings((x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ROUNDS * threads / computing)

@@ -1,0 +1,78 @@
+"""Time several things so that they can be compared."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+Clock = Callable[[], float]
+
+_TURN = 0.002  # seconds, at least
+_MOST_RUNS = 100
+
+
+def in_turns(
+    actions: Sequence[Callable[[], object]],
+    repeat: int = 9,
+    clock: Clock = time.perf_counter,
+    pause: float = 0,
+) -> list[list[float]]:
+    """Seconds per run of each action; they take turns, so that noise meets all of them.
+
+    A turn of a quick action is several runs: what happens before the first, such as a launch from
+    Python whose code has left the caches, is not what is to be measured.
+
+    Parameters
+    ----------
+    actions : sequence of callables
+        Each runs twice more before, to be compiled and to have its memory at hand.
+    repeat : int
+        Turns.
+    clock : callable
+        `time.process_time` does not count what other processes took from an action that runs on one
+        thread.
+    pause : float
+        Seconds before each turn, for thread pools that spin for a while when their work has ended.
+
+    Examples
+    --------
+    >>> [len(turns) for turns in in_turns([list, dict], repeat=3)]
+    [3, 3]
+    """
+    runs = []
+    for action in actions:
+        action()
+        seconds = _seconds(action, 1, clock)
+        runs.append(1 + int(_TURN / max(seconds, _TURN / _MOST_RUNS)))
+    taken: list[list[float]] = [[] for _ in actions]
+    for _ in range(repeat):
+        for own, action, number in zip(taken, actions, runs, strict=True):
+            if pause:
+                time.sleep(pause)
+            own.append(_seconds(action, number, clock))
+    return taken
+
+
+def _seconds(action: Callable[[], object], number: int, clock: Clock) -> float:
+    started = clock()
+    for _ in range(number):
+        action()
+    return (clock() - started) / number
+
+
+def medians(
+    actions: Sequence[Callable[[], object]],
+    repeat: int = 9,
+    clock: Clock = time.perf_counter,
+    pause: float = 0,
+) -> list[float]:
+    """The median of each action's turns, see `in_turns`.
+
+    Examples
+    --------
+    >>> quick, slow = medians([lambda: None, lambda: sum(range(100_000))])
+    >>> quick < slow
+    True
+    """
+    return [statistics.median(runs) for runs in in_turns(actions, repeat, clock, pause)]

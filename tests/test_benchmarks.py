@@ -1,0 +1,89 @@
+"""The benchmark of the CPU, in sizes that only show that it works."""
+
+import sys
+
+import cpu
+import numpy as np
+import pytest
+from cpu_rivals import goals, oracles
+from cpu_rivals.native import RIVALS, CLibrary
+from cpu_rivals.peers import CASES, peers
+
+from metalloid.bench.cases import cases, kernels
+
+CASE_NAMES = [case.name for case in cases(tiny=True)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    return {rival: CLibrary(rival, folder) for rival in RIVALS}
+
+
+@pytest.mark.parametrize("name", CASE_NAMES)
+def test_every_text_of_a_case_computes_the_same(name, built):
+    case = next(case for case in cases(tiny=True) if case.name == name)
+    actions = {"metalloid": case.launcher(kernels(math_mode="relaxed"))}
+    actions |= {rival: library.launcher(case) for rival, library in built.items()}
+    assert actions["loop"], "every case has a loop to be compared with"
+    for rival, action in actions.items():
+        if action:
+            cpu.checked(case, rival, action, lambda: case.arguments[0])
+
+
+@pytest.mark.parametrize("name", CASE_NAMES)
+def test_who_computes_nothing_is_not_timed(name):
+    case = next(case for case in cases(tiny=True) if case.name == name)
+    with pytest.raises(AssertionError, match=rf"{name} by nobody: (off by|.* differ)"):
+        cpu.checked(case, "nobody", lambda: None, lambda: case.arguments[0])
+
+
+def test_how_results_may_differ():
+    case = cases(tiny=True)[0]
+    counts, values = np.zeros(4, np.uint32), np.ones(4, np.float32)
+    assert oracles.disagreement(case, counts, counts + 1) == "4 of 4 differ"
+    assert oracles.disagreement(case, values * 1.001, values) == "off by 0.0005, relative"
+    assert oracles.disagreement(case, values * 1.0001, values) == ""
+
+
+def test_peers_compute_the_same_or_say_why_they_are_absent():
+    for name, peer in peers():
+        if isinstance(peer, str):
+            assert peer.startswith(("not installed: ", "does not start: ")), name
+            continue
+        for case in cases(tiny=True):
+            if case.name in CASES and (pair := peer.launcher(case)):
+                cpu.checked(case, name, *pair)
+
+
+def test_tables(capsys):
+    parts = [f"--part={part}" for part in ("one", "math", "reference", "scaling")]
+    cpu.main(["--tiny", "--repeat=1", *parts, "saxpy", "exp_of", "nbody"])
+    out = capsys.readouterr().out
+    one, functions, engines, _ = out.split("\n\n")[1:]
+    head, _, *rows = one.splitlines()[1:]
+    assert head.split("  ")[-1] == "engine"
+    for column in (*RIVALS, "metalloid", "over loop", "over hand"):
+        assert column in head
+    assert [row.split()[0] for row in rows] == ["saxpy", "exp_of", "nbody"]
+    assert f": {goals.OVER_LOOP['nbody']:.2g})" in rows[2]
+    assert functions.splitlines()[3].startswith("exp_of")
+    assert "reference" in engines.splitlines()[1]
+
+
+def test_a_verdict_says_whether_a_goal_is_met():
+    assert goals.verdict(2.0, 1.5) == "2.00 (met: 1.5)"
+    assert goals.verdict(1.0, 1.5) == "1.00 (MISSED: 1.5)"
+    assert goals.verdict(1.0, None) == "1.00"
+
+
+def test_unknown_cases_are_named():
+    with pytest.raises(SystemExit, match="there are no cases \\['nonsense'\\]"):
+        cpu.main(["nonsense"])
+
+
+def test_every_goal_is_of_a_case():
+    named = {*goals.OVER_LOOP, *goals.OVER_HAND, *goals.OVER_REFERENCE, *goals.COMPUTE_BOUND,
+             *goals.FUNCTIONS, *CASES}  # fmt: skip
+    assert named <= set(CASE_NAMES)
+    assert "cpu_rivals" in sys.modules
