@@ -123,12 +123,16 @@ RULES = {
                  "int g(int n) { return f(n); }", "x[i] = g(i);"),
          _before("int g(int n);\nint f(int n) { return n ? g(n - 1) : 1; }\n"
                  "int g(int n) { return n; }", "x[i] = f(i);")),
+    "recursion in the middle":
+        (_before("void f(device float *x, int n) { if (n > 0) { f(x, n - 1); x[n] = 0; } }", "f(x, i);"),
+         _before("void f(device float *x, int n) { if (n > 0) { x[n] = 0; f(x, n - 1); } }\n"
+                 "int g(int n, int m) { return n ? g(n - 1, n * m) : m; }", "f(x, i); x[i] = g(i, 1);")),
     "recursion in a template":
-        (_before("template <class T> T f(T n) { return n > 0 ? f(n - 1) : n; }", "x[i] = f(x[i]);"),
+        (_before("template <class T> T f(T n) { return n > 0 ? n + f(n - 1) : n; }", "x[i] = f(x[i]);"),
          _before("template <int N> int f() { if constexpr (N > 0) return f<N - 1>(); return 0; }",
                  "x[i] = f<3>();")),
     "recursion of a member":
-        (_before("struct A { int f(int n) const { return n ? f(n - 1) : 1; } };", "x[i] = A().f(i);"),
+        (_before("struct A { int f(int n) const { return n ? 2 * f(n - 1) : 1; } };", "x[i] = A().f(i);"),
          _before("struct A { int f(int n) const { return n; } };\n"
                  "struct B : A { int f(int n) const { return A::f(n); } };", "x[i] = B().f(i);")),
     "a function called main": (_before("void main() {}"), _before("void mains() {}")),

@@ -1,4 +1,7 @@
-"""Recursion: functions that kernels call and that come back to themselves."""
+"""Recursion: functions that kernels call and that come back to themselves.
+
+A function that ends by calling itself is a loop in other words, to compilers as well: MLX has one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from metalloid.msl.portable.text import Text
 
 _FUNCTIONS = ("FunctionDecl", "CXXMethodDecl")
 _REFERENCES = ("DeclRefExpr", "MemberExpr")
+_CALLS = ("CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr")
 _ID = re.compile(r"0x[0-9a-f]+")
 
 #: The functions that a function names, each with the first place where it does.
@@ -20,14 +24,7 @@ def check_recursion(text: Text) -> None:
     """Report calls that lead back to the function they stand in, if kernels get there."""
     functions = [node for node in text.nodes if node.kind in _FUNCTIONS]
     first = _first_declarations(functions)
-    calls: Calls = {}
-    for function in functions:
-        named = calls.setdefault(first[function.id], {})
-        for node in _run_nodes(function):
-            if node.kind in _REFERENCES:
-                for other in _ID.findall(node.text):
-                    if other in first:
-                        named.setdefault(first[other], node)
+    calls = _calls(functions, first)
     labels = {function.id: function.label for function in functions}
     for caller in _reached(calls, (first[node.id] for node in functions if _is_kernel(text, node))):
         way = _way_back(calls, caller)
@@ -53,6 +50,18 @@ def _first_declarations(functions: Iterable[Node]) -> dict[str, str]:
     return first
 
 
+def _calls(functions: Iterable[Node], first: dict[str, str]) -> Calls:
+    found: Calls = {}
+    for function in functions:
+        named = found.setdefault(first[function.id], {})
+        for node in _run_nodes(function):
+            others = _ID.findall(node.text) if node.kind in _REFERENCES else []
+            for other in others:
+                if other in first and not (other == function.id and _is_last(node)):
+                    named.setdefault(first[other], node)
+    return found
+
+
 def _run_nodes(node: Node) -> Iterable[Node]:
     """The nodes inside `node` but for what the compiler works out."""
     for child in node.children:
@@ -60,6 +69,30 @@ def _run_nodes(node: Node) -> Iterable[Node]:
         if child.kind != "ConstantExpr" and not is_constant:
             yield child
             yield from _run_nodes(child)
+
+
+def _is_last(reference: Node) -> bool:
+    """Whether its function has nothing to do after the call of what is named here."""
+    node = reference
+    for around in reference.ancestors():
+        place = next(i for i, child in enumerate(around.children) if child is node)
+        match around.kind:
+            case "ReturnStmt":
+                return True
+            case "ImplicitCastExpr":
+                goes_on = "<FunctionToPointerDecay>" in around.text
+            case "ConditionalOperator" | "IfStmt":
+                goes_on = place > 0
+            case "CompoundStmt":
+                goes_on = place == len(around.children) - 1
+            case kind if kind in _CALLS:
+                goes_on = place == 0
+            case kind:
+                return kind in _FUNCTIONS
+        if not goes_on:
+            return False
+        node = around
+    return False
 
 
 def _is_kernel(text: Text, function: Node) -> bool:
