@@ -291,32 +291,20 @@ def check(name, error):
     assert message == known.get(name)
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_arguments(name):
+#: Calls that are refused, by kind.
+CALLS = {"argument": ARGUMENTS, "texture": TEXTURES, "struct": STRUCTS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, name) for k, calls in CALLS.items() for name in calls]
+)
+def test_calls(kind, name):
     lib = kernels()
     with pytest.raises(mtl.ArgumentError) as caught:
-        ARGUMENTS[name](lib)
+        CALLS[kind][name](lib)
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, ValueError)
-    check(f"argument: {name}", caught.value)
-    still_works(lib)
-
-
-@pytest.mark.parametrize("name", TEXTURES)
-def test_textures(name):
-    lib = kernels()
-    with pytest.raises(mtl.ArgumentError) as caught:
-        TEXTURES[name](lib)
-    check(f"texture: {name}", caught.value)
-    still_works(lib)
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_structs(name):
-    lib = kernels()
-    with pytest.raises(mtl.ArgumentError) as caught:
-        STRUCTS[name](lib)
-    check(f"struct: {name}", caught.value)
+    check(f"{kind}: {name}", caught.value)
     still_works(lib)
 
 
@@ -368,13 +356,9 @@ def still_works(lib):
 
 
 def test_no_message_is_left_over():
-    names = (
-        [f"argument: {n}" for n in ARGUMENTS] + [f"texture: {n}" for n in TEXTURES]
-        + [f"struct: {n}" for n in STRUCTS] + [f"fault: {n}" for n in FAULTS]
-        + [f"library: {n}" for n in LIBRARIES] + [f"text: {n}" for n in TEXTS]
-        + [f"portable: {n}" for n in rules()]
-    )  # fmt: skip
-    assert set(snapshots()) == set(names)
+    tables = CALLS | {"fault": FAULTS, "library": LIBRARIES, "text": TEXTS, "portable": rules()}
+    names = {f"{kind}: {name}" for kind, table in tables.items() for name in table}
+    assert set(snapshots()) == names
 
 
 def test_a_fault_of_an_asynchronous_launch_is_raised_where_it_is_waited_for():
