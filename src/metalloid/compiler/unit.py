@@ -87,7 +87,7 @@ class TranslationUnit:
     Attributes
     ----------
     key : str
-        Names the lowered text and everything that shaped it.
+        Names the preprocessed text and everything else that shapes the lowered one.
     kernels : KernelTable
     other_stages : dict
         Stage of the entry points that cannot run here, by name.
