@@ -105,6 +105,8 @@ ARGUMENTS = {
     "an empty threadgroup": lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=0),
     "too large a threadgroup":
         lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=(32, 64)),
+    "a threadgroup of another size than required":
+        lambda k: k.rows_of_32(ints(), threads=4, group_size=4),
     "a threadgroup over the kernel's own limit": lambda k: k.few(ints(), threads=4, group_size=128),
 }  # fmt: skip
 
@@ -247,6 +249,8 @@ TEXTS = {
                         "    y[0] = i.intersect(ray(), s).distance;\n}"),
     "a function table": text("kernel void f(visible_function_table<float(float)> t, device float* y)"
                              " {\n    y[0] = t[0](1);\n}"),
+    "data of intersections": text(
+        "kernel void f(device float* o, intersection_function_table<triangle_data> t) {}"),
     "a mesh": text("struct V { float4 p [[position]]; };\n"
                    "using M = metal::mesh<V, void, 3, 1, topology::triangle>;\n"
                    "[[mesh]] void m(M out) { out.set_primitive_count(1); }"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic
-from metalloid.msl.entry_points import EntryPoint, Parameter
+from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
 from metalloid.msl.features import refusal
 from metalloid.msl.integers import integer_value
 from metalloid.msl.layout import Layout, read_layouts
@@ -108,8 +108,8 @@ class Signature:
         Those that take threadgroup memory, by index.
     absent : tuple of str
         Names of those that function constants leave out.
-    max_threads : int or None
-        ``[[max_total_threads_per_threadgroup(n)]]``.
+    limits : GroupLimits
+        What the text says of its threadgroups.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Signature:
     arguments: tuple[BoundParameter, ...]
     threadgroup: tuple[BoundParameter, ...]
     absent: tuple[str, ...]
-    max_threads: int | None
+    limits: GroupLimits
 
     @property
     def buffers(self) -> tuple[BoundParameter, ...]:
@@ -219,7 +219,7 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
         tuple(p for p in ordered if not p.is_threadgroup),
         tuple(p for p in ordered if p.is_threadgroup),
         tuple(absent),
-        entry.max_threads,
+        entry.limits,
     )
 
 
