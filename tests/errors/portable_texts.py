@@ -69,6 +69,9 @@ RULES = {
     "threadgroup memory of a function":
         (_before("void f(uint i) { threadgroup float t[4]; t[i] = i; }"),
          _before("void f(threadgroup float *t, uint i) { threadgroup float *u = t; u[i] = i; }")),
+    "an atomic variable":
+        ("atomic_int n; atomic_store_explicit(&n, 1, memory_order_relaxed);",
+         "threadgroup atomic_int n; atomic_store_explicit(&n, 1, memory_order_relaxed);"),
     "a pointer to another space":
         ("thread float *p = x; p[i] = 1;", "device float *p = x; p[i] = 1;"),
     "an argument in another space":
