@@ -246,7 +246,7 @@ def _limits(attributes: list[Attribute], limits: GroupLimits) -> GroupLimits:
     """The limits among `attributes`, and from `limits` what they leave open."""
     for attribute in attributes:
         if attribute.name == "max_total_threads_per_threadgroup":
-            limits = limits._replace(most=attribute.index)
+            limits = limits._replace(most=attribute.index or limits.most)
         elif attribute.name == "required_threads_per_threadgroup":
             x, y, z, *_ = (*map(integer_value, attribute.argument.split(",")), 1, 1, 1)
             if x is not None and y is not None and z is not None:
