@@ -10,8 +10,8 @@ import scipy.special
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides, sum_error
+from mlx_tree.element_types import TYPES
 from mlx_tree.products import (
-    DTYPES,
     SIMD,
     assert_rounded,
     dispatch,
@@ -158,8 +158,8 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _NAME.match(name)
     assert parts, name
     bq, bk, size, simdgroups = (int(parts[key]) for key in ("bq", "bk", "bd", "wm"))
-    dtype = DTYPES[parts["dtype"]]
-    mask = bool if parts["mask"] == "bool_" else DTYPES[parts["mask"]]
+    dtype = TYPES[parts["dtype"]]
+    mask = bool if parts["mask"] == "bool_" else TYPES[parts["mask"]]
     aligned = scene(rng, dtype, heads=2, queries=bq, keys=2 * bk, size=size, causal=True)
     ragged = scene(rng, dtype, heads=2, queries=bq + 5, keys=2 * bk + 3, size=size, mask=mask,
                    sinks=True)  # fmt: skip

@@ -9,7 +9,8 @@ import numpy as np
 import metalloid as mtl
 from mlx_tree.agreement import Family, element_strides, roundoff
 from mlx_tree.attention import Scene, scene
-from mlx_tree.products import DTYPES, SIMD, assert_rounded, dispatch, operand, poisoned
+from mlx_tree.element_types import TYPES
+from mlx_tree.products import SIMD, assert_rounded, dispatch, operand, poisoned
 
 _THREADS = 1024
 
@@ -114,7 +115,7 @@ _NAME = re.compile(
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _NAME.match(name)
     assert parts, name
-    dtype, value_size = DTYPES[parts["dtype"]], int(parts["v"])
+    dtype, value_size = TYPES[parts["dtype"]], int(parts["v"])
     if parts["form"] == "2pass_2_":
         check_second_pass(library.function(name), dtype, value_size, rng)
         return

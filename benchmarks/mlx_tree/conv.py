@@ -9,8 +9,8 @@ import numpy as np
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides, roundoff
 from mlx_tree.convolution import Convolution, params_layout
+from mlx_tree.element_types import TYPES
 from mlx_tree.products import (
-    DTYPES,
     SIMD,
     assert_rounded,
     dispatch,
@@ -152,7 +152,7 @@ _WINOGRAD = {
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = re.search(r"float32|bfloat16|float16", name)
     assert parts, name
-    dtype = DTYPES[parts[0]]
+    dtype = TYPES[parts[0]]
     winograd = re.match(r"winograd_conv_2d_(weight|input|output)_transform", name)
     if winograd:
         _WINOGRAD[winograd[1]](library.function(name), dtype, rng)

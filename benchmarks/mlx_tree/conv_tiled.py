@@ -10,9 +10,9 @@ import numpy as np
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides
 from mlx_tree.convolution import Convolution
+from mlx_tree.element_types import TYPES
 from mlx_tree.gemm import Tiling
 from mlx_tree.products import (
-    DTYPES,
     assert_rounded,
     dispatch,
     poisoned,
@@ -133,7 +133,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _NAME.match(name)
     assert parts, name
     tiling = Tiling(*(int(parts[key]) for key in ("bm", "bn", "bk", "wm", "wn")))
-    dtype, axes = DTYPES[parts["dtype"]], int(parts["axes"])
+    dtype, axes = TYPES[parts["dtype"]], int(parts["axes"])
     # Results are multiples of 16, or at most 16; either way the last tile has an edge.
     filters = 11 if tiling.bn == 8 else tiling.bn + 16
     if parts["general"]:

@@ -8,7 +8,8 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, assert_within, ceildiv, sum_error
-from mlx_tree.products import DTYPES, SIMD, exactly, operand, poisoned
+from mlx_tree.element_types import TYPES
+from mlx_tree.products import SIMD, exactly, operand, poisoned
 
 
 def check_dot(kernel, dtype, per_thread: int, group: int, rng, sizes=(1, 31, 1000, 8192, 40_000)):
@@ -26,7 +27,7 @@ def check_dot(kernel, dtype, per_thread: int, group: int, rng, sizes=(1, 31, 100
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = re.match(r"dot_product_([a-z]+\d+)_it(\d+)_tg(\d+)_sg\d+$", name)
     assert parts, name
-    check_dot(library.function(name), DTYPES[parts[1]], int(parts[2]), int(parts[3]), rng)
+    check_dot(library.function(name), TYPES[parts[1]], int(parts[2]), int(parts[3]), rng)
 
 
 FAMILIES = (Family("dot", ("dot.metal",), check),)

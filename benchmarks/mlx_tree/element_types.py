@@ -7,8 +7,9 @@ import re
 import ml_dtypes
 import numpy as np
 
-from mlx_tree.agreement import BFLOAT
+from mlx_tree.agreement import BFLOAT, FLOAT, HALF
 
+#: Some files shorten the names, others say them as C++ does.
 TYPES = {
     "bool_": np.dtype(bool),
     **{name: np.dtype(name) for name in (
@@ -16,6 +17,7 @@ TYPES = {
         "float32", "complex64",
     )},
     "bfloat16": BFLOAT,
+    "float": FLOAT, "half": HALF, "float16_t": HALF, "bfloat16_t": BFLOAT,
 }  # fmt: skip
 
 #: A group of a regular expression that takes one type's name.

@@ -9,9 +9,9 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides, roundoff
+from mlx_tree.element_types import TYPES
 from mlx_tree.products import (
     COMPLEX,
-    DTYPES,
     SIMD,
     assert_rounded,
     assert_scaled,
@@ -191,7 +191,7 @@ _ACCUMULATION = re.compile(
 def check_fused_entry(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _FUSED.match(name)
     assert parts, name
-    dtype, tiling = DTYPES[parts["dtype"]], Tiling.of(parts)
+    dtype, tiling = TYPES[parts["dtype"]], Tiling.of(parts)
     check_fused(library, name, dtype, tiling, rng, ragged=False, source="none")
     # MLX never asks for a complex sum here: its epilogue would drop the imaginary parts.
     source = "none" if dtype == COMPLEX else "axpby"
@@ -202,11 +202,11 @@ def check_split_entry(library: mtl.Library, name: str, rng: np.random.Generator)
     kernel = library.function(name)
     parts = _ACCUMULATION.match(name)
     if parts:
-        check_accumulation(kernel, DTYPES[parts["dtype"]], rng, axpby=bool(parts["axpby"]))
+        check_accumulation(kernel, TYPES[parts["dtype"]], rng, axpby=bool(parts["axpby"]))
         return
     parts = _SPLIT.match(name)
     assert parts, name
-    check_split(kernel, DTYPES[parts["dtype"]], Tiling.of(parts), rng, ragged_mn=parts["mn"] == "n",
+    check_split(kernel, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged_mn=parts["mn"] == "n",
                 ragged_k=parts["k"] == "n")  # fmt: skip
 
 

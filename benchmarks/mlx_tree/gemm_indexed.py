@@ -8,8 +8,9 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, element_strides
+from mlx_tree.element_types import TYPES
 from mlx_tree.gemm import Tiling
-from mlx_tree.products import DTYPES, assert_rounded, dispatch, poisoned, product
+from mlx_tree.products import assert_rounded, dispatch, poisoned, product
 
 _FOLDER = "steel/gemm/kernels"
 _NAME = re.compile(
@@ -91,7 +92,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     assert parts, name
     for ragged in (False, True):
         _CHECKS[parts["form"]](
-            library, name, DTYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged
+            library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged
         )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides
+from mlx_tree.element_types import TYPES
 from mlx_tree.products import (
-    DTYPES,
     SIMD,
     assert_rounded,
     assert_scaled,
@@ -159,13 +159,13 @@ def _matrix_times(matrices, vectors, transposed):
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     wide = _WIDE.match(name)
     if wide:
-        dtype, gather = DTYPES[wide["dtype"]], bool(wide["gather"])
+        dtype, gather = TYPES[wide["dtype"]], bool(wide["gather"])
         check_wide(library, name, dtype, int(wide[3]), int(wide[4]), rng, gather=gather)
         return
     parts = _BLOCKED.match(name)
     assert parts, name
     block = tuple(int(parts[n]) for n in range(4, 10))
-    kernel, dtype, transposed = library.function(name), DTYPES[parts["dtype"]], bool(parts["t"])
+    kernel, dtype, transposed = library.function(name), TYPES[parts["dtype"]], bool(parts["t"])
     if parts["gather"]:
         check_gather(kernel, dtype, block, rng, transposed=transposed)
     else:

@@ -8,9 +8,10 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides
+from mlx_tree.element_types import TYPES
 from mlx_tree.gemm import Tiling
 from mlx_tree.gemv import blocked_groups, ragged_sizes
-from mlx_tree.products import DTYPES, assert_rounded, dispatch, operand, poisoned, product
+from mlx_tree.products import assert_rounded, dispatch, operand, poisoned, product
 
 _MASKS = r"outmask_(?P<out>bool_|nomask|[a-z]+\d+)_opmask_(?P<op>bool_|nomask|[a-z]+\d+)"
 _GEMV = re.compile(
@@ -35,7 +36,7 @@ class Mask:
             self.array = self.factors.astype(bool)
         elif kind != "nomask":
             self.factors = rng.choice([0.0, 0.5, 1.0, 2.0], shape)
-            self.array = self.factors.astype(DTYPES[kind])
+            self.array = self.factors.astype(TYPES[kind])
 
     def over(self, rows: int, columns: int, block_rows: int, block_columns: int) -> np.ndarray:
         """The factors of single elements."""
@@ -123,14 +124,14 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     if parts:
         block = tuple(int(parts[key]) for key in ("bm", "bn", "sm", "sn", "tm", "tn"))
         check_masked_gemv(
-            kernel, DTYPES[parts["dtype"]], block, rng, masks=(parts["out"], parts["op"]),
+            kernel, TYPES[parts["dtype"]], block, rng, masks=(parts["out"], parts["op"]),
             transposed=bool(parts["t"]), batch=(2, 2) if parts["nc"] == "1" else (2,),
         )  # fmt: skip
         return
     parts = _GEMM.match(name)
     assert parts, name
     check_masked_gemm(
-        kernel, DTYPES[parts["dtype"]], Tiling.of(parts), rng, masks=(parts["out"], parts["op"]),
+        kernel, TYPES[parts["dtype"]], Tiling.of(parts), rng, masks=(parts["out"], parts["op"]),
         ragged_mn=parts["mn"] == "n", ragged_k=parts["k"] == "n",
     )  # fmt: skip
 

@@ -6,16 +6,10 @@ import ml_dtypes
 import numpy as np
 
 import metalloid as mtl
-from mlx_tree.agreement import BFLOAT, FLOAT, HALF, assert_within, roundoff, sum_error
+from mlx_tree.agreement import FLOAT, assert_within, roundoff, sum_error
 
 SIMD = 32
 COMPLEX = np.dtype(np.complex64)
-
-#: Types by the names that entries have for them.
-DTYPES = {
-    "float32": FLOAT, "float": FLOAT, "float16": HALF, "float16_t": HALF, "half": HALF,
-    "bfloat16": BFLOAT, "bfloat16_t": BFLOAT, "complex64": COMPLEX,
-}  # fmt: skip
 
 
 def operand(rng: np.random.Generator, shape, dtype) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 
 import metalloid as mtl
 from mlx_tree.agreement import Family, Unchecked, ceildiv, element_strides, sum_error
+from mlx_tree.element_types import TYPES
 from mlx_tree.packed import GLOBAL_FACTOR, GLOBAL_SCALE, Packed, affine, small_floats
 from mlx_tree.products import (
-    DTYPES,
     SIMD,
     assert_rounded,
     dispatch,
@@ -53,7 +53,7 @@ class Entry:
         parts = _NAME.match(name)
         assert parts, name
         flags = dict(re.findall(r"_([a-zA-Z]+)_([a-z0-9]+)(?=_|$)", parts["flags"]))
-        dtype, group, bits = DTYPES[parts["dtype"]], int(parts["group"]), int(parts["bits"])
+        dtype, group, bits = TYPES[parts["dtype"]], int(parts["group"]), int(parts["bits"])
         return cls(parts["mode"], parts["form"], dtype, group, bits, flags)
 
     @property

@@ -18,6 +18,8 @@ kernel void bytes(device int* p, constant uchar& u, uint i [[thread_position_in_
 
 kernel void flag(device int* p, constant bool& u, uint i [[thread_position_in_grid]]) { p[i] = u; }
 
+[[required_threads_per_threadgroup(32, 1, 1)]]
+kernel void rows_of_32(device int* x) { x[0] = 1; }
 [[max_total_threads_per_threadgroup(64)]]
 kernel void few(device int* p, uint i [[thread_position_in_grid]]) { p[i] *= 2; }
 

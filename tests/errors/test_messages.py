@@ -105,6 +105,8 @@ ARGUMENTS = {
     "an empty threadgroup": lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=0),
     "too large a threadgroup":
         lambda k: k.saxpy(floats(), floats(), 1, threads=4, group_size=(32, 64)),
+    "a threadgroup of another size than required":
+        lambda k: k.rows_of_32(ints(), threads=4, group_size=4),
     "a threadgroup over the kernel's own limit": lambda k: k.few(ints(), threads=4, group_size=128),
 }  # fmt: skip
 
@@ -247,6 +249,8 @@ TEXTS = {
                         "    y[0] = i.intersect(ray(), s).distance;\n}"),
     "a function table": text("kernel void f(visible_function_table<float(float)> t, device float* y)"
                              " {\n    y[0] = t[0](1);\n}"),
+    "data of intersections": text(
+        "kernel void f(device float* o, intersection_function_table<triangle_data> t) {}"),
     "a mesh": text("struct V { float4 p [[position]]; };\n"
                    "using M = metal::mesh<V, void, 3, 1, topology::triangle>;\n"
                    "[[mesh]] void m(M out) { out.set_primitive_count(1); }"),
@@ -291,32 +295,20 @@ def check(name, error):
     assert message == known.get(name)
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_arguments(name):
+#: Calls that are refused, by kind.
+CALLS = {"argument": ARGUMENTS, "texture": TEXTURES, "struct": STRUCTS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, name) for k, calls in CALLS.items() for name in calls]
+)
+def test_calls(kind, name):
     lib = kernels()
     with pytest.raises(mtl.ArgumentError) as caught:
-        ARGUMENTS[name](lib)
+        CALLS[kind][name](lib)
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, ValueError)
-    check(f"argument: {name}", caught.value)
-    still_works(lib)
-
-
-@pytest.mark.parametrize("name", TEXTURES)
-def test_textures(name):
-    lib = kernels()
-    with pytest.raises(mtl.ArgumentError) as caught:
-        TEXTURES[name](lib)
-    check(f"texture: {name}", caught.value)
-    still_works(lib)
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_structs(name):
-    lib = kernels()
-    with pytest.raises(mtl.ArgumentError) as caught:
-        STRUCTS[name](lib)
-    check(f"struct: {name}", caught.value)
+    check(f"{kind}: {name}", caught.value)
     still_works(lib)
 
 
@@ -368,13 +360,9 @@ def still_works(lib):
 
 
 def test_no_message_is_left_over():
-    names = (
-        [f"argument: {n}" for n in ARGUMENTS] + [f"texture: {n}" for n in TEXTURES]
-        + [f"struct: {n}" for n in STRUCTS] + [f"fault: {n}" for n in FAULTS]
-        + [f"library: {n}" for n in LIBRARIES] + [f"text: {n}" for n in TEXTS]
-        + [f"portable: {n}" for n in rules()]
-    )  # fmt: skip
-    assert set(snapshots()) == set(names)
+    tables = CALLS | {"fault": FAULTS, "library": LIBRARIES, "text": TEXTS, "portable": rules()}
+    names = {f"{kind}: {name}" for kind, table in tables.items() for name in table}
+    assert set(snapshots()) == names
 
 
 def test_a_fault_of_an_asynchronous_launch_is_raised_where_it_is_waited_for():

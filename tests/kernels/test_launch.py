@@ -156,6 +156,20 @@ def test_a_good_group_size_is_chosen_when_none_is_given(n):
         assert (visits == 1).all()
 
 
+def test_a_kernel_may_require_the_size_of_its_threadgroups():
+    lib = mtl.library("""
+        template <typename T> [[kernel, required_threads_per_threadgroup(4, 2)]]
+        void f(device T* x, uint2 p [[thread_position_in_grid]], uint2 n [[threads_per_grid]],
+               uint size [[dispatch_threads_per_threadgroup]],
+               uint i [[thread_index_in_threadgroup]]) { x[p.x + n.x * p.y] = 100 * size + i; }
+        template [[host_name("f_uint")]] [[kernel]] decltype(f<uint>) f<uint>;
+    """)
+    for group_size in (None, (4, 2), (4, 2, 1)):
+        x = np.zeros((2, 6), np.uint32)
+        lib.f_uint(x, threads=(6, 2), group_size=group_size)
+        assert x.tolist() == [[400, 401, 402, 403, 400, 401], [404, 405, 406, 407, 402, 403]]
+
+
 @pytest.mark.parametrize("threads", [0, (5, 0), (3, 4, 0), np.int64(0)])
 def test_no_threads_are_no_work(threads):
     x = np.zeros(4, np.uint32)

@@ -228,6 +228,16 @@ def test_the_second_time_nothing_is_compiled(fresh_cache, monkeypatch):
     assert run(mtl.library(source).f) > 0
 
 
+def test_texts_that_differ_by_attributes_only_are_different_kernels():
+    text = "kernel void f(device uint* x, uint i [[thread_position_in_grid]], uint v [[%s]]) { x[i] = v; }"
+    found = []
+    for name in ("thread_index_in_simdgroup", "threads_per_simdgroup", "threads_per_grid"):
+        x = np.zeros(3, np.uint32)
+        mtl.library(text % name).f(x, threads=3)
+        found.append(x.tolist())
+    assert found == [[0, 1, 2], [32] * 3, [3] * 3]
+
+
 def test_devices():
     (device,) = [d for d in mtl.devices() if d.name == "cpu"]
     assert device is mtl.Device("cpu") is mtl.Device(device)

@@ -101,7 +101,17 @@ def test_kernels_are_found_in_all_their_forms(declaration):
     (kernel,) = lower(f"{declaration}device float* x [[buffer(0)]]) {{}}").kernels
     assert kernel.name == "f"
     assert kernel.expression in ("f", "g")
-    assert kernel.max_threads == (64 if "64" in declaration else None)
+    assert kernel.limits.most == (64 if "64" in declaration else None)
+
+
+@pytest.mark.parametrize(
+    ("argument", "size"),
+    [("8, 4, 2", (8, 4, 2)), ("2 * 4, 4", (8, 4, 1)), ("0x20", (32, 1, 1)), ("N, 1, 1", None)],
+)
+def test_required_threads(argument, size):
+    head = f"[[kernel, required_threads_per_threadgroup({argument})]]"
+    (kernel,) = lower(f"{head} void f(device float* x) {{}}").kernels
+    assert kernel.limits.size == size
 
 
 def test_namespaces_and_instantiations():

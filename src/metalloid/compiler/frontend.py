@@ -96,7 +96,8 @@ def translate(
     read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
     found = encode(
-        digest(text, repr(options), toolchain_digest()),
+        # Not of the lowered text, which has lost the attributes.
+        digest(preprocessed, repr(options), toolchain_digest()),
         text,
         lowered,
         (*warnings, *more_warnings),

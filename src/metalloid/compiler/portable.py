@@ -17,6 +17,7 @@ from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.conversions import check_conversions
 from metalloid.msl.portable.declarations import check_declarations
 from metalloid.msl.portable.kernels import check_kernels
+from metalloid.msl.portable.recursion import check_recursion
 from metalloid.msl.portable.syntax_tree import parse_dump
 from metalloid.msl.portable.text import Text
 from metalloid.msl.portable.words import check_includes, check_words
@@ -58,6 +59,7 @@ def portability_findings(
     check_declarations(text)
     check_conversions(text)
     check_kernels(text, lowered.kernels)
+    check_recursion(text)
     order = {name: place for place, name in enumerate(dict.fromkeys(f.file for f in text.findings))}
     return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
 

@@ -11,7 +11,7 @@ from typing import Any
 from metalloid.compiler.cache import digest
 from metalloid.compiler.target import MathMode
 from metalloid.msl.diagnostics import Diagnostic
-from metalloid.msl.entry_points import EntryPoint, Parameter
+from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.msl.lower import Lowered
 
@@ -50,28 +50,29 @@ class KernelTable(Mapping[str, EntryPoint]):
     @staticmethod
     def encode(kernels: Sequence[EntryPoint]) -> dict[str, Any]:
         """The arguments of the constructor, as JSON has them."""
-        heads: dict[tuple[tuple[Parameter, ...], str, int | None], int] = {}
+        heads: dict[tuple[tuple[Parameter, ...], str, GroupLimits], int] = {}
         rows = []
         for kernel in kernels:
-            head = (kernel.parameters, kernel.file, kernel.max_threads)
+            head = (kernel.parameters, kernel.file, kernel.limits)
             number = heads.setdefault(head, len(heads))
             rows.append((kernel.name, kernel.expression, kernel.line, number))
         return {
             "heads": [
-                ([(p.name, p.declaration, p.attributes) for p in parameters], file, max_threads)
-                for parameters, file, max_threads in heads
+                ([(p.name, p.declaration, p.attributes) for p in parameters], file, limits)
+                for parameters, file, limits in heads
             ],
             "rows": rows,
         }
 
     def __getitem__(self, name: str) -> EntryPoint:
         name, expression, line, head = self._rows[name]
-        rows, file, max_threads = self._heads[head]
+        rows, file, (most, size) = self._heads[head]
         parameters = tuple(
             Parameter(name, declaration, tuple((key, value) for key, value in attributes))
             for name, declaration, attributes in rows
         )
-        return EntryPoint(name, expression, parameters, file, line, max_threads)
+        limits = GroupLimits(most, tuple(size) if size else None)
+        return EntryPoint(name, expression, parameters, file, line, limits)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -87,7 +88,7 @@ class TranslationUnit:
     Attributes
     ----------
     key : str
-        Names the lowered text and everything that shaped it.
+        Names the preprocessed text and everything else that shapes the lowered one.
     kernels : KernelTable
     other_stages : dict
         Stage of the entry points that cannot run here, by name.

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from metalloid.compiler.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.axes import AxisPlan
-from metalloid.kernels.axis_text import AXIS_NAMES
-from metalloid.kernels.builder_arguments import (
-    check_builder,
-    common_device,
-    operands_of,
-    outputs_of,
-)
-from metalloid.kernels.builder_parameters import parse_parameters, resolve_types
-from metalloid.kernels.builder_text import Argument, layout_value
-from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
+from metalloid.kernels.axis_text import AXIS_NAMES, AxisText
+from metalloid.kernels.builder import Builder, Types
+from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
+from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.operands import Operand
@@ -29,15 +23,11 @@ from metalloid.runtime.buffer import Buffer
 Kernels = Callable[[str], Kernel]
 
 
-class AxisKernel:
-    """A kernel made of expressions that goes along axes; base of the two builders.
+class AxisKernel(Builder):
+    """A kernel made of expressions that goes along axes; base of the two builders."""
 
-    Attributes
-    ----------
-    name : str
-    source : str
-        The MSL text of the latest call; empty before the first.
-    """
+    #: Name of the expression that makes one of two.
+    _combining: ClassVar[str]
 
     def __init__(
         self,
@@ -49,23 +39,19 @@ class AxisKernel:
         preamble: str,
         math_mode: MathMode,
     ) -> None:
-        builder = type(self).__name__
-        check_builder(builder, name, math_mode, preamble=preamble, **expressions)
+        super().__init__(
+            name, in_params, out_params, AXIS_NAMES, math_mode, preamble, **expressions
+        )
         for what, text in expressions.items():
             if not text.strip():
                 raise ArgumentError(f"[{name}] {what} is empty. Write an expression of MSL.")
-        self.in_params = parse_parameters(name, "in_params", in_params, AXIS_NAMES)
-        taken = (*AXIS_NAMES, *(parameter.name for parameter in self.in_params))
-        self.out_params = parse_parameters(name, "out_params", out_params, taken)
         if not self.out_params or any(parameter.is_raw for parameter in self.out_params):
             raise ArgumentError(
                 f"[{name}] out_params wants at least one output, and none raw: {out_params!r}."
             )
-        self.name, self.preamble, self.expressions = name, preamble, expressions
+        self.expressions = expressions
         self.reduce_type = reduce_type or self.out_params[0].type
-        self._math_mode: MathMode = math_mode
         self._uses_index = "i" in used_identifiers(expressions["map_expr"], preamble)
-        self.source = ""
 
     def _arguments(
         self, args: Sequence[Any], axis: Any, out: Any
@@ -74,45 +60,26 @@ class AxisKernel:
             if len(args) != len(self.in_params):
                 raise ArgumentError(f"[{self.name}] the outputs are given twice, and as out=.")
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
-        inputs, given = operands_of(self.name, self.in_params, self.out_params, args)
-        parameters = (*self.in_params, *self.out_params)
-        types = resolve_types(self.name, parameters, [*inputs, *given])
-        plan = AxisPlan(self.name, self.in_params, inputs, axis)
-        return inputs, given, types, plan
+        inputs, given, types = self._operands(args)
+        return inputs, given, types, AxisPlan(self.name, self.in_params, inputs, axis)
 
-    def _outputs(
-        self,
-        inputs: Sequence[Operand],
-        given: Sequence[Operand | None],
-        shape: tuple[int, ...],
-        types: dict[str, np.dtype[Any]],
-    ) -> list[Operand]:
-        values = [operand.value for operand in inputs]
-        return outputs_of(self.name, self.out_params, given, shape, types, values)
+    def _text(self, operands: Sequence[Operand], plan: AxisPlan, types: Types) -> AxisText:
+        """What this call's text is made of; arguments that are followed, by their strides."""
+        arguments = []
+        for k, (parameter, operand) in enumerate(zip(self._parameters, operands, strict=True)):
+            form = "raw" if parameter.is_raw else "number" if operand.is_number else "strided"
+            is_written = k >= len(self.in_params)
+            arguments.append(Argument(parameter.name, parameter.type, form, is_written))
+        return AxisText(
+            self.name, tuple(arguments), plan.axes, layout_struct(plan.layout),
+            typedefs(self._parameters, types), self.reduce_type, self.preamble,
+            self.expressions["map_expr"], self.expressions[self._combining],
+            self.expressions["identity"], self.expressions["post_map_expr"], self._uses_index,
+        )  # fmt: skip
 
     def _kernels(self, generated: GeneratedKernel, operands: Sequence[Operand]) -> Kernels:
         """The kernels of a text by the end of their names, each compiled when it is asked for."""
-        device = common_device(operands)
-
-        def kernel(step: str) -> Kernel:
-            return compiled(generated, f"{self.name}_{step}", self._math_mode, device)
-
-        self.source = generated.text
-        return kernel
-
-    def _texts(self, operands: Sequence[Operand]) -> tuple[Argument, ...]:
-        """The arguments in their forms; all that are followed, by their strides."""
-        forms = []
-        for k, (parameter, operand) in enumerate(
-            zip((*self.in_params, *self.out_params), operands, strict=True)
-        ):
-            form = "raw" if parameter.is_raw else "number" if operand.is_number else "strided"
-            forms.append(Argument(parameter.name, parameter.type, form, k >= len(self.in_params)))
-        return tuple(forms)
-
-    def __repr__(self) -> str:
-        inputs, outputs = ", ".join(map(str, self.in_params)), ", ".join(map(str, self.out_params))
-        return f"<{type(self).__name__} {self.name}({inputs}) -> {outputs}>"
+        return lambda step: self._compiled(generated, f"{self.name}_{step}", operands)
 
 
 def input_values(inputs: Sequence[Operand], plan: AxisPlan) -> list[Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from metalloid.kernels.builder_text import Argument, signature
-from metalloid.kernels.generated_kernel import SIGNATURE
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
 
 #: Names that the texts of reductions and scans use themselves, beside those of the user's.
 AXIS_NAMES = (
@@ -22,58 +23,116 @@ AXIS_NAMES = (
 )
 
 
-def function_pieces(
-    name: str, types: str, reduce_type: str, preamble: str, expression: str, identity: str
-) -> list[tuple[str, str]]:
-    """``reduce_type``, the preamble, ``reduce(a, b)`` and ``identity()``."""
-    own = name + SIGNATURE
-    return [
-        (own, types),
-        (f"{name}.preamble", f"{preamble}\n" if preamble else ""),
-        (
-            own,
-            f"typedef {reduce_type} reduce_type;\n"
-            "METAL_FUNC reduce_type reduce(reduce_type a, reduce_type b) {\n  return (\n",
-        ),
-        (f"{name}.expression", f"{expression}\n"),
-        (own, "  );\n}\nMETAL_FUNC reduce_type identity() {\n  return (\n"),
-        (f"{name}.identity", f"{identity}\n"),
-        (own, "  );\n}\n"),
-    ]
+#: Ids of the kernels whose threadgroups share the work on a row.
+GROUP_IDS = (
+    "uint group [[threadgroup_position_in_grid]]",
+    "uint thread_index [[thread_index_in_threadgroup]]",
+)
 
 
-def source_pieces(
-    name: str,
-    inputs: Sequence[Argument],
-    axes: tuple[int, int],
-    layout: str,
-    expression: str,
-    uses_index: bool,
-) -> list[tuple[str, str]]:
-    """``struct Inputs``, whose ``element(kept, along)`` is the mapped element.
+@dataclass(frozen=True)
+class AxisText:
+    """What the text of a reduction or a scan is made of.
 
-    Parameters
+    Attributes
     ----------
+    name : str
+    arguments : tuple of Argument
     axes : (int, int)
         How many axes are kept, and how many go along the reduction.
+    layout, types : str
+        ``struct Layout``, and the types of the placeholders.
+    reduce_type, preamble, map_expr, reduce_expr, identity, post_map_expr : str
     uses_index : bool
-        Whether the expression asks for ``i``.
+        Whether the mapped expression asks for ``i``.
     """
-    members = "".join(f"  {_member(argument)};\n" for argument in inputs)
-    lines = [_local(argument, axes) for argument in inputs]
-    if uses_index:
-        lines.insert(0, f"    const uint i = uint({element_place('index', axes)});\n")
-    own = name + SIGNATURE
-    return [
-        (
-            own,
-            f"{layout}struct Inputs {{\n{members}  constant Layout *layout;\n\n"
-            "  METAL_FUNC reduce_type element(uint kept, uint along) const {\n"
-            f"{''.join(lines)}    return (\n",
-        ),
-        (f"{name}.map", f"{expression}\n"),
-        (own, "    );\n  }\n};\n"),
-    ]
+
+    name: str
+    arguments: tuple[Argument, ...]
+    axes: tuple[int, int]
+    layout: str
+    types: str
+    reduce_type: str
+    preamble: str
+    map_expr: str
+    reduce_expr: str
+    identity: str
+    post_map_expr: str
+    uses_index: bool
+
+    @property
+    def inputs(self) -> list[Argument]:
+        """The arguments that are read."""
+        return [argument for argument in self.arguments if not argument.is_written]
+
+    @property
+    def outputs(self) -> list[Argument]:
+        """The arguments that are written."""
+        return [argument for argument in self.arguments if argument.is_written]
+
+    def output_elements(self, axes: tuple[int, int]) -> str:
+        """Statements that make the outputs' elements known by their names."""
+        lines = (o.element("", element_place(o.name, axes)) for o in self.outputs)
+        return "".join(f"  {line}\n" for line in lines)
+
+    def generated(self, file: str, passes: str, finish: str) -> GeneratedKernel:
+        """The whole text.
+
+        Parameters
+        ----------
+        file : str
+            The ``.metal`` file with what is the same in all of them.
+        passes : str
+            Kernels that work on rows of ``Inputs``.
+        finish : str
+            The kernel that writes the outputs, in whose end ``post_map_expr`` goes.
+        """
+        own = self.name + SIGNATURE
+        return GeneratedKernel(
+            self.name,
+            (
+                ("builders.metal", utilities("builders.metal")),
+                *self._functions(own),
+                (file, utilities(file)),
+                *self._source(own),
+                (own, passes + finish.removesuffix("}\n")),
+                (f"{self.name}.post_map_expr", f"{self.post_map_expr};\n"),
+                (own, "}\n"),
+            ),
+        )
+
+    def _functions(self, own: str) -> list[tuple[str, str]]:
+        """``reduce_type``, the preamble, ``reduce(a, b)`` and ``identity()``."""
+        return [
+            (own, self.types),
+            (f"{self.name}.preamble", f"{self.preamble}\n" if self.preamble else ""),
+            (
+                own,
+                f"typedef {self.reduce_type} reduce_type;\n"
+                "METAL_FUNC reduce_type reduce(reduce_type a, reduce_type b) {\n  return (\n",
+            ),
+            (f"{self.name}.expression", f"{self.reduce_expr}\n"),
+            (own, "  );\n}\nMETAL_FUNC reduce_type identity() {\n  return (\n"),
+            (f"{self.name}.identity", f"{self.identity}\n"),
+            (own, "  );\n}\n"),
+        ]
+
+    def _source(self, own: str) -> list[tuple[str, str]]:
+        """``struct Inputs``, whose ``element(kept, along)`` is the mapped element."""
+        members = "".join(f"  {_member(argument)};\n" for argument in self.inputs)
+        lines = [_local(argument, self.axes) for argument in self.inputs]
+        if self.uses_index:
+            lines.insert(0, f"    const uint i = uint({element_place('index', self.axes)});\n")
+        return [
+            (
+                own,
+                f"{self.layout}struct Inputs {{\n{members}  constant Layout *layout;\n\n"
+                "  METAL_FUNC reduce_type element(uint kept, uint along) const {\n"
+                f"{''.join(lines)}    return (\n",
+            ),
+            (f"{self.name}.map", f"{self.map_expr}\n"),
+            (own, "    );\n  }\n};\n"),
+        ]
 
 
 def _member(argument: Argument) -> str:

@@ -11,14 +11,7 @@ import numpy as np
 
 from metalloid.compiler.target import MathMode
 from metalloid.errors import ArgumentError
-from metalloid.kernels.builder_arguments import (
-    check_builder,
-    common_device,
-    operands_of,
-    outputs_of,
-    result_of,
-)
-from metalloid.kernels.builder_parameters import parse_parameters, resolve_types
+from metalloid.kernels.builder import Builder, Types, result_of
 from metalloid.kernels.builder_text import (
     Argument,
     layout_struct,
@@ -26,11 +19,11 @@ from metalloid.kernels.builder_text import (
     signature,
     typedefs,
 )
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, compiled, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
 from metalloid.kernels.operands import MOST_ELEMENTS, Operand, broadcast_shape, collapse
 
 
-class ElementwiseKernel:
+class ElementwiseKernel(Builder):
     """A kernel made of what it does with one element of each of its arrays.
 
     Parameters
@@ -90,17 +83,14 @@ class ElementwiseKernel:
         *,
         math_mode: MathMode = "safe",
     ) -> None:
-        check_builder("ElementwiseKernel", name, math_mode, operation=operation, preamble=preamble)
-        self.in_params = parse_parameters(name, "in_params", in_params, ("i", "layout"))
-        taken = ("i", "layout", *(parameter.name for parameter in self.in_params))
-        self.out_params = parse_parameters(name, "out_params", out_params, taken)
+        super().__init__(
+            name, in_params, out_params, ("i", "layout"), math_mode, preamble, operation=operation
+        )
         if not self.out_params:
             raise ArgumentError(
                 f"[{name}] out_params is empty: nothing would be seen of the kernel."
             )
-        self.name, self.operation, self.preamble = name, operation, preamble
-        self._math_mode: MathMode = math_mode
-        self.source = ""
+        self.operation = operation
 
     def __call__(self, *args: Any, size: int | None = None) -> Any:
         """Run the operation for every element.
@@ -125,11 +115,9 @@ class ElementwiseKernel:
         CompileError
             With the lines of the operation and of the preamble.
         """
-        parameters = (*self.in_params, *self.out_params)
-        inputs, given = operands_of(self.name, self.in_params, self.out_params, args)
-        types = resolve_types(self.name, parameters, [*inputs, *given])
+        inputs, given, types = self._operands(args)
         shape = self._shape(inputs, given, size)
-        outputs = outputs_of(self.name, self.out_params, given, shape, types, args)
+        outputs = self._outputs(inputs, given, shape, types)
         if math.prod(shape):
             self._launch([*inputs, *outputs], shape, types)
         return result_of(outputs)
@@ -139,9 +127,7 @@ class ElementwiseKernel:
     ) -> tuple[int, ...]:
         followed = [
             operand
-            for parameter, operand in zip(
-                (*self.in_params, *self.out_params), [*inputs, *given], strict=True
-            )
+            for parameter, operand in zip(self._parameters, [*inputs, *given], strict=True)
             if operand is not None and not parameter.is_raw and not operand.is_number
         ]
         if size is not None:
@@ -163,8 +149,8 @@ class ElementwiseKernel:
             )
         return shape
 
-    def _launch(self, operands: list[Operand], shape: tuple[int, ...], types: Any) -> None:
-        parameters = (*self.in_params, *self.out_params)
+    def _launch(self, operands: list[Operand], shape: tuple[int, ...], types: Types) -> None:
+        parameters = self._parameters
         outputs = operands[len(self.in_params) :]
         for operand in operands[: len(self.in_params)]:
             operand.detach_from(outputs)
@@ -190,18 +176,13 @@ class ElementwiseKernel:
             self.name, arguments, len(extents), layout_struct(layout),
             typedefs(parameters, types), self.operation, self.preamble,
         )  # fmt: skip
-        self.source = generated.text
-        kernel = compiled(generated, self.name, self._math_mode, common_device(operands))
+        kernel = self._compiled(generated, self.name, operands)
         values = [operand.bound for operand in operands]
         if layout:
             values.append(layout_value(layout))
         kernel(*values, threads=math.prod(shape))
         for output in outputs:
             output.write_back()
-
-    def __repr__(self) -> str:
-        inputs, outputs = ", ".join(map(str, self.in_params)), ", ".join(map(str, self.out_params))
-        return f"<ElementwiseKernel {self.name}({inputs}) -> {outputs}>"
 
 
 @functools.lru_cache(maxsize=256)

@@ -119,11 +119,16 @@ class Kernel:
     ) -> tuple[Size, Size]:
         """Grid and threadgroup as three numbers each, remembered for the next launch."""
         grid = self._size("threads", threads, 0)
-        most = self._program.max_group_size
+        most, required = self._program.max_group_size, self.signature.limits.size
         if group_size is None:
-            group = self._program.default_group_size(grid)
+            group = required or self._program.default_group_size(grid)
         else:
             group = self._size("group_size", group_size, 1)
+        if required and group != required:
+            raise ArgumentError(
+                f"[{self.name}] group_size {group} is not what the kernel requires, {required}. "
+                "Leave it out."
+            )
         count = group[0] * group[1] * group[2]
         if count > most:
             raise ArgumentError(

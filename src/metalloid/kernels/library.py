@@ -216,26 +216,30 @@ def library(
     >>> y.tolist()
     [2.5, 3.5, 4.5]
     """
-    if (source is None) == (path is None):
-        raise ArgumentError("[library] wants either the MSL text or path=, and one of them only.")
+    file, text = _file_and_text(source, path)
     if math_mode not in MATH_MODES:
         raise ArgumentError(
             f"[library] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {math_mode!r}."
         )
-    file = PROGRAM_SOURCE
-    if path is not None:
-        file, source = os.fspath(path), _read(path)
-    if not isinstance(source, str):
-        raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
     options = Options(
         math_mode,
         tuple(os.fspath(folder) for folder in include_dirs),
         tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
     )
-    made = Library(source, file, options, get_device(device))
+    made = Library(text, file, options, get_device(device))
     if portable:
-        require_portable(source, file, options, made.device.target, shared_cache())
+        require_portable(text, file, options, made.device.target, shared_cache())
     return made
+
+
+def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
+    if (source is None) == (path is None):
+        raise ArgumentError("[library] wants either the MSL text or path=, and one of them only.")
+    if path is not None:
+        return os.fspath(path), _read(path)
+    if not isinstance(source, str):
+        raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
+    return PROGRAM_SOURCE, source
 
 
 def _read(path: str | os.PathLike[str]) -> str:

@@ -132,18 +132,24 @@ class MetalKernel:
             print(f"Generated source code for `{self.name}`:\n```\n{generated.own_text}\n```")
         kernel = compiled(generated, generated.function, self._math_mode, where)
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
-        wanted = [parameter.name for parameter in kernel.signature.buffers]
-        values: dict[str, Any] = {}
-        if len(wanted) > len(memories) + len(outputs):
-            for name, memory in zip(self.input_names, memories, strict=True):
-                values |= memory.companions(name)
-        values |= {n: m.memory for n, m in zip(self.input_names, memories, strict=True)} | outputs
-        kernel(*(values[name] for name in wanted), threads=threads, group_size=group, wait=True)
+        values = self._values([p.name for p in kernel.signature.buffers], memories, outputs)
+        kernel(*values, threads=threads, group_size=group, wait=True)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
             results[name] = memory.value
         return [results[name] for name in self.output_names]
+
+    def _values(
+        self, wanted: list[str], memories: list[InputMemory], outputs: dict[str, np.ndarray]
+    ) -> list[Any]:
+        """What the kernel's parameters are given: arrays, and shapes and strides it asks for."""
+        values: dict[str, Any] = {}
+        if len(wanted) > len(memories) + len(outputs):
+            for name, memory in zip(self.input_names, memories, strict=True):
+                values |= memory.companions(name)
+        values |= {n: m.memory for n, m in zip(self.input_names, memories, strict=True)} | outputs
+        return [values[name] for name in wanted]
 
     def _inputs(self, inputs: Sequence[Any], device: Device) -> list[InputMemory]:
         memories = []

@@ -9,25 +9,20 @@ from metalloid.compiler.target import MathMode
 from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
 from metalloid.kernels.axis_text import (
-    element_place,
-    function_pieces,
+    GROUP_IDS,
+    AxisText,
     input_parameters,
     inputs_value,
     kernel_text,
-    source_pieces,
 )
-from metalloid.kernels.builder_arguments import result_of
-from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.builder import Types, result_of
+from metalloid.kernels.builder_text import layout_value
+from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.operands import MOST_ELEMENTS, Operand
 from metalloid.runtime.buffer import Buffer
 
 #: As in reduction_kernel.metal.
 _THREADS, _ROW_CHUNK, _COLUMN_CHUNK = 256, 256 * 16, 32
-_GROUP_IDS = (
-    "uint group [[threadgroup_position_in_grid]]",
-    "uint thread_index [[thread_index_in_threadgroup]]",
-)
 _THREAD_IDS = ("uint i [[thread_position_in_grid]]",)
 
 
@@ -72,6 +67,8 @@ class ReductionKernel(AxisKernel):
     >>> norm(x, keepdims=True).shape
     (1, 1)
     """
+
+    _combining = "reduce_expr"
 
     def __init__(
         self,
@@ -132,19 +129,13 @@ class ReductionKernel(AxisKernel):
                 own = dict(zip(kept if not keepdims else every, output.strides, strict=True))
                 strides = tuple(0 if a in plan.along else own[a] for a in every)
                 plan.add_output(parameter.name, output, strides)
-            self._launch(
-                inputs, outputs, plan, typedefs((*self.in_params, *self.out_params), types)
-            )
+            self._launch(inputs, outputs, plan, types)
         return result_of(outputs)
 
     def _launch(
-        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: str
+        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: Types
     ) -> None:
-        texts = self._texts([*inputs, *outputs])
-        generated = _generate(
-            self.name, texts, plan.axes, layout_struct(plan.layout), types, self.reduce_type,
-            self.preamble, tuple(self.expressions.items()), self._uses_index,
-        )  # fmt: skip
+        generated = _generate(self._text([*inputs, *outputs], plan, types))
         kernels = self._kernels(generated, [*inputs, *outputs])
         values = input_values(inputs, plan)
         partials, count = self._pass(kernels, "map", values, plan.rows, plan.count, plan)
@@ -177,55 +168,25 @@ class ReductionKernel(AxisKernel):
 
 
 @functools.lru_cache(maxsize=256)
-def _generate(
-    name: str,
-    texts: tuple[Argument, ...],
-    axes: tuple[int, int],
-    layout: str,
-    types: str,
-    reduce_type: str,
-    preamble: str,
-    expressions: tuple[tuple[str, str], ...],
-    uses_index: bool,
-) -> GeneratedKernel:
+def _generate(text: AxisText) -> GeneratedKernel:
     """Write the kernels around the expressions."""
-    inputs = [text for text in texts if not text.is_written]
-    outputs = [text for text in texts if text.is_written]
-    parts = dict(expressions)
-    own = name + SIGNATURE
     finish = kernel_text(
-        f"{name}_finish",
-        ["device const reduce_type *partials", *(o.declaration() for o in outputs),
+        f"{text.name}_finish",
+        ["device const reduce_type *partials", *(o.declaration() for o in text.outputs),
          "constant Layout &layout_value"],
         ["uint kept [[thread_position_in_grid]]"],
         "  const constant Layout *layout = &layout_value;\n"
-        "  const reduce_type a = partials[kept];\n"
-        + "".join(
-            f"  {o.element('', element_place(o.name, (axes[0], 0)))}\n" for o in outputs
-        ),
+        "  const reduce_type a = partials[kept];\n" + text.output_elements((text.axes[0], 0)),
     )  # fmt: skip
     passes = "".join(
-        _pass_text(f"{name}_{step}", parameters, value)
+        _pass_text(f"{text.name}_{step}", parameters, value)
         for step, parameters, value in (
-            ("map", input_parameters(inputs), inputs_value(inputs)),
+            ("map", input_parameters(text.inputs), inputs_value(text.inputs)),
             ("next", ["device const reduce_type *memory"],
              "  const Partials inputs = {memory, count};\n"),
         )
     )  # fmt: skip
-    return GeneratedKernel(
-        name,
-        (
-            ("builders.metal", utilities("builders.metal")),
-            *function_pieces(
-                name, types, reduce_type, preamble, parts["reduce_expr"], parts["identity"]
-            ),
-            ("reduction_kernel.metal", utilities("reduction_kernel.metal")),
-            *source_pieces(name, inputs, axes, layout, parts["map_expr"], uses_index),
-            (own, passes + finish[:-2]),
-            (f"{name}.post_map_expr", f"{parts['post_map_expr']};\n"),
-            (own, "}\n"),
-        ),
-    )
+    return text.generated("reduction_kernel.metal", passes, finish)
 
 
 def _pass_text(name: str, parameters: list[str], value: str) -> str:
@@ -237,7 +198,7 @@ def _pass_text(name: str, parameters: list[str], value: str) -> str:
     )
     columns = f"{value}  reduce_columns(inputs, partials, count, chunks, columns, i);\n"
     return kernel_text(
-        f"{name}_rows", [*parameters, *sizes, partials], _GROUP_IDS, rows, "reduction_threads"
+        f"{name}_rows", [*parameters, *sizes, partials], GROUP_IDS, rows, "reduction_threads"
     ) + kernel_text(
         f"{name}_columns", [*parameters, *sizes, "constant uint &columns", partials], _THREAD_IDS,
         columns,

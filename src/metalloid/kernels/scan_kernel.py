@@ -10,25 +10,20 @@ from metalloid.errors import ArgumentError
 from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
 from metalloid.kernels.axis_text import (
-    element_place,
-    function_pieces,
+    GROUP_IDS,
+    AxisText,
     input_parameters,
     inputs_value,
     kernel_text,
-    source_pieces,
 )
-from metalloid.kernels.builder_arguments import result_of
-from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.builder import Types, result_of
+from metalloid.kernels.builder_text import layout_value
+from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.operands import MOST_ELEMENTS, Operand
 from metalloid.runtime.buffer import Buffer
 
 #: As in scan_kernel.metal.
 _THREADS, _CHUNK = 256, 256 * 8
-_GROUP_IDS = (
-    "uint group [[threadgroup_position_in_grid]]",
-    "uint thread_index [[thread_index_in_threadgroup]]",
-)
 _THREAD_IDS = ("uint place [[thread_position_in_grid]]",)
 
 
@@ -72,6 +67,8 @@ class ScanKernel(AxisKernel):
     array([[ 1,  3,  6],
            [10, 30, 60]], dtype=int32)
     """
+
+    _combining = "scan_expr"
 
     def __init__(
         self,
@@ -130,24 +127,18 @@ class ScanKernel(AxisKernel):
         if plan.rows and plan.count:
             for parameter, output in zip(self.out_params, outputs, strict=True):
                 plan.add_output(parameter.name, output, output.strides)
-            self._launch(
-                inputs, outputs, plan, typedefs((*self.in_params, *self.out_params), types)
-            )
+            self._launch(inputs, outputs, plan, types)
         return result_of(outputs)
 
     def _launch(
-        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: str
+        self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: Types
     ) -> None:
         if plan.rows * chunks_of(plan.count, _CHUNK) * _THREADS > MOST_ELEMENTS:
             raise ArgumentError(
                 f"[{self.name}] {plan.rows} scans of {plan.count} elements are more than a grid "
                 "has threads for. Scan parts of the array."
             )
-        texts = self._texts([*inputs, *outputs])
-        generated = _generate(
-            self.name, texts, plan.axes, layout_struct(plan.layout), types, self.reduce_type,
-            self.preamble, tuple(self.expressions.items()), self._uses_index, self.inclusive,
-        )  # fmt: skip
+        generated = _generate(self._text([*inputs, *outputs], plan, types), self.inclusive)
         kernels = self._kernels(generated, [*inputs, *outputs])
         scanned, totals, chunks = self._scan(
             kernels, "map", input_values(inputs, plan), plan.rows, plan.count
@@ -178,41 +169,26 @@ class ScanKernel(AxisKernel):
 
 
 @functools.lru_cache(maxsize=256)
-def _generate(
-    name: str,
-    texts: tuple[Argument, ...],
-    axes: tuple[int, int],
-    layout: str,
-    types: str,
-    scan_type: str,
-    preamble: str,
-    expressions: tuple[tuple[str, str], ...],
-    uses_index: bool,
-    inclusive: bool,
-) -> GeneratedKernel:
+def _generate(text: AxisText, inclusive: bool) -> GeneratedKernel:
     """Write the kernels around the expressions."""
-    inputs = [text for text in texts if not text.is_written]
-    outputs = [text for text in texts if text.is_written]
-    parts = dict(expressions)
-    own = name + SIGNATURE
     sizes = ["constant uint &count", "constant uint &chunks"]
     results = ["device reduce_type *scanned", "device reduce_type *totals"]
     levels = ["device const reduce_type *scanned", "device const reduce_type *totals"]
     scans = "".join(
         kernel_text(
-            f"{name}_{step}", [*parameters, *sizes, *results], _GROUP_IDS,
+            f"{text.name}_{step}", [*parameters, *sizes, *results], GROUP_IDS,
             f"{value}  threadgroup reduce_type shared[scan_threads];\n"
             "  scan_rows(inputs, scanned, totals, count, chunks, shared, group, thread_index);\n",
             "scan_threads",
         )
         for step, parameters, value in (
-            ("map", input_parameters(inputs), inputs_value(inputs)),
+            ("map", input_parameters(text.inputs), inputs_value(text.inputs)),
             ("next", ["device const reduce_type *memory"],
              "  const Totals inputs = {memory, count};\n"),
         )
     )  # fmt: skip
     join = kernel_text(
-        f"{name}_join", [*levels, *sizes, "device reduce_type *joined"], _THREAD_IDS,
+        f"{text.name}_join", [*levels, *sizes, "device reduce_type *joined"], _THREAD_IDS,
         "  joined[place] =\n"
         "      scanned_up_to(scanned, totals, place / count, place % count, count, chunks);\n",
     )  # fmt: skip
@@ -220,25 +196,16 @@ def _generate(
     if not inclusive:
         value = f"along == 0 ? identity() : {value.replace('along', 'along - 1')}"
     finish = kernel_text(
-        f"{name}_finish",
-        [*levels, *sizes, *(o.declaration() for o in outputs), "constant Layout &layout_value"],
+        f"{text.name}_finish",
+        [
+            *levels,
+            *sizes,
+            *(o.declaration() for o in text.outputs),
+            "constant Layout &layout_value",
+        ],
         _THREAD_IDS,
         "  const constant Layout *layout = &layout_value;\n"
         "  const uint kept = place / count;\n  const uint along = place % count;\n"
-        f"  const reduce_type a = {value};\n"
-        + "".join(f"  {o.element('', element_place(o.name, axes))}\n" for o in outputs),
+        f"  const reduce_type a = {value};\n" + text.output_elements(text.axes),
     )
-    return GeneratedKernel(
-        name,
-        (
-            ("builders.metal", utilities("builders.metal")),
-            *function_pieces(
-                name, types, scan_type, preamble, parts["scan_expr"], parts["identity"]
-            ),
-            ("scan_kernel.metal", utilities("scan_kernel.metal")),
-            *source_pieces(name, inputs, axes, layout, parts["map_expr"], uses_index),
-            (own, scans + join + finish[:-2]),
-            (f"{name}.post_map_expr", f"{parts['post_map_expr']};\n"),
-            (own, "}\n"),
-        ),
-    )
+    return text.generated("scan_kernel.metal", scans + join, finish)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 from metalloid.msl.attributes import Attribute
+from metalloid.msl.integers import integer_value
 from metalloid.msl.tokens import TokenStream, is_identifier
 
 #: Function qualifiers of Metal; only kernels run here, the others are recognised to say so.
@@ -42,6 +44,21 @@ class Parameter:
         return dict(self.attributes).get(name)
 
 
+class GroupLimits(NamedTuple):
+    """What a kernel says of its threadgroups.
+
+    Attributes
+    ----------
+    most : int or None
+        ``[[max_total_threads_per_threadgroup(n)]]``.
+    size : tuple of int or None
+        ``[[required_threads_per_threadgroup(x, y, z)]]``.
+    """
+
+    most: int | None = None
+    size: tuple[int, int, int] | None = None
+
+
 @dataclass(frozen=True)
 class EntryPoint:
     """A kernel that a library offers.
@@ -55,8 +72,7 @@ class EntryPoint:
     parameters : tuple of Parameter
     file, line
         Where it is defined (or instantiated), in the user's own numbering.
-    max_threads : int or None
-        ``[[max_total_threads_per_threadgroup(n)]]``.
+    limits : GroupLimits
     """
 
     name: str
@@ -64,7 +80,7 @@ class EntryPoint:
     parameters: tuple[Parameter, ...]
     file: str
     line: int
-    max_threads: int | None = None
+    limits: GroupLimits
 
 
 @dataclass
@@ -79,7 +95,7 @@ class EntryPoints:
 class _Definition:
     qualified_name: str
     parameters: tuple[Parameter, ...]
-    max_threads: int | None
+    limits: GroupLimits
 
 
 class AttributeIndex:
@@ -127,7 +143,7 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
         definition = _Definition(
             qualified,
             _parameters(stream, opening, index),
-            _max_threads(head),
+            _limits(head, GroupLimits()),
         )
         if stream.text(start) == "template":
             templates.setdefault(name, []).append(definition)
@@ -136,7 +152,7 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
         found.kernels.append(
             EntryPoint(
                 host_name, qualified, definition.parameters, *lines.place(opening),
-                definition.max_threads,
+                definition.limits,
             )
         )  # fmt: skip
     for span, entry in _instantiations(stream, index, templates, scopes, lines):
@@ -226,11 +242,16 @@ def _parameter(stream: TokenStream, start: int, stop: int, index: AttributeIndex
     return Parameter(name, text, tuple((a.name, a.argument) for a in attributes))
 
 
-def _max_threads(attributes: list[Attribute]) -> int | None:
+def _limits(attributes: list[Attribute], limits: GroupLimits) -> GroupLimits:
+    """The limits among `attributes`, and from `limits` what they leave open."""
     for attribute in attributes:
         if attribute.name == "max_total_threads_per_threadgroup":
-            return attribute.index
-    return None
+            limits = limits._replace(most=attribute.index or limits.most)
+        elif attribute.name == "required_threads_per_threadgroup":
+            x, y, z, *_ = (*map(integer_value, attribute.argument.split(",")), 1, 1, 1)
+            if x is not None and y is not None and z is not None:
+                limits = limits._replace(size=(x, y, z))
+    return limits
 
 
 def _instantiations(
@@ -272,7 +293,7 @@ def _instantiations(
                 full, span = scope + instance, (end, end)  # it stays in the text
             entry = EntryPoint(
                 host_name or name, full, definition.parameters,
-                *lines.place(position), _max_threads(head) or definition.max_threads,
+                *lines.place(position), _limits(head, definition.limits),
             )  # fmt: skip
         result.append((span, entry))
     return result

@@ -17,7 +17,8 @@ _NAMES = {
         raytracing metal_raytracing intersector intersection_query intersection_result
         intersection_params acceleration_structure primitive_acceleration_structure
         instance_acceleration_structure intersection_function_table intersection_function_buffer
-        ray_data triangle_intersection_params curve_intersection_params""",
+        ray_data triangle_intersection_params curve_intersection_params triangle_data curve_data
+        instancing world_space_data primitive_motion instance_motion""",
     "function tables": "visible_function_table visible_function_buffer",
     "mesh and object functions": """
         mesh mesh_grid_properties object_data payload amplification_id amplification_count

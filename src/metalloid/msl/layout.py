@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from metalloid.dtypes import ScalarType, scalar_of
 
-_FORMS = ("value", "pointer", "reference", "texture", "sampler")
+_FORMS = ("value", "pointer", "reference", "texture", "sampler", "absent")
 _SPACES = ("thread", "device", "constant", "threadgroup")
 _KINDS = ("O", "b", "i", "u", "f", "V")
 _ACCESSES = ("sample", "read", "write", "read_write")
@@ -53,7 +53,8 @@ class Layout:
     Attributes
     ----------
     form : str
-        ``"pointer"``, ``"reference"``, ``"texture"``, ``"sampler"`` or ``"value"``.
+        ``"pointer"``, ``"reference"``, ``"texture"``, ``"sampler"``, ``"value"``, or ``"absent"``
+        for a parameter that a function constant leaves out.
     space : str
         ``"device"``, ``"constant"`` or ``"threadgroup"``.
     read_only : bool

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic
-from metalloid.msl.entry_points import EntryPoint, Parameter
+from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
 from metalloid.msl.features import refusal
 from metalloid.msl.integers import integer_value
 from metalloid.msl.layout import Layout, read_layouts
@@ -44,6 +44,8 @@ IDS = frozenset(
 )
 
 
+#: Sources for which a launch gives a value.
+_GIVEN = ("memory", "threadgroup_memory")
 #: Memory of the threadgroup, with or without an attribute that numbers it.
 _THREADGROUP = re.compile(r"\bthreadgroup\b")
 
@@ -104,15 +106,18 @@ class Signature:
         declares them, but buffers among each other by index, and so textures and samplers.
     threadgroup : tuple of BoundParameter
         Those that take threadgroup memory, by index.
-    max_threads : int or None
-        ``[[max_total_threads_per_threadgroup(n)]]``.
+    absent : tuple of str
+        Names of those that function constants leave out.
+    limits : GroupLimits
+        What the text says of its threadgroups.
     """
 
     name: str
     sources: tuple[str, ...]
     arguments: tuple[BoundParameter, ...]
     threadgroup: tuple[BoundParameter, ...]
-    max_threads: int | None
+    absent: tuple[str, ...]
+    limits: GroupLimits
 
     @property
     def buffers(self) -> tuple[BoundParameter, ...]:
@@ -148,6 +153,22 @@ def parameter_sources(entry: EntryPoint) -> tuple[str, ...]:
     return tuple(_source(entry, parameter) for parameter in entry.parameters)
 
 
+def entry_inputs(entry: EntryPoint) -> Iterator[str]:
+    """The same as C++ text for ``kernel_entry.h``, which finds out who is left out.
+
+    Raises
+    ------
+    CompileError
+        As `parameter_sources`.
+    """
+    for parameter, source in zip(entry.parameters, parameter_sources(entry), strict=True):
+        condition = parameter.attribute("function_constant")
+        text = f"metalloid::input::{source}"
+        if condition is not None and source in _GIVEN:
+            text = f"METALLOID_INPUT_IF({condition}, {text})"
+        yield text
+
+
 def _source(entry: EntryPoint, parameter: Parameter) -> str:
     for name, _ in parameter.attributes:
         if name in IDS:
@@ -172,10 +193,14 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
     sources = parameter_sources(entry)
     bound: dict[str, list[BoundParameter]] = {}
     declared: list[str] = []
+    absent: list[str] = []
     for position, (parameter, source, layout) in enumerate(
         zip(entry.parameters, sources, read_layouts(numbers), strict=True)
     ):
-        if source not in ("memory", "threadgroup_memory"):
+        if source not in _GIVEN:
+            continue
+        if layout.form == "absent":
+            absent.append(parameter.name)
             continue
         made = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
         index = _explicit_index(parameter, made.resource)
@@ -193,7 +218,8 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
         sources,
         tuple(p for p in ordered if not p.is_threadgroup),
         tuple(p for p in ordered if p.is_threadgroup),
-        entry.max_threads,
+        tuple(absent),
+        entry.limits,
     )
 
 

@@ -87,6 +87,8 @@ class Binder:
                 plain.append(value)
         values: dict[int, Any] = {}
         for name, value in named.items():
+            if name in self.signature.absent:
+                continue  # as Metal lets a buffer be bound where no parameter is
             parameter = self._names.get(name)
             if parameter is None:
                 raise ArgumentError(

@@ -83,10 +83,9 @@ def test_gated_delta_update(form, dtype, rng):
     g = rng.uniform(0.5, 1, (batch, time, heads)).astype(dtype)
     beta = rng.uniform(0.1, 0.5, (batch, time, heads)).astype(dtype)
     out, state_out = np.full(v.shape, np.nan, dtype), np.full_like(state, np.nan)
-    cache = np.zeros(1, FLOAT)
     threads = (32, size // 8 if form == "fused_chunk" else size, batch * heads)
     kernel("gated_delta_update", f"gated_delta_{form}_{NAMES[dtype]}", {"save_state": False})(
-        q, k, v, state, g, beta, out, state_out, time, *([cache] if form == "seq" else []),
+        q, k, v, state, g, beta, out, state_out, time,
         threads=threads, group_size=(32, 4, 1),
     )  # fmt: skip
     exact, exact_state = gated_delta(q, k, v, state, g, beta)

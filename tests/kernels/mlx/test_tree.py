@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mlx_tree.entries import Entry, families, family_of, files, library
+from mlx_tree.entries import KERNELS, Entry, families, family_of, files, library
+
+import metalloid as mtl
 
 ROOT = Path(__file__).parents[3]
 TREE = os.environ.get("METALLOID_MLX_TREE")
@@ -155,10 +157,56 @@ class Swapped:
         ("sort", "carg_block_sort_uint32_uint32_bn32_tn4", "c_block_sort_uint32_uint32_bn32_tn4"),
         ("arg_reduce", "argmax_uint8", "argmin_uint8"),
         ("searchsorted", "searchsorted_int8_left", "searchsorted_int8_right"),
+        ("softmax", "block_softmax_precise_float16", "block_softmax_float16"),
+        ("ternary", "v_Selectint32", "vs_Selectint32"),
+        ("ternary", "svn_Selectbfloat16", "vn_Selectbfloat16"),
+        ("fence", "input_coherent", "fence_update"),
+        ("fence", "fence_update", "fence_wait"),
+        ("fence", "fence_wait", "fence_update"),
     ],
 )  # fmt: skip
 def test_another_kernel_disagrees(name, entry, wrong):
     for mine, lib, _ in entries_of(name):
         with pytest.raises(AssertionError):
             mine.check(Swapped(lib, {entry: wrong}), entry, seeded(entry))
+        return
+
+
+def altered(folder, file, where, old, new):
+    """A library of `file` for which `old` reads `new` in the text of the file `where`."""
+    tree = Path(TREE)
+    text = (tree / KERNELS / where).read_text()
+    assert old in text
+    copy = folder / KERNELS / where
+    copy.parent.mkdir(parents=True)
+    copy.write_text(text.replace(old, new))
+    path = copy if where == file else tree / KERNELS / file
+    return mtl.library(path=path, include_dirs=[folder, tree])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "entry", "where", "old", "new"),
+    [
+        ("softmax", "looped_softmax_bfloat16", "softmax.h", "prevmax - maxval", "0"),
+        ("logsumexp", "block_logsumexp_float16", "logsumexp.h", "log(normalizer)", "normalizer"),
+        ("layer_norm", "layer_normfloat32", "layer_norm.metal", "axis_size + eps", "axis_size"),
+        ("layer_norm", "vjp_layer_norm_loopedbfloat16", "layer_norm.metal",
+         "- factors[meanwg])", ")"),
+        ("rms_norm", "rmsfloat16", "rms_norm.metal", "axis_size + eps", "(axis_size + 1)"),
+        ("rms_norm", "vjp_rms_loopedfloat32", "rms_norm.metal", "axis_size + eps", "axis_size"),
+        ("rope", "rope_single_float32", "rope.metal", "fast::cos", "fast::sin"),
+        ("rope", "rope_freqs_float16", "rope.metal", "+ i < n_head", "+ i + 1 < n_head"),
+        ("random", "rbits", "random.metal", "16, 24", "16, 23"),
+        ("random", "rbitsc", "random.metal", "drop_last ? 0 :", "false ? 0 :"),
+        ("arange", "arangebfloat16", "arange.h", "index * step", "(index + 1) * step"),
+        ("arange", "arangeuint8", "arange.h", "start +", "start -"),
+        ("ternary", "g2_Selectcomplex64", "ternary_ops.h", "x : y", "y : x"),
+    ],
+)  # fmt: skip
+def test_an_altered_kernel_disagrees(name, entry, where, old, new, tmp_path):
+    for mine, _, _ in entries_of(name):
+        wrong = altered(tmp_path, mine.files[0], where, old, new)
+        with pytest.raises(AssertionError):
+            mine.check(wrong, entry, seeded(entry))
         return

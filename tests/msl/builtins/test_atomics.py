@@ -218,6 +218,29 @@ def test_sums_of_floats_by_compare_exchange_on_bits(rng):
     assert total[0] == x.sum(dtype=np.float64)
 
 
+def test_arrays_of_atomics():
+    lib = mtl.library(
+        f"""{HEADER}
+        struct Counts {{ array<atomic_int, 4> of; }};
+        kernel void count(device Counts& counts, device array<atomic_uint, 4>* more, uint i [[thread_position_in_grid]],
+                          uint t [[thread_index_in_threadgroup]]) {{
+            threadgroup array<atomic_int, 4> shared;
+            if (t < 4) atomic_store_explicit(&shared[t], 0, memory_order_relaxed);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            atomic_fetch_add_explicit(&shared[i % 3], 1, memory_order_relaxed);
+            atomic_fetch_max_explicit(&(*more)[i % 4], i, memory_order_relaxed);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (t < 4)
+                atomic_fetch_add_explicit(&counts.of[t], atomic_load_explicit(&shared[t], memory_order_relaxed),
+                                          memory_order_relaxed);
+        }}"""
+    )
+    counts, more = np.zeros(1, [("of", "4i4")]), np.zeros(4, np.uint32)
+    lib.count(counts, more, threads=1000, group_size=64)
+    assert counts["of"].tolist() == [[334, 333, 333, 0]]
+    assert more.tolist() == [996, 997, 998, 999]
+
+
 def test_flags_publish_data_between_threads_of_a_group():
     """A fence orders what threads write before and read after an atomic flag."""
     lib = mtl.library(

@@ -115,3 +115,51 @@ def test_specialisations_live_side_by_side():
         kernel(y, threads=4)
         np.testing.assert_array_equal(y, n * np.arange(4))
     assert lib.function("f", {"wide": False, "count": 2}) is kernels[2]
+
+
+CONDITIONAL = """
+constant bool has_x [[function_constant(0)]];
+constant float scale [[function_constant(1)]];
+constant bool has_y = !has_x;
+constant bool is_large = scale > 1.5f;
+struct Weights { float factor; device float *of; };
+kernel void f(device float *out [[buffer(0)]],
+              device const float *x [[buffer(1), function_constant(has_x)]],
+              constant float &y [[buffer(1), function_constant(has_y)]],
+              constant Weights &weights [[buffer(2), function_constant(is_large)]],
+              texture2d<float> image [[texture(0), function_constant(is_large)]],
+              threadgroup float *shared [[threadgroup(0), function_constant(is_large)]])
+{
+    out[0] = has_x ? x[0] : y;
+    if (is_large) {
+        shared[0] = image.read(uint2(0)).x;
+        out[0] += weights.factor * weights.of[0] + shared[0];
+    }
+}
+"""
+
+
+def test_parameters_that_constants_leave_out():
+    lib = mtl.library(HEADER + CONDITIONAL)
+    out, x = np.zeros(1, np.float32), np.array([3], np.float32)
+    lib.function("f", {"has_x": True})(out, x, threads=1)
+    assert out == 3
+    lib.f(out, 4.0, threads=1)  # without a value has_x is false
+    assert out == 4
+    large = lib.function("f", {"has_x": False, "scale": 2})
+    assert [p.name for p in large.signature.arguments] == ["out", "y", "weights", "image"]
+    weights = {"factor": 10, "of": x}
+    image = np.full((1, 1, 4), 0.5, np.float32)
+    large(out, 4.0, weights, image, mtl.threadgroup_memory(4), threads=1)
+    assert out == 34.5
+
+
+def test_values_for_parameters_left_out_are_ignored_by_name_only():
+    kernel = mtl.library(HEADER + CONDITIONAL).function("f", {"has_x": True})
+    out, x = np.zeros(1, np.float32), np.array([3], np.float32)
+    kernel(out=out, x=x, y=5.0, weights=None, threads=1)
+    assert out == 3
+    with pytest.raises(mtl.ArgumentError, match="wants 2 arguments, got 3"):
+        kernel(out, x, 5.0, threads=1)
+    with pytest.raises(mtl.ArgumentError, match="has no parameter 'z'"):
+        kernel(out, x, z=5.0, threads=1)

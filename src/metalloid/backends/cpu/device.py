@@ -65,7 +65,7 @@ class CpuProgram(Program):
         )
         self.engine = kernel.engine
         self.max_group_size = min(
-            self.signature.max_threads or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
+            self.signature.limits.most or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
         )
         # The runtime keeps the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)

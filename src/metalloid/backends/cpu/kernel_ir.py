@@ -21,7 +21,7 @@ from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import parameter_sources
+from metalloid.msl.signature import entry_inputs
 
 ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"
@@ -154,13 +154,13 @@ def _entry_text(
         for constant in unit.constants
         for line in constant.definitions(constants.get(constant.index))
     ]
-    sources = "".join(f", metalloid::input::{source}" for source in parameter_sources(entry))
+    inputs = "".join(f", {text}" for text in entry_inputs(entry))
     return "\n".join(
         (
             *definitions,
             wrapped(text),
             f'# 1 "{ENTRY_FILE}"',
-            f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{sources}>;",
+            f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
             functions,
             f'extern "C" [[clang::sycl_external]] const void* {_LAYOUT_SYMBOL}()'
             " { return &mtl_entry_type::layouts; }",

@@ -11,6 +11,7 @@ namespace metalloid {
 
 // Where a parameter's value comes from. The names are Metal's attributes.
 enum class input {
+  absent,
   memory,
   threadgroup_memory,
   dispatch_quadgroups_per_threadgroup,
@@ -34,6 +35,12 @@ enum class input {
   threads_per_simdgroup,
   threads_per_threadgroup,
 };
+
+// Where the value of a parameter with [[function_constant(condition)]] comes from. A constant may
+// be computed from others, floats among them, which is no constant expression in C++: clang folds
+// it where __builtin_constant_p is asked first.
+#define METALLOID_INPUT_IF(condition, source) \
+  (__builtin_constant_p(condition) ? ((condition) ? source : metalloid::input::absent) : source)
 
 constexpr uint simdgroup_width = 32;
 constexpr uint quadgroup_width = 4;
@@ -144,11 +151,13 @@ template <class... Parameters, void (*kernel)(Parameters...), input... inputs>
 struct entry<kernel, inputs...> {
   static_assert(sizeof...(Parameters) == sizeof...(inputs));
   static constexpr int parameter_count = sizeof...(Parameters);
-  static constexpr auto layouts = layouts_of<Parameters...>();
+  static constexpr auto layouts = layouts_of<
+      metal::conditional_t<inputs == input::absent, absent_parameter, Parameters>...>();
 
   template <class P, input source>
   static METALLOID_INLINE P fetch(const thread_ids& ids, void* word, char* threadgroup_memory) {
-    if constexpr (source == input::memory) return memory_as<P>::from(word);
+    if constexpr (source == input::absent) return memory_as<P>::from(nullptr);
+    else if constexpr (source == input::memory) return memory_as<P>::from(word);
     else if constexpr (source == input::threadgroup_memory)
       return memory_as<P>::from(threadgroup_memory + (unsigned long)word);
     else return id_as<P>::from(ids.template get<source>());

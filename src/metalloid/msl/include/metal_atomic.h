@@ -90,6 +90,8 @@ typedef atomic<float> atomic_float;
 
 METALLOID_ATOMICS_IN(device)
 METALLOID_ATOMICS_IN(threadgroup)
+// Elements of an array<atomic_uint, 4> are known without their space.
+METALLOID_ATOMICS_IN()
 
 #undef METALLOID_ATOMICS_IN
 #undef METALLOID_ATOMIC_ACCESS

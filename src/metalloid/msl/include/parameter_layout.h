@@ -6,7 +6,7 @@
 
 namespace metalloid {
 
-enum class parameter_form : unsigned { value, pointer, reference, texture, sampler };
+enum class parameter_form : unsigned { value, pointer, reference, texture, sampler, absent };
 enum class element_kind : unsigned { opaque, boolean, signed_integer, unsigned_integer, floating, brain };
 
 template <class T>
@@ -116,6 +116,9 @@ struct layout_writer {
   }
 };
 
+// Stands for a parameter that a function constant leaves out.
+struct absent_parameter {};
+
 template <class T>
 constexpr void describe_element(layout_row& row) {
   if constexpr (__is_void(T) || __is_function(T)) {
@@ -197,6 +200,11 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
     row.texture = unsigned(T::kind) | unsigned(T::is_depth) << 8 | unsigned(T::access_mode) << 16;
     describe_element<typename T::element>(row);
     place = writer.put(name, row);
+  } else if constexpr (__is_same(T, absent_parameter)) {
+    row.form = parameter_form::absent;
+    describe_element<T>(row);
+    writer.put(name, row);
+    return;
   } else if constexpr (__is_same(T, metal::sampler)) {
     row.form = parameter_form::sampler;
     row.read_only = 1;

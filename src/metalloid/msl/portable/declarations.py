@@ -16,6 +16,7 @@ _CLASSES = (
     "ClassTemplatePartialSpecializationDecl",
 )
 _INDIRECTION = re.compile(r"[*&](?: ?const)?(?:\[[^\]]*\])*$")
+_ATOMIC_TYPE = re.compile(r"(?:metal::)?atomic<[^*&]*$")
 #: Where the type is not what stands in the text.
 _DEDUCED = {"auto", "decltype", "typename"}
 
@@ -34,6 +35,10 @@ _STATIC = (
 _THREADGROUP = (
     "variables in the threadgroup address space cannot be declared in a non-qualified function; "
     "declare it in the kernel and pass a pointer"
+)
+_ATOMIC = (
+    "variables of atomic types must reside in device or threadgroup address space; "
+    "write threadgroup before its type, or pass it as a buffer"
 )
 _MAIN = "non-qualified function cannot be called 'main'"
 
@@ -87,6 +92,8 @@ def _check_storage(text: Text, node: Node) -> None:
             text.report(name, _PROGRAM_SCOPE)
         elif (position := text.named(function)) is None or text.stage(position) is None:
             text.report(name, _THREADGROUP)
+    elif function is not None and _ATOMIC_TYPE.match(resolved):
+        text.report(name, _ATOMIC)
     elif function is not None:
         if "static" in words and not words & {"const", "constexpr", "constant"}:
             text.report(name, _STATIC)

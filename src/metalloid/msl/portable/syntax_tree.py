@@ -13,7 +13,8 @@ from metalloid.msl.diagnostics import Diagnostic
 
 _PLACE = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
 _NODE = re.compile(
-    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ (?:(?:parent|prev) 0x[0-9a-f]+ )*"
+    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) (?P<id>0x[0-9a-f]+) "
+    r"(?:parent 0x[0-9a-f]+ )?(?:prev (?P<previous>0x[0-9a-f]+) )?"
     rf"<{_PLACE}(?:, {_PLACE})?>(?: {_PLACE}(?= |$))?(?P<rest>.*)$"
 )
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
@@ -41,6 +42,8 @@ class Node:
     ----------
     kind : str
         ``"ParmVarDecl"``.
+    id, previous : str
+        How other nodes refer to it, and what it declares again; empty without.
     begin, end, name : Place or None
         Where its text begins, where its last token begins, and where the name it declares stands.
     text : str
@@ -50,6 +53,8 @@ class Node:
     """
 
     kind: str
+    id: str
+    previous: str
     begin: Place | None
     end: Place | None
     name: Place | None
@@ -106,7 +111,7 @@ def parse_dump(dump: str) -> list[Node]:
             continue
         places: list[Place | None] = []
         groups = match.groups()
-        for first in (2, 6, 10):
+        for first in (4, 8, 12):
             where, in_line, in_column, column = groups[first : first + 4]
             if where is not None:
                 file, line = (file if where == "line" else where), int(in_line)
@@ -117,7 +122,10 @@ def parse_dump(dump: str) -> list[Node]:
             path.pop()
         parent = path[-1][1] if path else None
         begin, end, name = places
-        node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
+        node = Node(
+            match["kind"], match["id"], match["previous"] or "", begin, end or begin, name,
+            match["rest"].strip(), parent,
+        )  # fmt: skip
         if parent is not None:
             parent.children.append(node)
         path.append((depth, node))

@@ -78,6 +78,23 @@ METALLOID_INLINE float fast_atan_octant(float t) {
   return fused(t * s, p, t);
 }
 
+// The octant's angle r back to atan x.
+METALLOID_INLINE float unfold_atan(float r, bool steep, float x) {
+  METALLOID_STRICT_FP
+  return with_sign_of(choose(steep, add_quarter_turns(half_pi_factor, -r), r), x);
+}
+
+// The magnitudes of (x, y), folded at the diagonal.
+struct Octant {
+  float smaller, larger;
+  bool steep;
+};
+METALLOID_INLINE Octant fold_octant(float y, float x) {
+  const float magnitude_y = absolute(y), magnitude_x = absolute(x);
+  const bool steep = magnitude_y > magnitude_x;
+  return {choose(steep, magnitude_x, magnitude_y), choose(steep, magnitude_y, magnitude_x), steep};
+}
+
 // The octant's angle r back to the angle of (x, y) in (-pi, pi].
 METALLOID_INLINE float unfold_octant(float r, bool steep, float y, float x) {
   METALLOID_STRICT_FP
@@ -113,9 +130,7 @@ METALLOID_INLINE float atan(float x) {
   const float magnitude = absolute(x);
   const bool steep = magnitude > 1.0f;
   const float t = divide_rounded(choose(steep, 1.0f, magnitude), choose(steep, magnitude, 1.0f));
-  const float r = atan_octant(t);
-  const float unfolded = add_quarter_turns(half_pi_factor, -r);
-  return with_sign_of(choose(steep, unfolded, r), x);
+  return unfold_atan(atan_octant(t), steep, x);
 }
 
 // The angle of the point (x, y), special cases as in C99 F.9.1.4: the quotient of the smaller by
@@ -123,14 +138,10 @@ METALLOID_INLINE float atan(float x) {
 METALLOID_INLINE float atan2(float y, float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float magnitude_y = absolute(y);
-  const float magnitude_x = absolute(x);
-  const bool steep = magnitude_y > magnitude_x;
-  const float smaller = choose(steep, magnitude_x, magnitude_y);
-  const float larger = choose(steep, magnitude_y, magnitude_x);
-  const float quotient = divide_rounded(smaller, choose(is_zero(larger), 1.0f, larger));
-  const float t = choose(is_infinite(smaller), 1.0f, quotient);
-  const float angle = unfold_octant(atan_octant(t), steep, y, x);
+  const Octant a = fold_octant(y, x);
+  const float quotient = divide_rounded(a.smaller, choose(is_zero(a.larger), 1.0f, a.larger));
+  const float t = choose(is_infinite(a.smaller), 1.0f, quotient);
+  const float angle = unfold_octant(atan_octant(t), a.steep, y, x);
   const float nan = x + y;
   return choose(either_is_nan(x, y), nan, angle);
 }
@@ -159,22 +170,16 @@ METALLOID_INLINE float atan(float x) {
   const float magnitude = absolute(x);
   const bool steep = magnitude > 1.0f;
   const float t = fast::divide(choose(steep, 1.0f, magnitude), choose(steep, magnitude, 1.0f));
-  const float r = fast_atan_octant(t);
-  const float unfolded = add_quarter_turns(half_pi_factor, -r);
-  return with_sign_of(choose(steep, unfolded, r), x);
+  return unfold_atan(fast_atan_octant(t), steep, x);
 }
 
 // Without the cases of infinities; atan2(0, 0) stays 0, as shaders rely on it.
 METALLOID_INLINE float atan2(float y, float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float magnitude_y = absolute(y);
-  const float magnitude_x = absolute(x);
-  const bool steep = magnitude_y > magnitude_x;
-  const float smaller = choose(steep, magnitude_x, magnitude_y);
-  const float larger = choose(steep, magnitude_y, magnitude_x);
-  const float t = fast::divide(smaller, choose(is_zero(larger), 1.0f, larger));
-  return unfold_octant(fast_atan_octant(t), steep, y, x);
+  const Octant a = fold_octant(y, x);
+  const float t = fast::divide(a.smaller, choose(is_zero(a.larger), 1.0f, a.larger));
+  return unfold_octant(fast_atan_octant(t), a.steep, y, x);
 }
 
 }  // namespace metalloid::fast

@@ -1,0 +1,154 @@
+"""What all builders have in common: parameters, and what calls make of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.compiler.target import MathMode
+from metalloid.errors import ArgumentError
+from metalloid.kernels.builder_parameters import BuilderParameter, parse_parameters, resolve_types
+from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.metal_kernel_checks import check_function_name, check_math_mode
+from metalloid.kernels.operands import Operand, new_output
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Device
+from metalloid.runtime.registry import get_device
+from metalloid.runtime.slot import describe
+
+Types = Mapping[str, np.dtype[Any]]
+
+
+class Builder:
+    """A kernel that is written around expressions when it is called.
+
+    Parameters
+    ----------
+    reserved : sequence of str
+        Names that parameters cannot have.
+    **texts
+        What else is MSL text, by the name of its parameter.
+
+    Attributes
+    ----------
+    name : str
+    in_params, out_params : tuple of BuilderParameter
+    preamble : str
+    source : str
+        The MSL text of the latest call; empty before the first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        in_params: str,
+        out_params: str,
+        reserved: Sequence[str],
+        math_mode: MathMode,
+        preamble: str,
+        **texts: str,
+    ) -> None:
+        builder = type(self).__name__
+        check_function_name(name, builder)
+        check_math_mode(math_mode, builder)
+        for what, text in (*texts.items(), ("preamble", preamble)):
+            if not isinstance(text, str):
+                raise ArgumentError(f"[{builder}] {what} wants MSL text, got {describe(text)}.")
+        self.in_params = parse_parameters(name, "in_params", in_params, reserved)
+        taken = (*reserved, *(parameter.name for parameter in self.in_params))
+        self.out_params = parse_parameters(name, "out_params", out_params, taken)
+        self.name, self.preamble, self.source = name, preamble, ""
+        self._math_mode: MathMode = math_mode
+
+    @property
+    def _parameters(self) -> tuple[BuilderParameter, ...]:
+        return (*self.in_params, *self.out_params)
+
+    def _operands(
+        self, args: Sequence[Any]
+    ) -> tuple[list[Operand], list[Operand | None], dict[str, np.dtype[Any]]]:
+        """The inputs, the outputs that the caller gave (all or none), and the types.
+
+        Raises
+        ------
+        ArgumentError
+            For another number of arguments, values that are neither arrays nor numbers, and types
+            that do not go together.
+        """
+        ins, outs = self.in_params, self.out_params
+        if len(args) not in (len(ins), len(ins) + len(outs)):
+            wanted = ", ".join(map(str, ins)) or "no inputs"
+            raise ArgumentError(
+                f"[{self.name}] wants {len(ins)} arguments ({wanted}), or {len(outs)} more "
+                f"({', '.join(map(str, outs))}) for the outputs; got {len(args)}."
+            )
+        inputs = [
+            Operand(f"[{self.name}] {parameter.name!r}", value, False, parameter.is_raw)
+            for parameter, value in zip(ins, args, strict=False)
+        ]
+        for parameter, operand in zip(ins, inputs, strict=True):
+            if parameter.is_raw and operand.is_number:
+                raise ArgumentError(
+                    f"{operand.label} is raw and wants an array, got {operand.value!r}."
+                )
+        given: list[Operand | None] = [
+            Operand(f"[{self.name}] {parameter.name!r}", value, True, parameter.is_raw)
+            for parameter, value in zip(outs, args[len(ins) :], strict=False)
+        ]
+        given = given or [None] * len(outs)
+        return inputs, given, resolve_types(self.name, self._parameters, [*inputs, *given])
+
+    def _outputs(
+        self,
+        inputs: Sequence[Operand],
+        given: Sequence[Operand | None],
+        shape: tuple[int, ...],
+        types: Types,
+    ) -> list[Operand]:
+        """The outputs, made where there are none.
+
+        Raises
+        ------
+        ArgumentError
+            If an output that is followed element by element has another shape.
+        """
+        as_buffer = any(isinstance(operand.value, Buffer) for operand in inputs)
+        outputs = []
+        for parameter, operand in zip(self.out_params, given, strict=True):
+            if operand is None:
+                made = new_output(shape, types[parameter.type], as_buffer)
+                operand = Operand(f"[{self.name}] {parameter.name!r}", made, True, parameter.is_raw)
+            elif operand.shape != shape and not parameter.is_raw:
+                raise ArgumentError(
+                    f"{operand.label} has the shape {operand.shape}; the result has {shape}."
+                )
+            outputs.append(operand)
+        return outputs
+
+    def _compiled(
+        self, generated: GeneratedKernel, function: str, operands: Sequence[Operand]
+    ) -> Kernel:
+        """A kernel of a text, which becomes `source`."""
+        self.source = generated.text
+        return compiled(generated, function, self._math_mode, _common_device(operands))
+
+    def __repr__(self) -> str:
+        inputs, outputs = ", ".join(map(str, self.in_params)), ", ".join(map(str, self.out_params))
+        return f"<{type(self).__name__} {self.name}({inputs}) -> {outputs}>"
+
+
+def result_of(outputs: Sequence[Operand]) -> Any:
+    """What a call returns: the one output, or a tuple of all."""
+    values = tuple(output.value for output in outputs)
+    return values[0] if len(values) == 1 else values
+
+
+def _common_device(operands: Sequence[Operand]) -> Device:
+    """The device of the Buffers among the operands; the default device without any."""
+    for operand in operands:
+        if isinstance(operand.value, Buffer):
+            return operand.value.device
+    return get_device(None)
