@@ -110,7 +110,7 @@ def kernel_ir(
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
     """
     command = [
-        *compile_command(unit.options, target, cache),
+        *compile_command(unit.text, unit.options, target, cache),
         *_IR_FLAGS,
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]

@@ -36,6 +36,8 @@ _NARROW = (8, 32)
 # Parameters of the functions in rows.h, by position.
 _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(3, 10)
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
+_THREAD = re.compile(r"^define [^\n]*@mtl_thread\(.*?^\}", re.M | re.S)
+_SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 _STATE_BYTES = re.compile(r"^@mtl_state_bytes = .*$", re.M)
 
 
@@ -94,7 +96,7 @@ def lower(kernel: KernelIR, variant: str) -> str:
     """
     if kernel.reports:
         raise Unsupported("messages to the host")
-    ir = flatten_address_spaces(kernel.ir)
+    ir = _with_simdgroup_index(flatten_address_spaces(kernel.ir))
     if not kernel.synchronises:
         made = vectorise(parse(ir, "mtl_thread"), _independent())
         return _with_driver(assemble(ir, "mtl_thread", [made]), "rows")
@@ -104,6 +106,15 @@ def lower(kernel: KernelIR, variant: str) -> str:
     ir = _STATE_BYTES.sub(f"@mtl_state_bytes = internal constant i64 {state}", ir)
     driver = "ragged" if variant == "ragged" else "whole"
     return _with_driver(assemble(ir, "mtl_thread", made_all), f"{driver}_{width}")
+
+
+def _with_simdgroup_index(ir: str) -> str:
+    """A thread's simdgroup follows from its index, a parameter of the code of one thread."""
+
+    def computed(match: re.Match[str]) -> str:
+        return _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", match[0])
+
+    return _THREAD.sub(computed, ir)
 
 
 def _independent() -> Form:

@@ -32,6 +32,7 @@
 METALLOID_EXTERNAL void __msl_threadgroup_barrier(uint flags);
 METALLOID_EXTERNAL void __msl_simdgroup_barrier(uint flags);
 METALLOID_EXTERNAL uint __msl_simd_lane(void);
+METALLOID_EXTERNAL uint __msl_simdgroup_index(void);  // in the threadgroup
 // The lane's two floats of a b, from those of a and b: matrices as in metal_simdgroup_matrix.h.
 METALLOID_EXTERNAL ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b);
 
