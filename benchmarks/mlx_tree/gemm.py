@@ -177,7 +177,7 @@ def check_accumulation(kernel, dtype, rng, *, axpby: bool) -> None:
 
 
 _FUSED = re.compile(
-    rf"steel_gemm_fused_(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}$"
+    rf"steel_gemm_fused_(?:nax_)?(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}$"
 )
 _SPLIT = re.compile(
     rf"steel_gemm_splitk_(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}"
@@ -213,4 +213,5 @@ def check_split_entry(library: mtl.Library, name: str, rng: np.random.Generator)
 FAMILIES = (
     Family("steel gemm", (f"{_FOLDER}/steel_gemm_fused.metal",), check_fused_entry),
     Family("steel gemm, split k", (f"{_FOLDER}/steel_gemm_splitk.metal",), check_split_entry),
+    Family("nax gemm", (f"{_FOLDER}/steel_gemm_fused_nax.metal",), check_fused_entry),
 )

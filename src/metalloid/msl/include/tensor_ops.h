@@ -109,8 +109,6 @@ METALLOID_INLINE void multiply_in_simdgroups(const Left& left, const Right& righ
                                              Destination& destination, int inner) {
   using sum_type = accumulator_t<metal::remove_cv_t<Destination>>;
   using value = typename metal::remove_cv_t<Destination>::value_type;
-  const fragment_product<Left, Right, op.transpose_left, op.transpose_right, sum_type> product{
-      left, right, inner};
 #pragma clang loop unroll(full)
   for (int i = 0; i < Layout::capacity; i += 8) {
     const int fragment = Layout::fragment(i);
@@ -121,7 +119,8 @@ METALLOID_INLINE void multiply_in_simdgroups(const Left& left, const Right& righ
         if (has_element<Layout>(destination, i + j))
           sums[j] = sum_type(element_of<Layout>(destination, i + j));
     }
-    product.add(sums, fragment / Layout::across * 16, fragment % Layout::across * 16);
+    add_products<op.transpose_left, op.transpose_right>(
+        sums, left, right, fragment / Layout::across * 16, fragment % Layout::across * 16, inner);
     for (int j = 0; j < 8; ++j)
       if (has_element<Layout>(destination, i + j))
         element_of<Layout>(destination, i + j) = value(sums[j]);
