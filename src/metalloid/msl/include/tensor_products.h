@@ -17,22 +17,21 @@ struct fragment {
   float elements[8];
 };
 
+METALLOID_INLINE float from_lane_xor(float value, ushort mask) {
+  return as_type<float>(__msl_simd_shuffle_xor_b32(as_type<uint>(value), mask));
+}
+
 // Exchange a bit of the lane's number with one of the element's.
 template <int lane_bit, int element_bit>
 METALLOID_INLINE void exchange(fragment& values) {
   const bool upper = __msl_simd_lane() >> lane_bit & 1;
-  const int step = 1 << element_bit;
-  for (int pair = 0; pair < 2; ++pair) {
-    // Two elements at a time, whose bit is 0; their partners have a 1.
-    const int first = element_bit == 0 ? 4 * pair : element_bit == 1 ? 4 * pair : 2 * pair;
-    float* a[2] = {&values.elements[first], &values.elements[first + (step == 1 ? 2 : 1)]};
-    const float2 own = {a[0][0], a[1][0]}, other = {a[0][step], a[1][step]};
-    const float2 moved = as_type<float2>(
-        __msl_simd_shuffle_xor_b64(as_type<ulong>(upper ? own : other), ushort(1 << lane_bit)));
-    for (int i = 0; i < 2; ++i) {
-      a[i][0] = upper ? moved[i] : own[i];
-      a[i][step] = upper ? other[i] : moved[i];
-    }
+  for (int i = 0; i < 8; ++i) {
+    if (i >> element_bit & 1) continue;
+    float& low = values.elements[i];
+    float& high = values.elements[i + (1 << element_bit)];
+    const float moved = from_lane_xor(upper ? low : high, 1 << lane_bit);
+    low = upper ? moved : low;
+    high = upper ? high : moved;
   }
 }
 
@@ -42,12 +41,10 @@ METALLOID_INLINE void transpose(fragment& values) {
   exchange<3, 2>(values);
   // What is left are two bits of the lane's number that change places.
   const uint lane = __msl_simd_lane();
-  const ushort source = ushort((lane & 14) | (lane & 1) << 4 | lane >> 4);
-  for (int i = 0; i < 8; i += 2) {
-    const float2 moved = as_type<float2>(__msl_simd_shuffle_b64(
-        as_type<ulong>(float2(values.elements[i], values.elements[i + 1])), source));
-    values.elements[i] = moved.x;
-    values.elements[i + 1] = moved.y;
+  const bool differ = (lane ^ lane >> 4) & 1;
+  for (int i = 0; i < 8; ++i) {
+    const float moved = from_lane_xor(values.elements[i], 17);
+    values.elements[i] = differ ? moved : values.elements[i];
   }
 }
 
