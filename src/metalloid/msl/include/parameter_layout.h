@@ -6,7 +6,7 @@
 
 namespace metalloid {
 
-enum class parameter_form : unsigned { value, pointer, reference, texture, sampler };
+enum class parameter_form : unsigned { value, pointer, reference, texture, sampler, tensor };
 enum class element_kind : unsigned { opaque, boolean, signed_integer, unsigned_integer, floating, brain };
 
 template <class T>
@@ -82,7 +82,8 @@ struct layout_row {
   unsigned space, read_only;
   unsigned offset;   // in the struct it is a member of
   unsigned count;    // elements of an array; 0 for what is no array
-  unsigned texture;  // kind, whether it is a depth texture, and access, a byte each
+  // Of a texture: kind, whether it is a depth texture, and access, a byte each. Of a tensor: rank.
+  unsigned texture;
   // Of the value or of what a pointer points to; of a texture, its element type.
   element_kind kind;
   unsigned scalar_bytes, lanes, columns, bytes, alignment;
@@ -137,6 +138,10 @@ template <class T>
 constexpr bool is_resource() {
   return __is_pointer(T) || __is_base_of(texture_handle, T) || __is_same(T, metal::sampler);
 }
+
+// Dimensions of a tensor that a launch binds (tensor_entry.h); 0 for what is none.
+template <class T>
+inline constexpr unsigned tensor_rank = 0;
 
 // The members of a struct come from the struct itself: the lowering gives each a function that
 // calls `member` for each of them (msl/records.py).
@@ -196,6 +201,14 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
         T::access_mode == metal::access::sample || T::access_mode == metal::access::read;
     row.texture = unsigned(T::kind) | unsigned(T::is_depth) << 8 | unsigned(T::access_mode) << 16;
     describe_element<typename T::element>(row);
+    place = writer.put(name, row);
+  } else if constexpr (tensor_rank<T> > 0) {
+    using element = typename T::element_type;
+    row.form = parameter_form::tensor;
+    row.space = space_of<metal::remove_cv_t<element>>::code;
+    row.read_only = __is_const(element) || row.space == 2;
+    row.texture = tensor_rank<T>;
+    describe_element<typename T::value_type>(row);
     place = writer.put(name, row);
   } else if constexpr (__is_same(T, metal::sampler)) {
     row.form = parameter_form::sampler;

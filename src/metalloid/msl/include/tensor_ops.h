@@ -2,6 +2,7 @@
 // scope, of tensors in memory and of cooperative tensors.
 #pragma once
 
+#include "tensor_entry.h"
 #include "tensor_products.h"
 
 namespace mpp {
