@@ -239,12 +239,16 @@ def check_flat_split_entry(library: mtl.Library, name: str, rng: np.random.Gener
     parts = _FLAT_SPLIT.match(name)
     assert parts, name
     for ragged in (False, True):
-        check_flat_split(library, name, DTYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged)
+        check_flat_split(
+            library, name, DTYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged
+        )
 
 
 FAMILIES = (
     Family("steel gemm", (f"{_FOLDER}/steel_gemm_fused.metal",), check_fused_entry),
     Family("steel gemm, split k", (f"{_FOLDER}/steel_gemm_splitk.metal",), check_split_entry),
     Family("nax gemm", (f"{_FOLDER}/steel_gemm_fused_nax.metal",), check_fused_entry),
-    Family("nax gemm, split k", (f"{_FOLDER}/steel_gemm_splitk_nax.metal",), check_flat_split_entry),
+    Family(
+        "nax gemm, split k", (f"{_FOLDER}/steel_gemm_splitk_nax.metal",), check_flat_split_entry
+    ),
 )

@@ -30,12 +30,11 @@ LANGUAGE_FLAGS = (
 )  # fmt: skip
 
 
-#: Tensor texts are compiled as C++23, as Metal 4 has it in these points: descriptors of operations are
-#: template arguments, and ``t[i, j]`` is an element. Others need not bear what else is new there.
+#: Texts with tensors are compiled as C++23, which is like Metal 4 in these points: descriptors of
+#: operations are template arguments, and ``t[i, j]`` is an element. Others are spared its changes.
 _TENSOR_FLAGS = ("-std=c++23",)
 _TENSOR_INCLUDE = re.compile(
-    r'^# 1 "[^"\n]*/(?:metal_tensor|metal_cooperative_tensor|MetalPerformancePrimitives/\w+\.h)" 1$',
-    re.M,
+    r'^# 1 "[^"\n]*/(?:metal_(?:cooperative_)?tensor|MetalPerformancePrimitives/\w+\.h)" 1$', re.M
 )
 
 
@@ -78,9 +77,7 @@ def stub_folder(cache: Cache) -> Path:
     return files[names[0]].parent
 
 
-def precompiled_header(
-    cache: Cache, target: Target, math_mode: MathMode, text: str = ""
-) -> Path:
+def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: str = "") -> Path:
     """The compiled standard library for `target`; made on first use (about half a second).
 
     Parameters

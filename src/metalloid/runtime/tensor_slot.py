@@ -15,9 +15,9 @@ from metalloid.runtime.texture_memory import contiguous_strides
 
 
 class TensorSlot(Slot):
-    """A ``tensor<device T, dextents<int, n>>`` parameter: it takes arrays of n axes, of any strides.
+    """A ``tensor<device T, dextents<int, n>>`` parameter: it takes arrays of n axes.
 
-    A tensor's dimension 0 is the innermost, the last axis of an array.
+    Their strides may be any. A tensor's dimension 0 is the innermost, the last axis of an array.
     """
 
     __slots__ = ()
@@ -69,6 +69,8 @@ class TensorSlot(Slot):
             wanted = layout.scalar.dtype if layout.scalar else "structs"
             raise self.refuse(value, f"its elements are not of {wanted}")
         if len(shape) != layout.rank:
-            raise self.refuse(value, f"the tensor is of rank {layout.rank}, the array has {len(shape)} axes")
+            raise self.refuse(
+                value, f"the tensor is of rank {layout.rank}, the array has {len(shape)} axes"
+            )
         if address % dtype.itemsize or any(stride % dtype.itemsize for stride in strides):
             raise self.refuse(value, "its elements are not aligned", "Pass a copy.")

@@ -257,7 +257,8 @@ def _pointer_cast(instruction: Instruction, shapes: list[Shape], width: int) -> 
 _Rule = Callable[[Instruction, list[Shape], int], Shape | None]
 _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
-    "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right, "udiv": _divide, "urem": _divide,
+    "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right,
+    "udiv": _divide, "urem": _divide,
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
