@@ -29,8 +29,9 @@ class extents {
   constexpr extents() = default;
 
   // From the sizes of all dimensions, or of the dynamic ones.
-  template <class... I, class = enable_if_t<(sizeof...(I) == rank() || sizeof...(I) == rank_dynamic()) &&
-                                            (is_convertible_v<I, Index> && ...)>>
+  template <class... I,
+            class = enable_if_t<(sizeof...(I) == rank() || sizeof...(I) == rank_dynamic()) &&
+                                (is_convertible_v<I, Index> && ...)>>
   METALLOID_INLINE constexpr extents(I... given) {
     assign(array<Index, sizeof...(I)>{Index(given)...});
   }
@@ -110,7 +111,8 @@ class tensor {
   }
   // Strides are counted in elements.
   template <class I>
-  METALLOID_INLINE tensor(Element* data, const Extents& sizes, const array<I, Extents::rank()>& given)
+  METALLOID_INLINE tensor(Element* data, const Extents& sizes,
+                          const array<I, Extents::rank()>& given)
       : data(data), sizes(sizes) {
     for (size_t i = 0; i < rank(); ++i) strides[i] = long(given[i]);
   }

@@ -7,8 +7,8 @@
 namespace metalloid {
 
 template <class Element, class Extents, class... Tags>
-inline constexpr unsigned tensor_rank<metal::tensor<Element, Extents, metal::tensor_handle, Tags...>> =
-    Extents::rank();
+inline constexpr unsigned
+    tensor_rank<metal::tensor<Element, Extents, metal::tensor_handle, Tags...>> = Extents::rank();
 
 // Its word is the address of these numbers: that of the elements, the extents, and the strides in
 // elements; runtime/tensor_slot.py writes them.

@@ -63,7 +63,8 @@ METALLOID_INLINE fragment fragment_of(const Operand& factor, int row, int column
                                             : element_or_zero(factor, r, c));
     } else {
       const int across = Operand::layout::across;
-      const int number = transposed ? column / 16 * across + row / 16 : row / 16 * across + column / 16;
+      const int number = transposed ? column / 16 * across + row / 16
+                                    : row / 16 * across + column / 16;
       values.elements[i] = float(factor[uint(8 * number + i)]);
     }
   }
