@@ -5,6 +5,8 @@
 
 Every entry of the tree's ``.metal`` files is compiled to machine code and, where its family in
 ``benchmarks/mlx_tree`` knows how, launched as MLX's host code does and compared with an oracle.
+The files for the matrix units of newer GPUs, which use Metal 4's tensors, are a table of their own:
+``--nax``.
 Results are kept, one JSON line an entry: a run that was stopped goes on where it was.
 """
 
@@ -35,14 +37,14 @@ def read(path: Path) -> dict[Entry, dict[str, Any]]:
     return {Entry(line["file"], line["name"]): line for line in lines}
 
 
-def entries_of(tree: Path) -> dict[str, list[Entry]]:
+def entries_of(tree: Path, nax: bool) -> dict[str, list[Entry]]:
     """Entries by the name of their family; by file where there is none.
 
     A file that does not compile as a whole has one nameless entry.
     """
     known = families()
     found: dict[str, list[Entry]] = defaultdict(list)
-    for file in files(tree):
+    for file in files(tree, nax):
         try:
             names: Sequence[str] = library(tree, file).functions
         except mtl.CompileError as error:
@@ -87,6 +89,7 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--mlx", type=Path, required=True, help="a checkout of MLX")
+    parser.add_argument("--nax", action="store_true", help="the *_nax files instead of the others")
     parser.add_argument("--family", nargs="+", help="only these, as the table calls them")
     parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -99,7 +102,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    found = entries_of(options.mlx)
+    found = entries_of(options.mlx, options.nax)
     unknown = set(options.family or ()) - found.keys()
     if unknown:
         raise SystemExit(f"no family is called {', '.join(unknown)}; there are: {', '.join(found)}")

@@ -136,6 +136,8 @@ def check_matrix(source, library, name, rng):
             rng, source, (type_, other), rows, vectors, columns
         )
         ragged = rows % 64 != 0
+        # Vectors of a tile, and the threadgroup memory of tiles.
+        tile, shared = (32, 8192 if ragged else 4096 + 2048) if not source.tensors else (128, 4096)
         kernel = library.function(
             name,
             {"FC_mul_mm_bc_inp": columns % 32 != 0, "FC_mul_mm_bc_out": ragged,
@@ -145,9 +147,9 @@ def check_matrix(source, library, name, rng):
         run(
             kernel,
             (source.arguments("mul_mm", **sizes), left.buffer(), right.buffer(), out),
-            (ceildiv(vectors, 32), ceildiv(rows, 64), 8),
+            (ceildiv(vectors, tile), ceildiv(rows, 64), 8),
             (128,),
-            8192 if ragged else 4096 + 2048,
+            shared,
         )
         assert_within(out, exact, product_error(magnitude, columns, matrix_dtype(type_)))
 

@@ -28,19 +28,22 @@ class Source:
     ----------
     folder : path
         Where ``ggml-metal.metal`` lies; ``ggml-common.h`` lies there or beside the folder.
+    tensors : bool
+        Whether matrices are multiplied by the tensors of Metal 4, as on newer Macs.
     """
 
     FILE = "ggml-metal.metal"
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, tensors: bool = False) -> None:
+        self.folder, self.tensors = Path(folder), tensors
 
     def library(self) -> mtl.Library:
         """All kernels, as ggml compiles them on a Mac that has bfloat."""
         return mtl.library(
             path=self.folder / self.FILE,
             include_dirs=[self.folder, self.folder.parent],
-            defines={"GGML_METAL_HAS_BF16": 1},
+            defines={"GGML_METAL_HAS_BF16": 1}
+            | ({"GGML_METAL_HAS_TENSOR": 1} if self.tensors else {}),
         )
 
     def _header(self, name: str) -> str:

@@ -116,7 +116,7 @@ def scene(rng, dtype, *, heads=4, group=2, queries, keys, size, value_size=None,
 
 
 _NAME = re.compile(
-    r"steel_attention_(?P<dtype>[a-z]+\d+)_bq(?P<bq>\d+)_bk(?P<bk>\d+)_bd(?P<bd>\d+)"
+    r"steel_attention_(?:dsplit_)?(?P<dtype>[a-z]+\d+)_bq(?P<bq>\d+)_bk(?P<bk>\d+)_bd(?P<bd>\d+)"
     r"_wm(?P<wm>\d+)_wn(?P<wn>\d+)_mask(?P<mask>\w+)$"
 )
 
@@ -157,14 +157,17 @@ def check_tiled(library, name, work: Scene, bq: int, bk: int, simdgroups: int = 
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _NAME.match(name)
     assert parts, name
-    bq, bk, size, simdgroups = (int(parts[key]) for key in ("bq", "bk", "bd", "wm"))
+    bq, bk, size, wm, wn = (int(parts[key]) for key in ("bq", "bk", "bd", "wm", "wn"))
     dtype = TYPES[parts["dtype"]]
     mask = bool if parts["mask"] == "bool_" else TYPES[parts["mask"]]
     aligned = scene(rng, dtype, heads=2, queries=bq, keys=2 * bk, size=size, causal=True)
     ragged = scene(rng, dtype, heads=2, queries=bq + 5, keys=2 * bk + 3, size=size, mask=mask,
                    sinks=True)  # fmt: skip
     for work in (aligned, ragged):
-        check_tiled(library, name, work, bq, bk, simdgroups)
+        check_tiled(library, name, work, bq, bk, wm * wn)
 
 
-FAMILIES = (Family("steel attention", ("steel/attn/kernels/steel_attention.metal",), check),)
+FAMILIES = (
+    Family("steel attention", ("steel/attn/kernels/steel_attention.metal",), check),
+    Family("nax attention", ("steel/attn/kernels/steel_attention_nax.metal",), check),
+)

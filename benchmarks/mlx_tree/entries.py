@@ -37,10 +37,10 @@ def family_of(entry: Entry, known: Sequence[Family]) -> Family | None:
     return mine[0] if mine else None
 
 
-def files(tree: Path) -> Iterator[str]:
-    """The ``.metal`` files, without those for the matrix units of newer GPUs (NAX)."""
+def files(tree: Path, nax: bool = False) -> Iterator[str]:
+    """The ``.metal`` files: those for the matrix units of newer GPUs (NAX), or the others."""
     for path in sorted((tree / KERNELS).rglob("*.metal")):
-        if not path.stem.endswith("_nax"):
+        if path.stem.endswith("_nax") == nax:
             yield path.relative_to(tree / KERNELS).as_posix()
 
 

@@ -158,6 +158,28 @@ def check_split(kernel, dtype, tiling: Tiling, rng, *, ragged_mn: bool, ragged_k
         assert_rounded(part, *product(a[:, start:stop], b[start:stop]))
 
 
+def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> None:
+    """The same for matrix units: one row of threadgroups, and a last part that may be shorter."""
+    m, n, _ = tiling.sizes(ragged, False)
+    size, parts = 2 * tiling.bk, 2
+    k = parts * size - (tiling.bk - 3 if ragged else 0)
+    a, b = tiling.operands(rng, m, n, k, dtype)
+    out = poisoned((parts, m, n), np.float32)
+    tiles_n, tiles_m = tiling.tiles(m, n)
+    params = structure(
+        _SPLIT_PARAMS, M=m, N=n, K=k, lda=a.shape[1], ldb=b.shape[1], ldc=n, tiles_n=tiles_n,
+        tiles_m=tiles_m, split_k_partitions=parts, split_k_partition_stride=m * n,
+        split_k_partition_size=size, gemm_k_iterations_aligned=size // tiling.bk,
+    )  # fmt: skip
+    kernel = library.function(name, {"align_M": not ragged, "align_N": not ragged})
+    dispatch(kernel, (tiles_n * tiles_m * parts, 1, 1), tiling.group_size, A=a, B=b, C=out,
+             params=params)  # fmt: skip
+    a, b = tiling.factors(a, b)
+    for part, start in zip(out, (0, size), strict=True):
+        span = slice(start, start + size)
+        assert_rounded(part, *product(a[:, span], b[span]))
+
+
 def check_accumulation(kernel, dtype, rng, *, axpby: bool) -> None:
     """The sum of those parts."""
     m, n, parts = 5, 33, 3
@@ -177,11 +199,14 @@ def check_accumulation(kernel, dtype, rng, *, axpby: bool) -> None:
 
 
 _FUSED = re.compile(
-    rf"steel_gemm_fused_(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}$"
+    rf"steel_gemm_fused_(?:nax_)?(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}$"
 )
 _SPLIT = re.compile(
     rf"steel_gemm_splitk_(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}"
     r"_MN_(?P<mn>[tn])aligned_K_(?P<k>[tn])aligned$"
+)
+_FLAT_SPLIT = re.compile(
+    rf"steel_gemm_splitk_nax_(?P<transposes>[nt]{{2}})_(?P<dtype>\w+?)_\w+?{Tiling.PATTERN}$"
 )
 _ACCUMULATION = re.compile(
     r"steel_gemm_splitk_accum_(?P<dtype>[a-z]+\d+)_[a-z]+\d+(?P<axpby>_axbpy)?$"
@@ -210,7 +235,18 @@ def check_split_entry(library: mtl.Library, name: str, rng: np.random.Generator)
                 ragged_k=parts["k"] == "n")  # fmt: skip
 
 
+def check_flat_split_entry(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
+    parts = _FLAT_SPLIT.match(name)
+    assert parts, name
+    for ragged in (False, True):
+        check_flat_split(library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged)
+
+
 FAMILIES = (
     Family("steel gemm", (f"{_FOLDER}/steel_gemm_fused.metal",), check_fused_entry),
     Family("steel gemm, split k", (f"{_FOLDER}/steel_gemm_splitk.metal",), check_split_entry),
+    Family("nax gemm", (f"{_FOLDER}/steel_gemm_fused_nax.metal",), check_fused_entry),
+    Family(
+        "nax gemm, split k", (f"{_FOLDER}/steel_gemm_splitk_nax.metal",), check_flat_split_entry
+    ),
 )

@@ -14,7 +14,7 @@ from mlx_tree.products import assert_rounded, dispatch, poisoned, product
 
 _FOLDER = "steel/gemm/kernels"
 _NAME = re.compile(
-    r"steel_(?P<form>gather_mm_rhs|gather_mm|segmented_mm)_(?P<transposes>[nt]{2})"
+    r"steel_(?P<form>gather_mm_rhs|gather_mm|segmented_mm)_(?:nax_)?(?P<transposes>[nt]{2})"
     rf"_(?P<dtype>[a-z]+\d+)_[a-z]+\d+{Tiling.PATTERN}$"
 )
 
@@ -31,8 +31,10 @@ def check_gather_rhs(library, name, dtype, tiling: Tiling, rng, *, ragged: bool)
     out = poisoned((m, n), dtype)
     params = tiling.params(a, b, m, n, k, batch_stride_b=b[0].size, batch_stride_d=0)
     kernel = library.function(name, _alignment(ragged))
-    dispatch(kernel, (*tiling.tiles(m, n), 1), tiling.group_size, A=a, B=b, C=out,
-             rhs_indices=indices, params=params)  # fmt: skip
+    # The simdgroups of NAX kernels go through the matrices of their own rows.
+    with mtl.config.scope(strict_barriers=False):
+        dispatch(kernel, (*tiling.tiles(m, n), 1), tiling.group_size, A=a, B=b, C=out,
+                 rhs_indices=indices, params=params)  # fmt: skip
     a, b = tiling.factors(a, b)
     exact, error = product(a[:, None, :], b[indices])
     assert_rounded(out, exact[:, 0], error[:, 0])
@@ -73,7 +75,10 @@ def check_segments(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -
     segments = pairs[::-1].copy() if not ragged else bounds
     out = poisoned((3, m, n), dtype)
     constants = {"segments_contiguous": not ragged, "align_M": not ragged, "align_N": not ragged}
-    dispatch(library.function(name, constants), (*tiling.tiles(m, n), 3), tiling.group_size, A=a,
+    groups: tuple[int, ...] = (*tiling.tiles(m, n), 3)
+    if "_nax_" in name and tiling.bk <= 64:
+        groups = (3, *tiling.tiles(m, n))
+    dispatch(library.function(name, constants), groups, tiling.group_size, A=a,
              B=b, C=out, segments=segments, params=tiling.params(a, b, m, n, k))  # fmt: skip
     a, b = tiling.factors(a, b)
     for part, (start, stop) in zip(out, pairs if ragged else segments, strict=True):
@@ -99,4 +104,6 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
 FAMILIES = (
     Family("steel gather gemm", (f"{_FOLDER}/steel_gemm_gather.metal",), check),
     Family("steel segmented gemm", (f"{_FOLDER}/steel_gemm_segmented.metal",), check),
+    Family("nax gather gemm", (f"{_FOLDER}/steel_gemm_gather_nax.metal",), check),
+    Family("nax segmented gemm", (f"{_FOLDER}/steel_gemm_segmented_nax.metal",), check),
 )

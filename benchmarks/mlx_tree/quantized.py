@@ -25,7 +25,8 @@ _NAME = re.compile(
     r"(?P<mode>affine|nvfp4|mxfp4|mxfp8)_(?P<form>\w+?)_(?P<dtype>float16_t|bfloat16_t|float)"
     r"_gs_(?P<group>\d+)_b_(?P<bits>\d+)(?P<flags>\w*)$"
 )
-_TILE = 32
+# Sides of a threadgroup's tile; the second for the matrix units of newer GPUs (NAX).
+_TILE, _NAX_TILE = 32, 64
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Entry:
         ``"gather_qmv_fast"``.
     flags : dict
         ``{"alN": "true", "batch": "0"}``.
+    nax : bool
+        Whether it is for the matrix units of newer GPUs.
     """
 
     mode: str
@@ -46,15 +49,17 @@ class Entry:
     group: int
     bits: int
     flags: dict[str, str] = field(default_factory=dict)
+    nax: bool = False
 
     @classmethod
     def parse(cls, name: str) -> Entry:
         """From a name such as ``affine_qmv_float_gs_64_b_4_batch_0``."""
         parts = _NAME.match(name)
         assert parts, name
-        flags = dict(re.findall(r"_([a-zA-Z]+)_([a-z0-9]+)(?=_|$)", parts["flags"]))
+        flags = dict(re.findall(r"_([a-zA-Z]+)_?(\d+|true|false)(?=_|$)", parts["flags"]))
         dtype, group, bits = TYPES[parts["dtype"]], int(parts["group"]), int(parts["bits"])
-        return cls(parts["mode"], parts["form"], dtype, group, bits, flags)
+        form = parts["form"].replace("_nax", "")
+        return cls(parts["mode"], form, dtype, group, bits, flags, form != parts["form"])
 
     @property
     def transposed(self) -> bool:
@@ -76,6 +81,8 @@ class Entry:
     def sizes(self) -> tuple[int, int, int]:
         """M, N and K, with edges where the form allows them."""
         group, form = self.group, self.form
+        if self.nax:
+            return self._nax_sizes()
         if form == "qmv_quad":
             return 2, 75, int(self.flags["d"])
         if form.endswith("qmv_fast"):
@@ -96,10 +103,16 @@ class Entry:
             return 37, 2 * _TILE if aligned else 45, 2 * max(group, _TILE)
         return 37, max(2 * group, _TILE), 45
 
+    def _nax_sizes(self) -> tuple[int, int, int]:
+        """Whole tiles of K, and of N where rows of the matrix lie along it."""
+        m, k = int(self.flags["bm"]) + 5, max(self.group, _NAX_TILE)
+        aligned = not self.transposed or self.flags.get("alN") == "true"
+        return m, max(2 * _NAX_TILE, self.group) if aligned else _NAX_TILE + 13, k
+
     def groups(self, m: int, n: int) -> tuple[tuple[int, int], tuple[int, int, int]]:
         """Threadgroups along x and y, and their size."""
         form, flags = self.form, self.flags
-        if form.startswith("gather_qmm_rhs"):
+        if form.startswith("gather_qmm_rhs") or self.nax:
             bm, bn, wm, wn = (int(flags[key]) for key in ("bm", "bn", "wm", "wn"))
             return (ceildiv(n, bn), ceildiv(m, bm)), (SIMD, wn, wm)
         if "qmm" in form:
@@ -132,7 +145,9 @@ def launch(kernel: mtl.Kernel, entry: Entry, depth: int, facts: dict[str, object
     (across, down), group_size = entry.groups(facts["M"], facts["N"])  # type: ignore[arg-type]
     names = {parameter.name for parameter in kernel.signature.buffers}
     wanted = {name: value for name, value in facts.items() if name in names}
-    dispatch(kernel, (across, down, depth), group_size, **wanted)
+    # Simdgroups at an edge of a NAX kernel's tile have barriers of their own.
+    with mtl.config.scope(strict_barriers=not entry.nax):
+        dispatch(kernel, (across, down, depth), group_size, **wanted)
 
 
 def assert_product(out, x, entry: Entry, matrix, factor=1.0) -> None:
@@ -252,4 +267,6 @@ def _is_product(name: str) -> bool:
 FAMILIES = (
     Family("quantized", ("quantized.metal",), check, _is_product),
     Family("fp quantized", ("fp_quantized.metal",), check, _is_product),
+    Family("nax quantized", ("quantized_nax.metal",), check),
+    Family("nax fp quantized", ("fp_quantized_nax.metal",), check),
 )

@@ -22,6 +22,7 @@ MODULUS = 2**32
 OPERATIONS = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
     "shl": lambda x, y: x << (y % 32), "lshr": lambda x, y: x >> (y % 32),
+    "ashr": lambda x, y: (x - (x >> 31 << 32)) >> (y % 32),
     "and": lambda x, y: x & y, "udiv": lambda x, y: x // y if y else 0,
     "urem": lambda x, y: x % y if y else 0,
 }  # fmt: skip
@@ -45,7 +46,7 @@ def indexed(draw):
 @given(st.sampled_from(list(OPERATIONS)), indexed(), st.integers(0, 40) | st.integers(0, 2**32 - 1))
 def test_operations_with_a_constant(op, given_shape, constant):
     shape, base = given_shape
-    if op in ("shl", "lshr"):
+    if op in ("shl", "lshr", "ashr"):
         constant %= 32  # further is poison
     operands = [Value(I32, "%x"), Value(I32, str(constant))]
     found = shape_of(
@@ -128,6 +129,7 @@ def test_lanes_of_an_aligned_index():
         ("udiv", 8, (0,) * WIDTH),
         ("urem", 4, (0, 1, 2, 3, 0, 1, 2, 3)),
         ("lshr", 2, (0, 0, 0, 0, 1, 1, 1, 1)),
+        ("ashr", 2, (0, 0, 0, 0, 1, 1, 1, 1)),
         ("and", MODULUS - 8, (0,) * WIDTH),
     ):
         operands = [Value(I32, "%x"), Value(I32, str(constant))]

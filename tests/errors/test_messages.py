@@ -18,6 +18,10 @@ import metalloid as mtl
 FOLDER = Path("tests/errors")  # messages name files as they were given
 MESSAGES = FOLDER / "messages.txt"
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+TENSORS = (
+    "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"
+    "using namespace mpp::tensor_ops;\n"
+)
 
 
 def kernels():
@@ -39,6 +43,16 @@ def read_only(x):
 
 def text(body):
     return lambda: mtl.library(HEADER + body)
+
+
+def tensors(value):
+    """Bind `value` as a tensor of two dimensions that the kernel writes to."""
+    text = (
+        HEADER
+        + TENSORS
+        + "kernel void f(tensor<device float, dextents<int, 2>> t) { t[0, 0] = 1; }"
+    )
+    return mtl.library(text).f(value, threads=1)
 
 
 def images(*shape, dtype=np.float32):
@@ -98,6 +112,10 @@ ARGUMENTS = {
     "negative threadgroup memory": lambda k: mtl.threadgroup_memory(-1),
     "threadgroup memory for a buffer":
         lambda k: k.saxpy(floats(), mtl.threadgroup_memory(16), 1, threads=4),
+    "another type of a tensor": lambda k: tensors(np.zeros((2, 2))),
+    "another rank of a tensor": lambda k: tensors(floats()),
+    "a read-only tensor": lambda k: tensors(read_only(np.zeros((2, 2), np.float32))),
+    "a number as a tensor": lambda k: tensors(3),
     "negative threads": lambda k: k.saxpy(floats(), floats(), 1, threads=-1),
     "a fraction of threads": lambda k: k.saxpy(floats(), floats(), 1, threads=4.5),
     "four dimensions": lambda k: k.saxpy(floats(), floats(), 1, threads=(1, 2, 3, 4)),
@@ -260,11 +278,24 @@ TEXTS = {
     "an interpolant": text(
         "struct F { interpolant<float2, interpolation::perspective> t; };"),
     "tessellation": text("kernel void f(device MTLQuadTessellationFactorsHalf* y) {}"),
-    "tensors": text("#include <metal_tensor>\n"
-                    "kernel void f(tensor<device half, dextents<int, 2>> t) {}"),
-    "Metal Performance Primitives": text(
-        "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"
+    "tensors without their header": text(
+        "kernel void f(tensor<device half, dextents<int, 2>> t) {}"),
+    "Metal Performance Primitives without their header": text(
         "kernel void f() { constexpr auto d = mpp::tensor_ops::matmul2d_descriptor(64, 32); }"),
+    "a convolution of tensors": text(
+        TENSORS + "kernel void f() { constexpr auto d = convolution2d_descriptor(1, 2); }"),
+    "a reduction of a cooperative tensor": text(
+        TENSORS + "kernel void f(device int* x) { reduce_rows(x[0], x[1]); }"),
+    "a tensor of int4": text(
+        TENSORS + "kernel void f(device uchar* x) { tensor<device int4b_format, dextents<int, 2>, "
+                  "tensor_inline> t; }"),
+    "a product of int": text(
+        TENSORS + "kernel void f(device int* x) {\n"
+                  "    auto t = tensor(x, dextents<int, 2>(16, 16));\n"
+                  "    matmul2d<matmul2d_descriptor(16, 16), execution_simdgroup> op;\n"
+                  "    op.run(t, t, t);\n}"),
+    "a tensor of static extents": lambda: mtl.library(
+        HEADER + TENSORS + "kernel void f(tensor<device half, extents<int, 4, 4>> t) {}").f,
     "bicubic filtering": text("constexpr sampler s(filter::bicubic);"),
     "a stage input": lambda: mtl.library(
         HEADER + "struct In { float4 p [[attribute(0)]]; };\n"

@@ -14,8 +14,8 @@ from pathlib import Path
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.prelude import (
-    LANGUAGE_FLAGS,
     include_folder,
+    language_flags,
     precompiled_header,
     stub_folder,
     toolchain_digest,
@@ -155,7 +155,10 @@ def _check(
         line for constant in lowered.constants for line in constant.definitions(constant.unknown)
     )
     outcome = run_repairing(
-        [*compile_command(options, target, cache), "-fsyntax-only", *_WARNING_FLAGS, "-"],
+        [
+            *compile_command(stream.render(), options, target, cache),
+            *("-fsyntax-only", *_WARNING_FLAGS, "-"),
+        ],
         stream,
         lambda text: wrapped(f"{unknown}\n{text}{uses}"),
     )
@@ -203,11 +206,11 @@ def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnost
     return without_own_places(messages, lambda file: file.startswith(own))
 
 
-def compile_command(options: Options, target: Target, cache: Cache) -> list[str]:
+def compile_command(text: str, options: Options, target: Target, cache: Cache) -> list[str]:
     """The clang command that compiles a lowered text for `target`, up to what to produce."""
-    header = precompiled_header(cache, target, options.math_mode)
+    header = precompiled_header(cache, target, options.math_mode, text)
     return [
-        "clang", *LANGUAGE_FLAGS, *target.flags, *math_flags(options.math_mode),
+        "clang", *language_flags(text), *target.flags, *math_flags(options.math_mode),
         "-Wno-c++11-narrowing", "-Wno-increment-bool", "-include-pch", str(header),
     ]  # fmt: skip
 

@@ -41,7 +41,7 @@ def portability_findings(
     unset = "\n".join(line for constant in lowered.constants for line in constant.definitions(None))
     instances = frontend.instantiations(_one_of_each(lowered.kernels))
     outcome = frontend.run_repairing(
-        [*frontend.compile_command(options, target, cache), "-fsyntax-only",
+        [*frontend.compile_command(stream.render(), options, target, cache), "-fsyntax-only",
          "-Wno-everything", "-Wvla-cxx-extension", "-Xclang", "-ast-dump", "-"],
         stream,
         lambda text: frontend.wrapped(f"{unset}\n{text}{instances}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import re
 from pathlib import Path
 
 from metalloid.compiler import clang
@@ -27,6 +28,24 @@ LANGUAGE_FLAGS = (
     # half arithmetic rounds after every operation, as on a GPU
     "-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none",
 )  # fmt: skip
+
+
+#: Texts with tensors are compiled as C++23, which is like Metal 4 in these points: descriptors of
+#: operations are template arguments, and ``t[i, j]`` is an element. Others are spared its changes.
+_TENSOR_FLAGS = ("-std=c++23",)
+_TENSOR_INCLUDE = re.compile(
+    r'^# 1 "[^"\n]*/(?:metal_(?:cooperative_)?tensor|MetalPerformancePrimitives/\w+\.h)" 1$', re.M
+)
+
+
+def language_flags(text: str) -> tuple[str, ...]:
+    """Flags of the language of a text, preprocessed or lowered."""
+    return (*LANGUAGE_FLAGS, *(_TENSOR_FLAGS if uses_tensors(text) else ()))
+
+
+def uses_tensors(text: str) -> bool:
+    """Whether a text, preprocessed or lowered, includes a header of Metal 4's tensors."""
+    return _TENSOR_INCLUDE.search(text) is not None
 
 
 def include_folder() -> Path:
@@ -58,9 +77,16 @@ def stub_folder(cache: Cache) -> Path:
     return files[names[0]].parent
 
 
-def precompiled_header(cache: Cache, target: Target, math_mode: MathMode) -> Path:
-    """The compiled standard library for `target`; made on first use (about half a second)."""
-    flags = [*LANGUAGE_FLAGS, *target.flags, *math_flags(math_mode)]
+def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: str = "") -> Path:
+    """The compiled standard library for `target`; made on first use (about half a second).
+
+    Parameters
+    ----------
+    text : str
+        What is to be compiled with it, preprocessed or lowered.
+    """
+    flags = [*language_flags(text), *target.flags, *math_flags(math_mode)]
+    headers = [target.entry_header.name, *(["tensor_ops.h"] if uses_tensors(text) else [])]
     key = digest("prelude", toolchain_digest(), target.identity, *flags)
     files = cache.load(key)
     if files is None:
@@ -70,7 +96,7 @@ def precompiled_header(cache: Cache, target: Target, math_mode: MathMode) -> Pat
         flat = _checked(
             clang.run(
                 ["clang", *flags, *folders, "-E", "-frewrite-includes", "-"],
-                f'#include "{target.entry_header.name}"\n',
+                "".join(f'#include "{header}"\n' for header in headers),
             )
         )
         flags[flags.index("c++")] = "c++-header"

@@ -43,16 +43,37 @@ _NAMES = {
     "indirect command buffers": """
         command_buffer render_command compute_command render_pipeline_state
         compute_pipeline_state""",
-    "tensors": """
-        tensor tensor_handle tensor_inline tensor_offset cooperative_tensor mpp tensor_ops extents
-        dextents metal_tensor metal_cooperative_tensor MetalPerformancePrimitives""",
+    "operations on tensors beside matmul2d": """
+        convolution2d convolution2d_descriptor reduce_rows reduce_columns reduction_operation
+        reduction_operation_identity map_iterator is_iterator_compatible
+        get_row_reduction_destination_cooperative_tensor
+        get_column_reduction_destination_cooperative_tensor""",
+    "simdgroups of a number known at run time only": "execution_dsimdgroups",
+    "elements of less than a byte": """
+        int4b_format uint4b_format int2b_format uint2b_format fp4_format fp8_format""",
     "sparse textures": "sparse_sample sparse_sample_compare sparse_read sparse_gather sparse_color",
     "bicubic filtering": "bicubic",
     "textures of this kind": "texture2d_ms_array depth2d_ms depth2d_ms_array depthcube_array",
 }
 _SINGULAR = ("ray tracing", "the render pipeline", "tessellation", "bicubic filtering")
 #: What kernels have in Metal as well.
-_OF_KERNELS = ("sparse textures", "bicubic filtering", "textures of this kind")
+_OF_KERNELS = (
+    "sparse textures", "bicubic filtering", "textures of this kind",
+    "operations on tensors beside matmul2d", "simdgroups of a number known at run time only",
+    "elements of less than a byte",
+)  # fmt: skip
+#: What is there, behind a header that a text has to include.
+_BEHIND_HEADERS = {
+    **dict.fromkeys(
+        ("tensor", "tensor_handle", "tensor_inline", "tensor_offset", "extents", "dextents"),
+        "<metal_tensor>",
+    ),
+    **dict.fromkeys(
+        ("mpp", "tensor_ops", "matmul2d", "matmul2d_descriptor", "cooperative_tensor",
+         "execution_thread", "execution_simdgroup", "execution_simdgroups"),
+        "<MetalPerformancePrimitives/MetalPerformancePrimitives.h>",
+    ),
+}  # fmt: skip
 _FEATURES = {name: feature for feature, names in _NAMES.items() for name in names.split()}
 _QUOTED = re.compile(r"'([^']*)'")
 _WORD = re.compile(r"\w+")
@@ -66,6 +87,8 @@ def refusal(name: str) -> str | None:
     >>> refusal("intersector")
     "ray tracing ('intersector') is not supported: metalloid runs compute kernels only"
     """
+    if header := _BEHIND_HEADERS.get(name):
+        return f"{name!r} needs #include {header}"
     feature = _FEATURES.get(name)
     if feature is None:
         return None

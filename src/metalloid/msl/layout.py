@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from metalloid.dtypes import ScalarType, scalar_of
 
-_FORMS = ("value", "pointer", "reference", "texture", "sampler", "absent")
+_FORMS = ("value", "pointer", "reference", "texture", "sampler", "absent", "tensor")
 _SPACES = ("thread", "device", "constant", "threadgroup")
 _KINDS = ("O", "b", "i", "u", "f", "V")
 _ACCESSES = ("sample", "read", "write", "read_write")
@@ -53,8 +53,8 @@ class Layout:
     Attributes
     ----------
     form : str
-        ``"pointer"``, ``"reference"``, ``"texture"``, ``"sampler"``, ``"value"``, or ``"absent"``
-        for a parameter that a function constant leaves out.
+        ``"pointer"``, ``"reference"``, ``"texture"``, ``"sampler"``, ``"tensor"``, ``"value"``, or
+        ``"absent"`` for a parameter that a function constant leaves out.
     space : str
         ``"device"``, ``"constant"`` or ``"threadgroup"``.
     read_only : bool
@@ -72,6 +72,8 @@ class Layout:
     count : int
         Elements of an array; 0 for what is no array.
     texture : TextureType or None
+    rank : int
+        Dimensions of a tensor.
     members : tuple of Layout
         Of the struct that it is or points to, if that is known.
     """
@@ -89,6 +91,7 @@ class Layout:
     offset: int = 0
     count: int = 0
     texture: TextureType | None = None
+    rank: int = 0
     members: tuple[Layout, ...] = ()
 
     @functools.cached_property
@@ -107,6 +110,10 @@ class Layout:
             text = str(self.texture)
         elif self.form == "sampler":
             text = self.form
+        elif self.form == "tensor":
+            constness = "const " if self.read_only and self.space != "constant" else ""
+            element = self.scalar.name if self.scalar else "struct"
+            text = f"tensor<{constness}{self.space} {element}, dextents<int, {self.rank}>>"
         else:
             text = self.scalar.name if self.scalar else "struct"
             text += f"{self.columns}x{self.lanes}" if self.columns > 1 else ""
@@ -136,6 +143,7 @@ def _read_layout(stream: Iterator[int]) -> Layout | None:
         _FORMS[form], _SPACES[space], bool(read_only), _KINDS[kind],
         scalar_bytes, lanes, columns, size, alignment, name, offset, count,
         _texture_type(texture, _KINDS[kind], scalar_bytes) if _FORMS[form] == "texture" else None,
+        texture if _FORMS[form] == "tensor" else 0,
         tuple(member for member in members if member is not None),
     )  # fmt: skip
 

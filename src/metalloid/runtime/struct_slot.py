@@ -19,6 +19,7 @@ from metalloid.runtime.device import Arguments, Device
 from metalloid.runtime.member_writers import WORD_BYTES, Members, writer_for
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.slots import BufferSlot, aligned_bytes
+from metalloid.runtime.tensor_slot import TensorSlot
 from metalloid.runtime.texture_slot import SamplerSlot, TextureSlot
 
 _ARRAY_EXTENT = re.compile(r"\[\s*(\d+)\s*\]$")
@@ -33,6 +34,8 @@ def slot_for(kernel: str, parameter: BoundParameter, device: Device) -> Slot:
         return TextureSlot(kernel, parameter, device)
     if layout.form == "sampler":
         return SamplerSlot(kernel, parameter, device)
+    if layout.form == "tensor":
+        return TensorSlot(kernel, parameter, device)
     if layout.members:
         return StructSlot(kernel, parameter, device)
     return BufferSlot(kernel, parameter, device)

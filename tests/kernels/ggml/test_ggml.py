@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ggml_tree.families import families
 from ggml_tree.formats import FORMATS, decode, random_blocks
+from ggml_tree.matmul import check_matrix
 from ggml_tree.source import Source
 from mlx_tree.agreement import Unchecked
 
@@ -55,6 +56,14 @@ def test_kernels_agree_with_their_oracle(library, family):
             continue
         except (AssertionError, mtl.MetalloidError) as error:
             raise AssertionError(f"{name}: {error}") from error
+
+
+@pytest.mark.parametrize(
+    "name", ["mul_mm_f32_f32", "mul_mm_f16_f16", "mul_mm_bf16_f32", "mul_mm_q4_0_f32"]
+)
+def test_products_by_tensors(name, rng):
+    source = Source(FOLDER, tensors=True)
+    check_matrix(source, source.library(), f"kernel_{name}", rng)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "q1_0"])

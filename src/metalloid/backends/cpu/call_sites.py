@@ -18,7 +18,7 @@ _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):', re.M)
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
 _WAITING_CALL = re.compile(
     r"^( +)(?=(?:%\S+ = )?(?:tail )?call [^\n]*@__msl_"
-    r"(?!simd_lane\b|log\b|assertion_failed\b))",
+    r"(?!simd_lane\b|simdgroup_index\b|log\b|assertion_failed\b))",
     re.M,
 )
 _DECLARATION = "\ndeclare void @__msl_site(i32)\n"

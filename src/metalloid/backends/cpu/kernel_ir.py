@@ -40,6 +40,9 @@ _VECTOR_ACCESS = re.compile(
 _BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
 _ALIGNMENT = re.compile(r"\balign \d+\b")
 _SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
+_FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
+_PRIVATE_VARIABLE = re.compile(r"^ +(%\S+) = alloca ", re.M)
+_VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr (%[^\s,]+))", re.M)
 _PUBLIC_FUNCTION = re.compile(
     r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
 )
@@ -113,7 +116,7 @@ def kernel_ir(
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
     """
     command = [
-        *compile_command(unit.options, target, cache),
+        *compile_command(unit.text, unit.options, target, cache),
         *_IR_FLAGS,
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]
@@ -134,6 +137,7 @@ def kernel_ir(
     for adapt in (
         _mark_constant_loads,
         _assume_scalar_alignment,
+        _forget_private_volatile,
         _make_threadgroup_variables_private,
         _make_functions_private,
     ):
@@ -196,6 +200,23 @@ def _assume_scalar_alignment(ir: str) -> str:
     """
     ir = _VECTOR_ACCESS.sub(lambda match: f"{match[1]}{_SCALAR_BYTES.get(match[2], 8)}", ir)
     return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
+
+
+def _forget_private_volatile(ir: str) -> str:
+    """Nobody but the thread itself sees its variables: an access is like any other.
+
+    MLX keeps its compiler from moving code with such accesses. They have no vector form.
+    """
+
+    def forget(function: re.Match[str]) -> str:
+        private = set(_PRIVATE_VARIABLE.findall(function[0]))
+
+        def access(match: re.Match[str]) -> str:
+            return f"{match[1]} {match[2]}" if match[3] in private else match[0]
+
+        return _VOLATILE_ACCESS.sub(access, function[0])
+
+    return _FUNCTION.sub(forget, ir) if " volatile " in ir else ir
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

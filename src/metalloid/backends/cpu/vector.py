@@ -55,6 +55,7 @@ _SHARED_ATOMIC = re.compile(
 )  # fmt: skip
 _USES_Y = re.compile(r"^ .*%y\b", re.M)
 _USUAL_ROW = 16
+_SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
 
 def lanes() -> tuple[tuple[int, ...], int]:
@@ -135,7 +136,8 @@ def lower(kernel: KernelIR, variant: str) -> str:
     """
     if kernel.reports:
         raise Unsupported("messages to the host")
-    ir = flatten_address_spaces(_SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir))
+    ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
+    ir = _with_simdgroup_index(flatten_address_spaces(ir))
     variables, _ = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     kind, _, lanes_of_variant = variant.partition("_")
@@ -152,6 +154,12 @@ def lower(kernel: KernelIR, variant: str) -> str:
     part = next((form.name for form in forms if form.partial), "")
     rounds = rounds_text(whole, part, made[0].outcomes, width, state)
     return _with_driver(assemble(ir, _SCALAR, made, rounds), "waiting")
+
+
+def _with_simdgroup_index(ir: str) -> str:
+    """A thread's simdgroup follows from its index, a parameter of the code of one thread."""
+    own = definition(ir, _SCALAR)
+    return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
 def _independent(width: int, kind: str) -> list[Form]:

@@ -181,6 +181,13 @@ def _shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> S
     return Shape(offsets, max(shape.align - places, 0), wraps=False)
 
 
+def _signed_shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
+    type, offsets = instruction.type, shapes[0].offsets
+    if not isinstance(type, Integer) or offsets is None or max(offsets) >> (type.bits - 1):
+        return None
+    return _shift_right(instruction, shapes, width)  # the sign is the base's
+
+
 def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     divisor = instruction.operands[1].integer
     if divisor is None or divisor <= 0 or divisor & (divisor - 1):
@@ -250,7 +257,8 @@ def _pointer_cast(instruction: Instruction, shapes: list[Shape], width: int) -> 
 _Rule = Callable[[Instruction, list[Shape], int], Shape | None]
 _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
-    "and": _and, "lshr": _shift_right, "udiv": _divide, "urem": _divide,
+    "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right,
+    "udiv": _divide, "urem": _divide,
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,

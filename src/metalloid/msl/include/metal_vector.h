@@ -176,6 +176,23 @@ struct vec<T, 4> : metalloid::operators::vector_operators<T, 4> {
   METALLOID_SWIZZLES_4
 };
 
+// Long vectors have numbered components only.
+#define METALLOID_LONG_VECTOR(N) \
+  template <class T> \
+  struct vec<T, N> : metalloid::operators::vector_operators<T, N> { \
+    METALLOID_VECTOR_MEMBERS(N) \
+\
+    template <class... U, enable_if_t<sizeof...(U) == N, int> = 0> \
+    METALLOID_INLINE constexpr vec(U... components) : data{lane(T(components))...} {} \
+\
+    union { \
+      storage data; \
+      T x; /* the first of them */ \
+    }; \
+  };
+METALLOID_LONG_VECTOR(8)
+METALLOID_LONG_VECTOR(16)
+#undef METALLOID_LONG_VECTOR
 #undef METALLOID_VECTOR_MEMBERS
 
 // ---- traits -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 namespace metalloid {
 
-enum class parameter_form : unsigned { value, pointer, reference, texture, sampler, absent };
+enum class parameter_form : unsigned { value, pointer, reference, texture, sampler, absent, tensor };
 enum class element_kind : unsigned { opaque, boolean, signed_integer, unsigned_integer, floating, brain };
 
 template <class T>
@@ -82,7 +82,8 @@ struct layout_row {
   unsigned space, read_only;
   unsigned offset;   // in the struct it is a member of
   unsigned count;    // elements of an array; 0 for what is no array
-  unsigned texture;  // kind, whether it is a depth texture, and access, a byte each
+  // Of a texture: kind, whether it is a depth texture, and access, a byte each. Of a tensor: rank.
+  unsigned texture;
   // Of the value or of what a pointer points to; of a texture, its element type.
   element_kind kind;
   unsigned scalar_bytes, lanes, columns, bytes, alignment;
@@ -140,6 +141,10 @@ template <class T>
 constexpr bool is_resource() {
   return __is_pointer(T) || __is_base_of(texture_handle, T) || __is_same(T, metal::sampler);
 }
+
+// Dimensions of a tensor that a launch binds (tensor_entry.h); 0 for what is none.
+template <class T>
+inline constexpr unsigned tensor_rank = 0;
 
 // The members of a struct come from the struct itself: the lowering gives each a function that
 // calls `member` for each of them (msl/records.py).
@@ -205,6 +210,14 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
     describe_element<T>(row);
     writer.put(name, row);
     return;
+  } else if constexpr (tensor_rank<T> > 0) {
+    using element = typename T::element_type;
+    row.form = parameter_form::tensor;
+    row.space = space_of<metal::remove_cv_t<element>>::code;
+    row.read_only = __is_const(element) || row.space == 2;
+    row.texture = tensor_rank<T>;
+    describe_element<typename T::value_type>(row);
+    place = writer.put(name, row);
   } else if constexpr (__is_same(T, metal::sampler)) {
     row.form = parameter_form::sampler;
     row.read_only = 1;

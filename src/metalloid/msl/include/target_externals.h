@@ -31,7 +31,10 @@
 // ---- declarations -------------------------------------------------------------------------------
 METALLOID_EXTERNAL void __msl_threadgroup_barrier(uint flags);
 METALLOID_EXTERNAL void __msl_simdgroup_barrier(uint flags);
-METALLOID_EXTERNAL uint __msl_simd_lane(void);
+// Where the thread is, in its simdgroup and its threadgroup: the same wherever it asks.
+#define METALLOID_EXTERNAL_ID extern "C" __attribute__((const, nothrow))
+METALLOID_EXTERNAL_ID uint __msl_simd_lane(void);
+METALLOID_EXTERNAL_ID uint __msl_simdgroup_index(void);
 // The lane's two floats of a b, from those of a and b: matrices as in metal_simdgroup_matrix.h.
 METALLOID_EXTERNAL ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b);
 

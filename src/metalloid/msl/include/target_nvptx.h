@@ -14,6 +14,11 @@
 METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_sync(0); }
 METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) { __nvvm_bar_warp_sync(0xffffffff); }
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
+  const uint row = __nvvm_read_ptx_sreg_tid_y() +
+                   __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_tid_z();
+  return (__nvvm_read_ptx_sreg_tid_x() + __nvvm_read_ptx_sreg_ntid_x() * row) / 32;
+}
 
 // ---- messages: no road to the host yet ----------------------------------------------------------
 METALLOID_DEVICE_FUNCTION void __msl_log(uint, constant char*, constant char*, constant char*,

@@ -280,6 +280,10 @@ MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
 
 MTL_EXPORT uint32_t __msl_simd_lane(void) { return mtl_current->running->lane; }
 
+MTL_EXPORT uint32_t __msl_simdgroup_index(void) {
+    return (uint32_t)(mtl_current->simdgroup - mtl_current->simdgroups);
+}
+
 MTL_EXPORT uint64_t __msl_simdgroup_matrix_multiply_f32(uint64_t a, uint64_t b) {
     mtl_context *context = mtl_current;
     context->running->value = a;

@@ -1,0 +1,76 @@
+"""Parameters that take a tensor of Metal 4: an array of some dimensions, used in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.errors import ArgumentError
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Arguments
+from metalloid.runtime.dlpack import from_dlpack
+from metalloid.runtime.slot import Slot
+from metalloid.runtime.texture_memory import contiguous_strides
+
+
+class TensorSlot(Slot):
+    """A ``tensor<device T, dextents<int, n>>`` parameter: it takes arrays of n axes.
+
+    Their strides may be any. A tensor's dimension 0 is the innermost, the last axis of an array.
+    """
+
+    __slots__ = ()
+
+    def bind(self, value: Any, bound: Arguments) -> int:
+        """Address of the numbers that tensor_entry.h reads."""
+        if isinstance(value, Buffer):
+            if value.device is not self.device:
+                raise self.refuse(
+                    value, f"it is on {value.device.name}, the kernel on {self.device.name}"
+                )
+            bound.buffers.append(value)
+            address, strides = value.address, contiguous_strides(value.shape, value.dtype.itemsize)
+            memory: Any = value
+        else:
+            memory = self._as_array(value)
+            if not self.parameter.layout.read_only and not memory.flags.writeable:
+                raise self.refuse(
+                    value, "the kernel may write to it and the array is read-only", "Pass a copy."
+                )
+            bound.host_memory = True
+            address, strides = memory.__array_interface__["data"][0], memory.strides
+        self._check(value, memory.dtype, memory.shape, strides, address)
+        steps = [stride // memory.dtype.itemsize for stride in strides]
+        numbers = np.array([address, *memory.shape[::-1], *steps[::-1]], np.int64)
+        bound.keep += [memory, numbers]
+        return int(numbers.__array_interface__["data"][0])
+
+    def _as_array(self, value: Any) -> np.ndarray:
+        if isinstance(value, np.ndarray):
+            return value
+        if hasattr(value, "__dlpack__") and not isinstance(value, type):
+            try:
+                return from_dlpack(value)
+            except (ArgumentError, BufferError, RuntimeError) as error:
+                raise self.refuse(value, str(error)) from None
+        raise self.refuse(value, "it is no array")
+
+    def _check(
+        self,
+        value: Any,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        address: int,
+    ) -> None:
+        layout = self.parameter.layout
+        if layout.scalar is None or dtype != layout.scalar.dtype:
+            wanted = layout.scalar.dtype if layout.scalar else "structs"
+            raise self.refuse(value, f"its elements are not of {wanted}")
+        if len(shape) != layout.rank:
+            raise self.refuse(
+                value, f"the tensor is of rank {layout.rank}, the array has {len(shape)} axes"
+            )
+        if address % dtype.itemsize or any(stride % dtype.itemsize for stride in strides):
+            raise self.refuse(value, "its elements are not aligned", "Pass a copy.")
