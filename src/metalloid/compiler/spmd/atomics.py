@@ -33,7 +33,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
             f"atomicrmw {operation} ptr {given[0]}, {value.type} {given[1]} {ordering}"
         )
 
-    writer.set(instruction, vector=_in_turn(writer, instruction.operands, value.type, one))
+    writer.set(instruction, vector=in_turn(writer, instruction.operands, value.type, one))
 
 
 def _fold(writer: Writer, operation: str, value: Value) -> str:
@@ -50,7 +50,7 @@ def _fold(writer: Writer, operation: str, value: Value) -> str:
     return writer.call(str(type), callee, [(wide, vector)])
 
 
-def _in_turn(
+def in_turn(
     writer: Writer,
     operands: list[Value],
     type: Type,
@@ -100,7 +100,7 @@ def load(writer: Writer, instruction: Instruction) -> None:
             f"load atomic {instruction.type}, ptr {given[0]} {instruction.detail}, align {align}"
         )
 
-    writer.set(instruction, vector=_in_turn(writer, [address], instruction.type, one))
+    writer.set(instruction, vector=in_turn(writer, [address], instruction.type, one))
 
 
 def store(writer: Writer, instruction: Instruction) -> None:
@@ -115,7 +115,7 @@ def store(writer: Writer, instruction: Instruction) -> None:
         )
         return writer.new(f"trunc i{writer.width} {lane} to i1")
 
-    _in_turn(writer, [value, address], I1, one)
+    in_turn(writer, [value, address], I1, one)
 
 
 def _exchange(writer: Writer, instruction: Instruction) -> None:
@@ -132,7 +132,7 @@ def _exchange(writer: Writer, instruction: Instruction) -> None:
         )
         return writer.new(f"extractvalue {{ {type}, i1 }} {both}, 0")
 
-    found = _in_turn(writer, instruction.operands, type, one)
+    found = in_turn(writer, instruction.operands, type, one)
     same = writer.new(f"icmp eq {writer.wide(type)} {found}, {writer.vector(expected)}")
     writer.pairs[instruction.result] = (found, same)
 

@@ -31,6 +31,8 @@ class Divergence:
         Blocks that may run with some lanes inactive.
     loops : set of Loop
         Those that lanes leave in different rounds.
+    joins : set of str
+        Blocks where lanes that have parted meet.
     """
 
     function: Function
@@ -40,7 +42,7 @@ class Divergence:
     branches: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     loops: set[str] = field(default_factory=set)
-    _joins: set[str] = field(default_factory=set)
+    joins: set[str] = field(default_factory=set)
     _home: dict[str, str] = field(default_factory=dict)
 
     def shape(self, value: Value, block: str) -> Shape:
@@ -147,7 +149,7 @@ class _Analysis:
         result, width = self._result, self._result.width
         if instruction.op == "phi":
             names = {value.name for value in instruction.operands}
-            if block.name in result._joins and len(names) > 1:
+            if block.name in result.joins and len(names) > 1:
                 return VARYING
             shape: Shape | None = None
             for value in instruction.operands:
@@ -190,7 +192,7 @@ class _Analysis:
                 left = True
             elif ways.setdefault(block, way) != way:
                 ways[block] = block
-                self._result._joins.add(block)
+                self._result.joins.add(block)
 
         for target in targets:
             arrive(target, target)
@@ -217,7 +219,7 @@ class _Analysis:
         result.masked |= loop.blocks
         for exit in loop.exits:
             if len(graph.predecessors[exit]) > 1:
-                result._joins.add(exit)
+                result.joins.add(exit)
         outside = loop.parent
         leaves_two = outside is not None and any(exit not in outside.blocks for exit in loop.exits)
         if len(loop.exits) > 1 or leaves_two:

@@ -1,11 +1,16 @@
-"""Copies and fills of memory as loads and stores, which the other passes understand."""
+"""Copies and fills of memory as instructions that the other passes understand.
+
+Small ones become loads and stores. What is larger than a gather takes at a time stays one ``copy``,
+unless it is to or from a private array: those may become registers.
+"""
 
 from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import I8, I32, I64, POINTER, Unsupported
+from metalloid.compiler.llvm.types import I8, I32, I64, POINTER, Array, Unsupported
 
 _MOST_BYTES = 1024
+_LARGE = (16, 32, 64)
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
 
@@ -19,16 +24,38 @@ def expand_copies(function: Function) -> None:
         If the size is large or not constant.
     """
     count = 0
+    computed_by = {i.result: i for i in function.instructions() if i.result}
     for block in function.blocks.values():
         body: list[Instruction] = []
         for instruction in block.body:
             callee = instruction.detail if instruction.op == "call" else ""
-            if callee.startswith((*_COPIES, _FILL)):
+            if callee.startswith(_COPIES) and _stays_whole(instruction, computed_by):
+                target, source, size = instruction.operands[:3]
+                body.append(
+                    Instruction(
+                        "copy", operands=[source, target], source=Array(size.integer or 0, I8)
+                    )
+                )
+            elif callee.startswith((*_COPIES, _FILL)):
                 count += 1
                 body += _expanded(instruction, f"%mtl.copy{count}")
             else:
                 body.append(instruction)
         block.body = body
+
+
+def _stays_whole(call: Instruction, computed_by: dict[str, Instruction]) -> bool:
+    target, source, size = call.operands[:3]
+    is_private = _is_private(target, computed_by) or _is_private(source, computed_by)
+    return size.integer in _LARGE and not is_private
+
+
+def _is_private(address: Value, computed_by: dict[str, Instruction]) -> bool:
+    """Whether it is known to point into a private array."""
+    origin = computed_by.get(address.name)
+    while origin is not None and origin.op in ("getelementptr", "bitcast"):
+        origin = computed_by.get(origin.operands[0].name)
+    return origin is not None and origin.op == "alloca"
 
 
 def _expanded(call: Instruction, stem: str) -> list[Instruction]:

@@ -80,7 +80,7 @@ def _groups_of(
     for instruction in body:
         op = instruction.op
         if op not in ("load", "store"):
-            if op in ("atomicrmw", "cmpxchg", "fence") or (
+            if op in ("atomicrmw", "cmpxchg", "fence", "copy") or (
                 op == "call" and not instruction.detail.startswith("@llvm.")
             ):
                 close()
@@ -133,13 +133,13 @@ def _key(
         return None
     if not 2 <= stride // size <= _MOST_MEMBERS:
         return None
-    root, offset = _root(address, computed_by)
+    root, offset = root_of(address, computed_by)
     if offset % size and size > 1:
         return None
     return (access.op, root, size, stride), offset
 
 
-def _root(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
+def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
     """The address that `address` is at a constant distance from, and the distance."""
     offset = 0
     while True:

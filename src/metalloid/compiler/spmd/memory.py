@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, interleaved
+from metalloid.compiler.spmd import atomics, copies, interleaved
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -185,4 +185,5 @@ HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "store": _store,
     "alloca": _alloca,
     **atomics.HANDLERS,
+    **copies.HANDLERS,
 }

@@ -15,8 +15,10 @@ from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
+from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
 from metalloid.compiler.spmd.shapes import Shape, uniform
+from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
@@ -92,6 +94,7 @@ def parse(ir: str, name: str) -> Function:
     """
     function = parse_function(ir, name)
     expand_copies(function)
+    find_products(function)
     take_apart(function)
     split_at_barriers(function)
     return function
@@ -117,6 +120,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         for place, parameter in enumerate(function.parameters)
     }
     divergence = analyse(function, graph, form.width, shapes, form.partial)
+    if keep_whole(function, divergence):
+        divergence = analyse(function, graph, form.width, shapes, form.partial)
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name
     prologue = _positions(function, form)

@@ -84,15 +84,17 @@ METALLOID_INLINE void simdgroup_store(simdgroup_matrix<T, 8, 8> matrix, Destinat
         matrix.thread_elements()[element];
 }
 
-// d = a b + c. Products and sums are of floats; each element is rounded to its type once.
+// d = a b + c, in floats: an element begins with c's, and a fused multiplication and addition for
+// each column of a follows. It is rounded to its own type once.
 template <class D, class A, class B, class C>
 METALLOID_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                                     simdgroup_matrix<A, 8, 8> a,
                                                     simdgroup_matrix<B, 8, 8> b,
                                                     simdgroup_matrix<C, 8, 8> c) {
-  const float2 product = as_type<float2>(__msl_simdgroup_matrix_multiply_f32(
-      as_type<ulong>(float2(a.thread_elements())), as_type<ulong>(float2(b.thread_elements()))));
-  d.thread_elements() = vec<D, 2>(product + float2(c.thread_elements()));
+  const float2 left(a.thread_elements()), right(b.thread_elements()), start(c.thread_elements());
+  const auto sum =
+      __msl_simdgroup_matrix_multiply_f32(left.x, left.y, right.x, right.y, start.x, start.y);
+  d.thread_elements() = vec<D, 2>(float2(sum.first, sum.second));
 }
 
 template <class D, class A, class B>
