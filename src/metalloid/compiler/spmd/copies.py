@@ -9,6 +9,9 @@ from metalloid.compiler.llvm.types import I1, I8
 from metalloid.compiler.spmd import atomics
 from metalloid.compiler.spmd.writer import Writer
 
+#: Lanes whose values are in registers before the first of them is stored.
+_AT_A_TIME = 16
+
 
 def _copy(writer: Writer, instruction: Instruction) -> None:
     source, target = instruction.operands
@@ -22,8 +25,11 @@ def _copy(writer: Writer, instruction: Instruction) -> None:
         _move(writer, size * writer.width, writer.scalar(source), writer.scalar(target))
     else:
         sources, targets = (_lane_by_lane(writer, address) for address in instruction.operands)
-        for lane in range(writer.width):
-            _move(writer, size, sources(lane), targets(lane))
+        for first in range(0, writer.width, _AT_A_TIME):
+            lanes = range(first, min(first + _AT_A_TIME, writer.width))
+            values = [_load(writer, size, sources(lane)) for lane in lanes]
+            for lane, value in zip(lanes, values, strict=True):
+                _store(writer, size, value, targets(lane))
 
 
 def _lane_by_lane(writer: Writer, address: Value) -> Callable[[int], str]:
@@ -37,9 +43,15 @@ def _lane_by_lane(writer: Writer, address: Value) -> Callable[[int], str]:
 
 
 def _move(writer: Writer, size: int, source: str, target: str) -> None:
-    type = f"<{size} x {I8}>"
-    value = writer.new(f"load {type}, ptr {source}, align 1")
-    writer.emit(f"store {type} {value}, ptr {target}, align 1")
+    _store(writer, size, _load(writer, size, source), target)
+
+
+def _load(writer: Writer, size: int, address: str) -> str:
+    return writer.new(f"load <{size} x {I8}>, ptr {address}, align 1")
+
+
+def _store(writer: Writer, size: int, value: str, address: str) -> None:
+    writer.emit(f"store <{size} x {I8}> {value}, ptr {address}, align 1")
 
 
 def _copy_in_turn(writer: Writer, instruction: Instruction) -> None:

@@ -1,17 +1,19 @@
 """simdgroup_matrix: 8 x 8 floats that the lanes of a simdgroup hold together.
 
 A thread has two neighbours of a row (Apple's layout). Together they are one value of the simdgroup,
-the rows one behind the other: `MATRIX`, which is uniform. `find_products` rewrites the code of a
-thread in these terms, with operations of its own:
+the rows one behind the other: `MATRIX`, which is uniform. Two of them side by side are a `PAIR`,
+whose rows fill the widest registers. `find_products` rewrites the code of a thread in these terms,
+with operations of its own:
 
 - ``to_matrix``: the matrix whose elements the lanes hold, inactive lanes zeros
 - ``of_matrix``: the lane's first or second element
-- ``multiply_matrices``: a b + c
 - ``load_matrix``: rows from memory, each without gaps
+- ``multiply_matrices``: a b + c; b and c may be pairs
+- ``join_matrices``, ``half_of_pair``: two matrices as a pair, and back
 
-A product is eight fused multiplications and additions of 64 numbers: a column of the first factor,
-each element eight times, with a row of the second, as often. `whole_matrices` removes the changes
-of form between one operation and the next.
+A product adds an element of a times a row of b to a row of c, 64 times: eight sums for the latency
+of one, elements of a read from memory by the multiplications themselves. `whole_matrices` removes
+the changes of form between one operation and the next.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.types import FLOAT, I64, Struct, Type, Vector
 from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
 from metalloid.compiler.spmd.permute import active_or
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.spmd.writer import Writer, quoted
 
 SIDE = 8
 _COUNT = SIDE * SIDE
@@ -31,13 +33,20 @@ _COUNT = SIDE * SIDE
 
 @dataclass(frozen=True)
 class Matrix(Type):
-    """A matrix of floats, row by row."""
+    """Eight rows of floats, one behind the other."""
+
+    columns: int
 
     def __str__(self) -> str:
-        return f"<{_COUNT} x {FLOAT}>"
+        return f"<{SIDE * self.columns} x {FLOAT}>"
+
+    @property
+    def row(self) -> str:
+        """The type of a row."""
+        return f"<{self.columns} x {FLOAT}>"
 
 
-MATRIX = Matrix()
+MATRIX, PAIR = Matrix(SIDE), Matrix(2 * SIDE)
 
 
 def row_of(lane: int) -> int:
@@ -127,23 +136,80 @@ def _of_matrix(writer: Writer, instruction: Instruction) -> None:
 
 
 def _multiply(writer: Writer, instruction: Instruction) -> None:
-    left, right, total = map(writer.scalar, instruction.operands)
+    left, right, start = instruction.operands
+    form = instruction.type
+    assert isinstance(form, Matrix)
+    elements = _elements(writer, left, form)
+    rows, sums = _rows(writer, right), _rows(writer, start)
     for k in range(SIDE):
-        column = _picked(writer, left, "column", k, [i // SIDE * SIDE + k for i in range(_COUNT)])
-        row = _picked(writer, right, "row", k, [k * SIDE + i % SIDE for i in range(_COUNT)])
-        given = [(str(MATRIX), value) for value in (column, row, total)]
-        total = writer.call(str(MATRIX), f"@llvm.fma.v{_COUNT}f32", given)
-    writer.set(instruction, scalar=total)
+        for row in range(SIDE):
+            given = [(form.row, v) for v in (elements[row * SIDE + k], rows[k], sums[row])]
+            sums[row] = writer.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
+    if form is PAIR:
+        sums = _finished(writer, sums)
+    writer.set(instruction, scalar=_joined(writer, sums, form.columns))
 
 
-def _picked(writer: Writer, matrix: str, what: str, k: int, sources: list[int]) -> str:
-    """A column or row, repeated; a block makes it once."""
-    key = (matrix, what, k)
-    known = writer.remembered(key)
+def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
+    """Each element as a row of its own, from memory; a block makes them once."""
+    known = writer.remembered((matrix.name, form))
     if known is None:
-        known = _shuffle(writer, str(MATRIX), matrix, "poison", sources)
-        writer.remember(key, known)
+        slot = writer.slot(quoted("left", matrix.name), str(MATRIX))
+        writer.emit(f"store {MATRIX} {writer.scalar(matrix)}, ptr {slot}, align 64")
+        # LLVM must not know what is there: it would take the elements out of registers.
+        writer.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
+        known = []
+        for number in range(_COUNT):
+            place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+            one = writer.new(f"load {FLOAT}, ptr {place}, align 4")
+            first = writer.new(f"insertelement {form.row} poison, {FLOAT} {one}, i64 0")
+            known.append(_shuffle(writer, form.row, first, "poison", [0] * form.columns))
+        writer.remember((matrix.name, form), known)
     return known
+
+
+def _rows(writer: Writer, matrix: Value) -> list[str]:
+    form = matrix.type
+    assert isinstance(form, Matrix)
+    numbers = range(form.columns)
+    return [
+        _shuffle(
+            writer, str(form), writer.scalar(matrix), "poison",
+            [row * form.columns + number for number in numbers],
+        )
+        for row in range(SIDE)
+    ]  # fmt: skip
+
+
+def _finished(writer: Writer, rows: list[str]) -> list[str]:
+    """The same, all computed before anything that comes next.
+
+    Or else LLVM would go on with all products at the same time, and have registers for none.
+    """
+    results = ", ".join([PAIR.row] * SIDE)
+    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)])
+    given = ", ".join(f"{PAIR.row} {row}" for row in rows)
+    all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
+    return [
+        writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)
+    ]
+
+
+def _join(writer: Writer, instruction: Instruction) -> None:
+    """Rows of two matrices side by side."""
+    first, second = (_rows(writer, matrix) for matrix in instruction.operands)
+    both = list(range(2 * SIDE))
+    pairs = zip(first, second, strict=True)
+    rows = [_shuffle(writer, MATRIX.row, low, high, both) for low, high in pairs]
+    writer.set(instruction, scalar=_joined(writer, rows, PAIR.columns))
+
+
+def _half(writer: Writer, instruction: Instruction) -> None:
+    [pair] = instruction.operands
+    start = int(instruction.detail) * SIDE
+    sources = [row * PAIR.columns + start + i for row in range(SIDE) for i in range(SIDE)]
+    rows = _shuffle(writer, str(PAIR), writer.scalar(pair), "poison", sources)
+    writer.set(instruction, scalar=rows)
 
 
 def _load(writer: Writer, instruction: Instruction) -> None:
@@ -156,16 +222,20 @@ def _load(writer: Writer, instruction: Instruction) -> None:
         place = writer.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
         align = instruction.align or element.size
         parts.append(writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {align}"))
-    length = SIDE
+    rows = _joined(writer, parts, SIDE, element)
+    if element != FLOAT:
+        rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
+    writer.set(instruction, scalar=rows)
+
+
+def _joined(writer: Writer, parts: list[str], length: int, element: Type = FLOAT) -> str:
+    """Vectors of `length` numbers one behind the other."""
     while len(parts) > 1:
         type, everything = f"<{length} x {element}>", list(range(2 * length))
         pairs = zip(parts[::2], parts[1::2], strict=True)
         parts = [_shuffle(writer, type, low, high, everything) for low, high in pairs]
         length *= 2
-    [rows] = parts
-    if element != FLOAT:
-        rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
-    writer.set(instruction, scalar=rows)
+    return parts[0]
 
 
 def _shuffle(writer: Writer, type: str, first: str, second: str, sources: list[int]) -> str:
@@ -181,4 +251,6 @@ HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "of_matrix": _of_matrix,
     "multiply_matrices": _multiply,
     "load_matrix": _load,
+    "join_matrices": _join,
+    "half_of_pair": _half,
 }

@@ -120,7 +120,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         for place, parameter in enumerate(function.parameters)
     }
     divergence = analyse(function, graph, form.width, shapes, form.partial)
-    if keep_whole(function, divergence):
+    if keep_whole(function, divergence, pairs=form.mask_bits == 1):
         divergence = analyse(function, graph, form.width, shapes, form.partial)
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name

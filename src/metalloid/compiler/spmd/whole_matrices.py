@@ -7,47 +7,79 @@ another operation gave, the matrix goes straight from one to the other:
 - two variables of a loop, one of which comes from a matrix, are one variable: a matrix
 - two loads, in rows of eight neighbours, are the load of a matrix
 
-Only where all lanes are active: in place of inactive lanes' elements there would be zeros.
+Then two products with the same first factor are made one, whose other operands are pairs; and pairs
+are kept whole as matrices are. All this only where all lanes are active: in place of inactive
+lanes' elements there would be zeros.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.types import FLOAT, Type
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.interleaved import root_of
 from metalloid.compiler.spmd.lanes import WIDTH
-from metalloid.compiler.spmd.matrices import MATRIX, column_of, of_matrix, row_of
+from metalloid.compiler.spmd.matrices import MATRIX, PAIR, column_of, row_of
 
 #: A lane whose elements lie one row below those of lane 0.
 _NEXT_ROW = next(lane for lane in range(WIDTH) if (row_of(lane), column_of(lane)) == (1, 0))
-
 #: Operations that may change what is in memory.
-_WRITES = frozenset(("store", "copy", "call","atomicrmw", "cmpxchg", "fence"))
-_DROPPED = frozenset(("to_matrix", "of_matrix", "load", "fpext"))
+_WRITES = frozenset(("store", "copy", "call", "atomicrmw", "cmpxchg", "fence"))
 
 
-def keep_whole(function: Function, divergence: Divergence) -> bool:
-    """Remove changes of form; whether `function` has changed, and `divergence` is out of date."""
-    found = [
-        (name, instruction)
-        for name, block in function.blocks.items()
-        for instruction in block.body
-        if instruction.op == "to_matrix"
-    ]
-    if found:
-        _Keeping(function, divergence).run(found)
-    return bool(found)
+@dataclass(frozen=True)
+class _Composition:
+    """How two values make a third: the operations there and back, and the types."""
+
+    compose: str
+    part: str
+    whole: Type
+    half: Type
+
+
+_ELEMENTS = _Composition("to_matrix", "of_matrix", MATRIX, FLOAT)
+_HALVES = _Composition("join_matrices", "half_of_pair", PAIR, MATRIX)
+_DROPPED = frozenset(("to_matrix", "of_matrix", "join_matrices", "half_of_pair", "load", "fpext"))
+
+
+def keep_whole(function: Function, divergence: Divergence, pairs: bool) -> bool:
+    """Remove changes of form; whether `function` has changed, and `divergence` is out of date.
+
+    Parameters
+    ----------
+    function : Function
+    divergence : Divergence
+    pairs : bool
+        Whether registers have room for rows of 16.
+    """
+    if not any(i.op == _ELEMENTS.compose for i in function.instructions()):
+        return False
+    _Keeping(function, divergence, _ELEMENTS).run()
+    if pairs:
+        for name, block in function.blocks.items():
+            if name not in divergence.masked:
+                block.body = _paired(block.body)
+        _Keeping(function, divergence, _HALVES).run()
+    return True
 
 
 class _Keeping:
-    def __init__(self, function: Function, divergence: Divergence) -> None:
-        self._function, self._divergence = function, divergence
-        self._computed_by = {i.result: i for i in function.instructions() if i.result}
-        self._same: dict[str, Value] = {}  # what takes the place of a value
+    def __init__(self, function: Function, divergence: Divergence, form: _Composition) -> None:
+        self._function, self._divergence, self._form = function, divergence, form
+        self._computed_by: dict[str, Instruction] = {}
+        self._home: dict[str, str] = {}
         self._todo: list[tuple[str, Instruction]] = []
+        self._same: dict[str, Value] = {}  # what takes the place of a value
+        for name, block in function.blocks.items():
+            for instruction in (*block.phis, *block.body):
+                self._computed_by[instruction.result] = instruction
+                self._home[instruction.result] = name
+                if instruction.op == form.compose:
+                    self._todo.append((name, instruction))
 
-    def run(self, found: list[tuple[str, Instruction]]) -> None:
-        self._todo = list(found)
+    def run(self) -> None:
         while self._todo:
             name, instruction = self._todo.pop()
             if name in self._divergence.masked:
@@ -55,68 +87,79 @@ class _Keeping:
             first, second = (self._computed_by.get(v.name) for v in instruction.operands)
             if first is None or second is None:
                 continue
-            matrix = self._matrix_of(name, first, second)
-            if matrix is not None:
-                self._same[instruction.result] = matrix
-        self._replace()
+            whole = self._whole_of(name, first, second)
+            if whole is not None:
+                self._same[instruction.result] = whole
+        for instruction in self._function.instructions():
+            instruction.operands = [self._resolved(value) for value in instruction.operands]
+        _drop_unused(self._function)
 
-    def _matrix_of(self, name: str, first: Instruction, second: Instruction) -> Value | None:
-        """The matrix of which these are the elements."""
-        if first.op == second.op == "phi":
-            home = self._divergence.home(first.value)
-            if self._divergence.home(second.value) == home and self._is_variable(home, first):
-                self._join(home, first, second)
-                first, second = (self._computed_by[i.result] for i in (first, second))
-        if first.op == second.op == "of_matrix":
-            [matrix] = first.operands
-            whole = matrix == second.operands[0] and (first.detail, second.detail) == ("0", "1")
+    def _resolved(self, value: Value) -> Value:
+        while value.name in self._same:
+            value = self._same[value.name]
+        return value
+
+    def _whole_of(self, name: str, first: Instruction, second: Instruction) -> Value | None:
+        """The value of which these are the parts."""
+        if first.op == second.op == "phi" and self._is_variable(first, second):
+            first, second = self._joined(first, second)
+        if first.op == second.op == self._form.part:
+            [whole] = first.operands
+            same = whole == second.operands[0] and (first.detail, second.detail) == ("0", "1")
             leaves = self._divergence.leaves_loop(first.value, name)
-            return matrix if whole and not leaves else None
+            return whole if same and not leaves else None
         if first.op == second.op == "fpext":
             first, second = (self._computed_by.get(i.operands[0].name, i) for i in (first, second))
         if first.op == second.op == "load":
-            return self._load(first, second)
+            return self._loaded(first, second)
         return None
 
     # -- variables of loops
 
-    def _is_variable(self, home: str, phi: Instruction) -> bool:
-        masked = self._divergence.masked
-        if home in masked or home in self._divergence.joins or not masked.isdisjoint(phi.labels):
+    def _is_variable(self, first: Instruction, second: Instruction) -> bool:
+        home, masked = self._home[first.result], self._divergence.masked
+        if home in masked or home in self._divergence.joins or not masked.isdisjoint(first.labels):
             return False
-        origins = (self._computed_by.get(value.name) for value in phi.operands)
-        return any(origin is not None and origin.op == "of_matrix" for origin in origins)
+        origins = (self._computed_by.get(value.name) for value in first.operands)
+        return self._home[second.result] == home and any(
+            origin is not None and origin.op == self._form.part for origin in origins
+        )
 
-    def _join(self, home: str, first: Instruction, second: Instruction) -> None:
-        """Make one variable of two."""
-        variable = Instruction("phi", f"{first.result}.matrix", MATRIX, labels=list(first.labels))
+    def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:
+        """Make one variable of two; the parts that take their place."""
+        form = self._form
+        variable = Instruction("phi", f"{first.result}.whole", form.whole, labels=first.labels)
         for label, value in zip(first.labels, first.operands, strict=True):
             other = second.operands[second.labels.index(label)]
             name = f"{variable.result}.{len(variable.operands)}"
-            made = Instruction("to_matrix", name, MATRIX, [value, other])
+            made = Instruction(form.compose, name, form.whole, [value, other])
             self._function.blocks[label].body.append(made)
             self._todo.append((label, made))
             variable.operands.append(made.value)
-        block = self._function.blocks[home]
+        block = self._function.blocks[self._home[first.result]]
         block.phis = [phi for phi in block.phis if phi is not first and phi is not second]
         block.phis.append(variable)
-        parts = [of_matrix(phi.result, variable.value, n) for n, phi in enumerate((first, second))]
+        parts = [
+            Instruction(form.part, phi.result, form.half, [variable.value], detail=str(number))
+            for number, phi in enumerate((first, second))
+        ]
         block.body[:0] = parts
         self._computed_by.update((part.result, part) for part in parts)
+        return parts
 
     # -- loads
 
-    def _load(self, first: Instruction, second: Instruction) -> Value | None:
+    def _loaded(self, first: Instruction, second: Instruction) -> Value | None:
         """The matrix in memory whose elements two loads get."""
-        name = f"{first.result}.matrix"
+        name = f"{first.result}.{second.result}.whole"
         if name in self._computed_by:
             return self._computed_by[name].value
-        home, type = self._divergence.home(first.value), first.type
+        home, type = self._home[first.result], first.type
         shapes = [self._divergence.shape(i.operands[0], home) for i in (first, second)]
         offsets = shapes[0].offsets
         if (
             offsets is None or shapes[1].offsets != offsets or type != second.type
-            or self._divergence.home(second.value) != home or home in self._divergence.masked
+            or self._home[second.result] != home or home in self._divergence.masked
             or any(i.flags or i.detail for i in (first, second))
         ):  # fmt: skip
             return None
@@ -128,9 +171,9 @@ class _Keeping:
         if tuple(places) != offsets or start != other or end != begin + type.size:
             return None
         body = self._function.blocks[home].body
-        at = body.index(first)
-        between = body[at : body.index(second)]
-        if not between or any(i.op in _WRITES for i in between):
+        at = next(n for n, i in enumerate(body) if i is first)
+        until = next(n for n, i in enumerate(body) if i is second)
+        if until < at or any(i.op in _WRITES for i in body[at:until]):
             return None
         made = Instruction(
             "load_matrix", name, MATRIX, first.operands, detail=str(step), source=type,
@@ -140,28 +183,61 @@ class _Keeping:
         self._computed_by[name] = made
         return made.value
 
-    # -- afterwards
 
-    def _replace(self) -> None:
-        """Use what takes the place of values, and drop what nobody uses then."""
-        for instruction in self._function.instructions():
-            instruction.operands = [self._resolved(value) for value in instruction.operands]
-        dropped = True
-        while dropped:
-            used = {v.name for i in self._function.instructions() for v in i.operands}
-            dropped = False
-            for block in self._function.blocks.values():
-                kept = [i for i in block.body if i.result in used or not _is_dropped(i)]
-                dropped = dropped or len(kept) < len(block.body)
-                block.body = kept
+def _paired(body: list[Instruction]) -> list[Instruction]:
+    """Make one product of two with the same first factor, in place of the second."""
+    made: list[Instruction] = []
+    waiting: Instruction | None = None  # a product without a second
+    parts: list[Instruction] = []  # its elements, which can come later
+    for instruction in body:
+        used = {value.name for value in instruction.operands}
+        if waiting is not None and instruction.op == "of_matrix" and waiting.result in used:
+            parts.append(instruction)
+            continue
+        is_product = instruction.op == "multiply_matrices"
+        unrelated = waiting is None or used.isdisjoint(i.result for i in (waiting, *parts))
+        if waiting is not None and (is_product or not unrelated):
+            if unrelated and waiting.operands[0] == instruction.operands[0]:
+                made = [other for other in made if other is not waiting]
+                made += [*_both(waiting, instruction), *parts]
+                waiting, parts = None, []
+                continue
+            made += parts
+            waiting, parts = None, []
+        if is_product:
+            waiting = instruction
+        made.append(instruction)
+    return made + parts
 
-    def _resolved(self, value: Value) -> Value:
-        while value.name in self._same:
-            value = self._same[value.name]
-        return value
+
+def _both(first: Instruction, second: Instruction) -> list[Instruction]:
+    joined = [
+        Instruction("join_matrices", f"{second.result}.{name}", PAIR, list(operands))
+        for name, *operands in zip(
+            ("right", "start"), first.operands[1:], second.operands[1:], strict=True
+        )
+    ]
+    operands = [first.operands[0], *(instruction.value for instruction in joined)]
+    product = Instruction("multiply_matrices", f"{second.result}.both", PAIR, operands)
+    halves = [
+        Instruction("half_of_pair", i.result, MATRIX, [product.value], detail=str(number))
+        for number, i in enumerate((first, second))
+    ]
+    return [*joined, product, *halves]
 
 
-def _is_dropped(instruction: Instruction) -> bool:
+def _drop_unused(function: Function) -> None:
+    dropped = True
+    while dropped:
+        used = {v.name for i in function.instructions() for v in i.operands}
+        dropped = False
+        for block in function.blocks.values():
+            kept = [i for i in block.body if i.result in used or not _is_pure(i)]
+            dropped = dropped or len(kept) < len(block.body)
+            block.body = kept
+
+
+def _is_pure(instruction: Instruction) -> bool:
     """Whether it does nothing if nobody uses the result."""
     is_special = instruction.op == "load" and (instruction.flags or instruction.detail)
     return instruction.op in _DROPPED and not is_special

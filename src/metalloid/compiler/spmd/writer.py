@@ -7,6 +7,7 @@ makes registers of them and places the phis. So no pass of ours ever repairs SSA
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import FAST_MATH
@@ -56,7 +57,7 @@ class Writer:
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}
         self._mask_as_bits: dict[str, str] = {}
-        self._shared: dict[object, str] = {}
+        self._shared: dict[object, Any] = {}
         self._count = 0
 
     # -- text
@@ -126,11 +127,11 @@ class Writer:
         self._scalars, self._vectors = dict(saved[0]), dict(saved[1])
         self._mask_as_bits, self._shared = {}, {}
 
-    def remember(self, key: object, name: str) -> None:
+    def remember(self, key: object, made: Any) -> None:
         """Keep what more than one instruction needs, until the block ends."""
-        self._shared[key] = name
+        self._shared[key] = made
 
-    def remembered(self, key: object) -> str | None:
+    def remembered(self, key: object) -> Any:
         """What `remember` was given, if anything."""
         return self._shared.get(key)
 
