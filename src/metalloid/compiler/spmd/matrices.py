@@ -151,20 +151,19 @@ def _multiply(writer: Writer, instruction: Instruction) -> None:
 
 
 def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
-    """Each element as a row of its own, from memory; a block makes them once."""
-    known = writer.remembered((matrix.name, form))
-    if known is None:
+    """Each element as a row of its own, from memory."""
+    slot = writer.remembered(("left", matrix.name))
+    if slot is None:
         slot = writer.slot(quoted("left", matrix.name), str(MATRIX))
         writer.emit(f"store {MATRIX} {writer.scalar(matrix)}, ptr {slot}, align 64")
         # LLVM must not know what is there: it would take the elements out of registers.
         writer.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
-        known = []
-        for number in range(_COUNT):
-            place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
-            one = writer.new(f"load {FLOAT}, ptr {place}, align 4")
-            first = writer.new(f"insertelement {form.row} poison, {FLOAT} {one}, i64 0")
-            known.append(_shuffle(writer, form.row, first, "poison", [0] * form.columns))
-        writer.remember((matrix.name, form), known)
+        writer.remember(("left", matrix.name), slot)
+    known = []
+    for number in range(_COUNT):
+        place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+        one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
+        known.append(_shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * form.columns))
     return known
 
 
@@ -187,7 +186,7 @@ def _finished(writer: Writer, rows: list[str]) -> list[str]:
     Or else LLVM would go on with all products at the same time, and have registers for none.
     """
     results = ", ".join([PAIR.row] * SIDE)
-    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)])
+    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
     given = ", ".join(f"{PAIR.row} {row}" for row in rows)
     all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
     return [

@@ -60,7 +60,7 @@ def keep_whole(function: Function, divergence: Divergence, pairs: bool) -> bool:
     if pairs:
         for name, block in function.blocks.items():
             if name not in divergence.masked:
-                block.body = _paired(block.body)
+                block.body = _late(_paired(block.body))
         _Keeping(function, divergence, _HALVES).run()
     return True
 
@@ -189,6 +189,7 @@ def _paired(body: list[Instruction]) -> list[Instruction]:
     made: list[Instruction] = []
     waiting: Instruction | None = None  # a product without a second
     parts: list[Instruction] = []  # its elements, which can come later
+    place = {instruction.result: number for number, instruction in enumerate(body)}
     for instruction in body:
         used = {value.name for value in instruction.operands}
         if waiting is not None and instruction.op == "of_matrix" and waiting.result in used:
@@ -199,7 +200,7 @@ def _paired(body: list[Instruction]) -> list[Instruction]:
         if waiting is not None and (is_product or not unrelated):
             if unrelated and waiting.operands[0] == instruction.operands[0]:
                 made = [other for other in made if other is not waiting]
-                made += [*_both(waiting, instruction), *parts]
+                made += [*_both(waiting, instruction, place), *parts]
                 waiting, parts = None, []
                 continue
             made += parts
@@ -210,7 +211,10 @@ def _paired(body: list[Instruction]) -> list[Instruction]:
     return made + parts
 
 
-def _both(first: Instruction, second: Instruction) -> list[Instruction]:
+def _both(first: Instruction, second: Instruction, place: dict[str, int]) -> list[Instruction]:
+    """Two products as one. What stands first in a pair is always the same: pairs are kept then."""
+    if place.get(first.operands[1].name, 0) > place.get(second.operands[1].name, 0):
+        first, second = second, first
     joined = [
         Instruction("join_matrices", f"{second.result}.{name}", PAIR, list(operands))
         for name, *operands in zip(
@@ -224,6 +228,22 @@ def _both(first: Instruction, second: Instruction) -> list[Instruction]:
         for number, i in enumerate((first, second))
     ]
     return [*joined, product, *halves]
+
+
+def _late(body: list[Instruction]) -> list[Instruction]:
+    """Load matrices where they are used first, and join them once."""
+    made: list[Instruction] = []
+    loads: dict[str, Instruction] = {}
+    for instruction in body:
+        if instruction.op == "load_matrix":
+            loads[instruction.result] = instruction
+            continue
+        wanted = [value.name for value in instruction.operands]
+        if instruction.op in _WRITES:
+            wanted = list(loads)
+        made += [loads.pop(name) for name in wanted if name in loads]
+        made.append(instruction)
+    return made + list(loads.values())
 
 
 def _drop_unused(function: Function) -> None:
