@@ -189,9 +189,7 @@ def _finished(writer: Writer, rows: list[str]) -> list[str]:
     constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
     given = ", ".join(f"{PAIR.row} {row}" for row in rows)
     all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
-    return [
-        writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)
-    ]
+    return [writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
 
 
 def _join(writer: Writer, instruction: Instruction) -> None:
