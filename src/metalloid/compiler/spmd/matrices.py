@@ -7,7 +7,7 @@ with operations of its own:
 
 - ``to_matrix``: the matrix whose elements the lanes hold, inactive lanes zeros
 - ``of_matrix``: the lane's first or second element
-- ``load_matrix``: rows from memory, each without gaps
+- ``load_matrix``: rows or columns from memory, each without gaps
 - ``multiply_matrices``: a b + c; b and c may be pairs
 - ``join_matrices``, ``half_of_pair``: two matrices as a pair, and back
 
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import FLOAT, I64, Struct, Type, Vector
+from metalloid.compiler.llvm.types import FLOAT, I64, Type, Vector
 from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
 from metalloid.compiler.spmd.permute import active_or
 from metalloid.compiler.spmd.writer import Writer, quoted
@@ -210,9 +210,12 @@ def _half(writer: Writer, instruction: Instruction) -> None:
 
 
 def _load(writer: Writer, instruction: Instruction) -> None:
-    """Eight rows, one behind the other."""
+    """Eight rows, one behind the other; or eight columns, which then become rows."""
     [address] = instruction.operands
-    element, step = instruction.source, int(instruction.detail)
+    element = instruction.source
+    down, right = map(int, instruction.detail.split(","))
+    is_plain = right == element.size
+    step = down if is_plain else right
     start = writer.scalar(address)
     parts = []
     for row in range(SIDE):
@@ -222,6 +225,9 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     rows = _joined(writer, parts, SIDE, element)
     if element != FLOAT:
         rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
+    if not is_plain:
+        sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
+        rows = _shuffle(writer, str(MATRIX), rows, "poison", sources)
     writer.set(instruction, scalar=rows)
 
 

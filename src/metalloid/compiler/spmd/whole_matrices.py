@@ -5,7 +5,7 @@ another operation gave, the matrix goes straight from one to the other:
 
 - two elements of one matrix are that matrix
 - two variables of a loop, one of which comes from a matrix, are one variable: a matrix
-- two loads, in rows of eight neighbours, are the load of a matrix
+- two loads, of eight neighbours in each row or column, are the load of a matrix
 
 Then two products with the same first factor are made one, whose other operands are pairs; and pairs
 are kept whole as matrices are. All this only where all lanes are active: in place of inactive
@@ -163,12 +163,12 @@ class _Keeping:
             or any(i.flags or i.detail for i in (first, second))
         ):  # fmt: skip
             return None
-        step = offsets[_NEXT_ROW]
-        places = (row_of(lane) * step + column_of(lane) * type.size for lane in range(WIDTH))
         (start, begin), (other, end) = (
             root_of(i.operands[0], self._computed_by) for i in (first, second)
         )
-        if tuple(places) != offsets or start != other or end != begin + type.size:
+        down, right = offsets[_NEXT_ROW], end - begin
+        places = (row_of(lane) * down + column_of(lane) * right for lane in range(WIDTH))
+        if tuple(places) != offsets or start != other or type.size not in (down, right):
             return None
         body = self._function.blocks[home].body
         at = next(n for n, i in enumerate(body) if i is first)
@@ -176,7 +176,7 @@ class _Keeping:
         if until < at or any(i.op in _WRITES for i in body[at:until]):
             return None
         made = Instruction(
-            "load_matrix", name, MATRIX, first.operands, detail=str(step), source=type,
+            "load_matrix", name, MATRIX, first.operands, detail=f"{down},{right}", source=type,
             align=first.align,
         )  # fmt: skip
         body.insert(at, made)
