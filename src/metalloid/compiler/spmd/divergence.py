@@ -14,6 +14,7 @@ from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
+from metalloid.compiler.spmd.private import lane_step
 from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
 
 
@@ -160,8 +161,8 @@ class _Analysis:
         if len(known) < len(operands):
             return None
         if instruction.op == "alloca":
-            size = instruction.source.size
-            return Shape(tuple(lane * size for lane in range(width)))
+            step = lane_step(instruction)
+            return Shape(tuple(lane * step for lane in range(width)))
         if instruction.op == "load":
             return uniform(width) if known[0].is_uniform and not instruction.detail else VARYING
         if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):

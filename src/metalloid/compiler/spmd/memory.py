@@ -158,7 +158,7 @@ def last_active(writer: Writer, value: Value) -> str:
 
 
 def _alloca(writer: Writer, instruction: Instruction) -> None:
-    """A private array: one for each lane, side by side."""
+    """A private array of each lane; `private` says how they lie."""
     size = instruction.source.size
     slot = writer.slot(quoted("private", instruction.result), f"[{writer.width * size} x {I8}]")
     writer.set(instruction, scalar=slot)

@@ -16,6 +16,7 @@ from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.matrices import find_products
+from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
 from metalloid.compiler.spmd.shapes import Shape, uniform
 from metalloid.compiler.spmd.whole_matrices import keep_whole
@@ -114,6 +115,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     Unsupported
         If the function does what has no vector form.
     """
+    interleave(function, form.width)
     graph = make_canonical(function)
     shapes = {
         parameter.name: form.shapes.get(place, uniform(form.width))

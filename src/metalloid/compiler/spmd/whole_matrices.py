@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.types import FLOAT, Type
+from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
-from metalloid.compiler.spmd.interleaved import root_of
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.matrices import MATRIX, PAIR, column_of, row_of
 
