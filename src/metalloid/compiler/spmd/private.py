@@ -15,18 +15,22 @@ from __future__ import annotations
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, I64, POINTER, Type
 from metalloid.compiler.spmd.addresses import terms_of
+from metalloid.compiler.spmd.shapes import alignment_of
+
+_ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
 
 
 def interleave(function: Function, width: int) -> None:
     """Interleave what private arrays of `function` can be."""
     users: dict[str, list[Instruction]] = {}
+    computed_by = {i.result: i for i in function.instructions() if i.result}
     for instruction in function.instructions():
         for value in instruction.operands:
             users.setdefault(value.name, []).append(instruction)
     longer: set[str] = set()  # steps in interleaved arrays
     for instruction in function.instructions():
         if instruction.op == "alloca":
-            array = _Array(instruction, users)
+            array = _Array(instruction, users, computed_by)
             if array.size:
                 instruction.detail = str(array.size)
                 longer |= array.steps
@@ -58,7 +62,12 @@ class _Array:
         Addresses in it.
     """
 
-    def __init__(self, alloca: Instruction, users: dict[str, list[Instruction]]) -> None:
+    def __init__(
+        self,
+        alloca: Instruction,
+        users: dict[str, list[Instruction]],
+        computed_by: dict[str, Instruction],
+    ) -> None:
         self.accesses: list[Instruction] = []
         self.steps: set[str] = set()
         self.size = 0
@@ -73,7 +82,8 @@ class _Array:
                     todo.append(user)
                 elif user.op == "getelementptr" and user.operands[0].name == address.result:
                     constant, variable = terms_of(user)
-                    distances += [constant, *(size for _, size in variable)]
+                    distances.append(constant)
+                    distances += (size * _factor(index, computed_by) for index, size in variable)
                     self.steps.add(user.result)
                     todo.append(user)
                 else:
@@ -92,6 +102,25 @@ def _is_plain(access: Instruction, address: Value) -> bool:
 
 def _accessed(access: Instruction) -> Type:
     return access.type if access.op == "load" else access.operands[0].type
+
+
+def _factor(index: Value, computed_by: dict[str, Instruction]) -> int:
+    """A power of two that divides `index`."""
+    number, origin = index.integer, computed_by.get(index.name)
+    if number is not None:
+        return 1 << alignment_of(number)
+    if origin is None or origin.op not in _ARITHMETIC:
+        return 1
+    if origin.op in ("zext", "sext"):
+        return _factor(origin.operands[0], computed_by)
+    if origin.op == "shl":
+        return 1 << (origin.operands[1].integer or 0)
+    factors = [_factor(value, computed_by) for value in origin.operands]
+    if origin.op == "mul":
+        return factors[0] * factors[1]
+    if origin.op == "and":
+        return max(factors)
+    return min(factors)
 
 
 def _lengthened(step: Instruction, times: int) -> list[Instruction]:
