@@ -24,7 +24,7 @@ from mlx_tree.workers import check_all
 
 import metalloid as mtl
 
-COLUMNS = ("entries", "compiled", "agree", "disagree", "unchecked", "to do")
+COLUMNS = ("entries", "compiled", "vector code", "agree", "disagree", "unchecked", "to do")
 
 
 def read(path: Path) -> dict[Entry, dict[str, Any]]:
@@ -63,7 +63,8 @@ def table(
         lines = [results[entry] for entry in entries if entry in results]
         verdicts = Counter(line["checked"] for line in lines)
         rows.append((
-            name, len(entries), sum(line["compiled"] for line in lines), verdicts["agrees"],
+            name, len(entries), sum(line["compiled"] for line in lines),
+            sum(line["engine"].startswith("simd") for line in lines), verdicts["agrees"],
             verdicts["disagrees"], verdicts["unchecked"], len(entries) - len(lines),
         ))  # fmt: skip
     return [*rows, ("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))]
@@ -76,9 +77,9 @@ def show(rows: list[tuple[Any, ...]], markdown: bool) -> None:
         for name, *numbers in rows:
             print(f"| {name} |", " | ".join(f"{number:,}" for number in numbers), "|")
         return
-    print(f"{'':24}", *(f"{column:>10}" for column in COLUMNS))
+    print(f"{'':24}", *(f"{column:>11}" for column in COLUMNS))
     for name, *numbers in rows:
-        print(f"{name:24}", *(f"{number:10,}" for number in numbers))
+        print(f"{name:24}", *(f"{number:11,}" for number in numbers))
 
 
 def arguments() -> argparse.Namespace:

@@ -28,12 +28,32 @@ _known = functools.cache(families)
 _library = functools.lru_cache(maxsize=1)(library)  # one file after the other
 
 
+class Watched:
+    """A library that keeps the kernels it has given."""
+
+    def __init__(self, library: mtl.Library) -> None:
+        self._library = library
+        self.kernels: list[mtl.Kernel] = []
+
+    def function(self, *arguments: Any, **options: Any) -> mtl.Kernel:
+        """See `Library.function`."""
+        self.kernels.append(self._library.function(*arguments, **options))
+        return self.kernels[-1]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def engine(self) -> str:
+        """What ran the kernels; where they differ, what could not run one as vector code."""
+        return min((kernel.engine for kernel in self.kernels), default="")  # "reference" < "simd"
+
+
 def outcome(tree: Path, entry: Entry) -> Result:
     """Compile an entry and let its family check it."""
     family = family_of(entry, _known())
-    compiled, checked, reason = True, "agrees", ""
+    compiled, checked, reason, engine = True, "agrees", "", ""
     try:
-        lib = _library(tree, entry.file)
+        lib = Watched(_library(tree, entry.file))
         try:
             if family is None:
                 raise Unchecked("no family covers it")
@@ -42,11 +62,13 @@ def outcome(tree: Path, entry: Entry) -> Result:
         except Unchecked as why:
             checked, reason = "unchecked", str(why)
             lib.function(entry.name)
+        engine = lib.engine()
     except mtl.CompileError as error:
         compiled, checked, reason = False, "unchecked", f"does not compile: {error}"
     except Exception as error:
         checked, reason = "disagrees", f"{type(error).__name__}: {error}"
-    return {"compiled": compiled, "checked": checked, "reason": reason.strip()[:1000]}
+    reason = reason.strip()[:1000]
+    return {"compiled": compiled, "checked": checked, "reason": reason, "engine": engine}
 
 
 def _work(tree: Path, pipe: Any) -> None:
@@ -82,7 +104,7 @@ class Worker:
             self.process.join()
             reason = f"crashes: the process ended with code {self.process.exitcode}"
         self._start()
-        return {"compiled": False, "checked": "disagrees", "reason": reason}
+        return {"compiled": False, "checked": "disagrees", "reason": reason, "engine": ""}
 
     def stop(self) -> None:
         """End the process."""

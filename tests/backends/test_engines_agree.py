@@ -58,6 +58,14 @@ def test_random_kernels(seed, waits):
     check(seed, 3, waits)
 
 
+@pytest.mark.parametrize("form", [(16, 1), (8, 32)], ids=str)
+def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
+    """Ends of rows run thread by thread unless there are many of them."""
+    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(vector, "lanes", lambda: form)
+    check(3, 3, waits=False)
+
+
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
 @pytest.mark.parametrize("form", [(8, 32), (16, 32), (32, 1), (4, 32)], ids=str)
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):

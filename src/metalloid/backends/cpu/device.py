@@ -15,8 +15,9 @@ from pathlib import Path
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
+from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
-from metalloid.backends.cpu.vector import variant_for
+from metalloid.backends.cpu.vector import variant_for, variant_of_rows
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.prelude import precompiled_header
@@ -55,6 +56,13 @@ class CpuProgram(Program):
         self.entry, self.flags = code = _load(kernel)
         self._width, self._compile_variant = kernel.width, variant
         self._variants = {"whole": code}
+        self._variant_for = variant_for if kernel.waits else variant_of_rows
+        self._waits = kernel.waits
+        self.may_join = (
+            kernel.width > 0
+            and not (kernel.waits or kernel.shares)
+            and not tells_threadgroups_apart(self.signature)
+        )
         self.engine = kernel.engine
         self.max_group_size = min(
             self.signature.max_threads or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
@@ -86,10 +94,12 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        variant = variant_for(grid, group, self._width)
+        variant = self._variant_for(grid, group, self._width)
         code = self._variants.get(variant)
         if code is None:
-            code = self._variants[variant] = _load(self._compile_variant(variant))
+            kernel = self._compile_variant(variant)
+            code = self._variants[variant] = _load(kernel)
+            self.engine = kernel.engine
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
@@ -98,7 +108,7 @@ class CpuProgram(Program):
         entry, flags = self.entry, self.flags
         if self._width:
             entry, flags = self._code_for(grid, group)
-        if (flags or self._width) and not settings.strict_barriers:
+        if self._waits and not settings.strict_barriers:
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
@@ -118,9 +128,14 @@ class QueuedEvent(Event):
     """A launch in the runtime's queue."""
 
     def __init__(
-        self, device: CpuDevice, ticket: int, program: CpuProgram, arguments: Arguments
+        self,
+        device: CpuDevice,
+        ticket: int,
+        program: CpuProgram,
+        arguments: Arguments,
+        joined: int,
     ) -> None:
-        self._device, self._ticket = device, ticket
+        self._device, self._ticket, self._joined = device, ticket, joined
         # What the launch uses must live until it has ended.
         self._in_use: tuple[CpuProgram, Arguments] | None = (program, arguments)
         self._kernel = program.signature.name
@@ -134,7 +149,7 @@ class QueuedEvent(Event):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
         if self._outcome.status != 0:
-            raise error_of(self._outcome, self._kernel)
+            raise error_of(self._outcome, self._kernel, self._joined)
         return self
 
     def _finish(self, seconds: float) -> bool:
@@ -239,19 +254,20 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        job = program.job(arguments, grid, group)
+        together = joined(grid, group) if program.may_join else 1
+        job = program.job(arguments, grid, (group[0] * together, group[1], group[2]))
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
             if program.logs:
                 self.emit_messages()
             if status != 0:
-                raise error_of(outcome, program.signature.name)
+                raise error_of(outcome, program.signature.name, together)
             return FinishedEvent(outcome.seconds)
         ticket = self.runtime.submit(job)
         if ticket == 0:
             raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
-        event = QueuedEvent(self, ticket, program, arguments)
+        event = QueuedEvent(self, ticket, program, arguments, together)
         with self._in_flight_lock:
             while self._in_flight and self._in_flight[0].done:
                 self._in_flight.popleft()

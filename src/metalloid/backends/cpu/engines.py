@@ -50,10 +50,14 @@ class CompiledKernel:
         Table of the parameters' types, for `build_signature`.
     fibres : bool
         Whether each thread needs a stack of its own.
+    waits : bool
+        Whether threads wait for each other.
+    shares : bool
+        Whether it has threadgroup variables.
     logs : bool
         Whether it sends messages to the host.
     width : int
-        Lanes of its simdgroups, if the variant it needs depends on the launch; else 0.
+        Lanes of its simdgroups, if it is vector code; else 0.
     engine : str
         What runs it, and why.
     code_command : tuple of str
@@ -65,6 +69,8 @@ class CompiledKernel:
     shared_object: Path
     layouts: tuple[int, ...]
     fibres: bool
+    waits: bool
+    shares: bool
     logs: bool
     width: int
     engine: str
@@ -121,6 +127,8 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         files["kernel.so"],
         tuple(facts["layouts"]),
         facts["fibres"],
+        facts["waits"],
+        facts["shares"],
         facts["logs"],
         facts["width"],
         facts["engine"],
@@ -159,8 +167,10 @@ def _compiled_by(
     facts = {
         "layouts": kernel.layouts,
         "fibres": kernel.synchronises and name == "reference",
+        "waits": kernel.synchronises,
+        "shares": kernel.shares,
         "logs": kernel.logs,
-        "width": vector.width_of(kernel) if kernel.synchronises and name == "simd" else 0,
+        "width": vector.width_of(kernel) if name == "simd" else 0,
         "engine": engine.describe(kernel) + reason,
         "code_command": engine.CODE_COMMAND,
     }

@@ -33,8 +33,17 @@ _SIGNALS = {
 }
 
 
-def error_of(outcome: Outcome, kernel: str) -> KernelFault | LaunchError:
-    """The exception for a job that did not end well, by the kernel's fault or without it."""
+def error_of(outcome: Outcome, kernel: str, joined: int = 1) -> KernelFault | LaunchError:
+    """The exception for a job that did not end well, by the kernel's fault or without it.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    kernel : str
+        Its name.
+    joined : int
+        How many of the launch's threadgroups ran as one.
+    """
     if outcome.status == NO_MEMORY:
         return LaunchError(
             f"[{kernel}] there is no memory for the stacks of a threadgroup. "
@@ -46,7 +55,12 @@ def error_of(outcome: Outcome, kernel: str) -> KernelFault | LaunchError:
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
     place = ""
-    if threadgroup is not None:
+    if threadgroup is not None and joined > 1:
+        x, y, z = threadgroup
+        first, last = (x * joined, y, z), ((x + 1) * joined - 1, y, z)
+        place = f", in one of the threadgroups {first} to {last}"
+        threadgroup = thread = None
+    elif threadgroup is not None:
         place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
     return KernelFault(
         f"[{kernel}] {reason}{place}. {advice}".rstrip(),

@@ -74,6 +74,8 @@ class KernelIR:
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
         Whether threads wait for each other.
+    shares : bool
+        Whether it has threadgroup variables.
     reports : bool
         Whether threads log or assert.
     logs : bool
@@ -84,6 +86,7 @@ class KernelIR:
     ir: str
     layouts: tuple[int, ...]
     synchronises: bool
+    shares: bool
     reports: bool
     logs: bool
 
@@ -127,6 +130,7 @@ def kernel_ir(
         text, ir = compiled(reports=True)
     layouts = tuple(_read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
+    shares = bool(_THREADGROUP_VARIABLE.search(ir))
     for adapt in (
         _mark_constant_loads,
         _assume_scalar_alignment,
@@ -134,7 +138,7 @@ def kernel_ir(
         _make_functions_private,
     ):
         ir = adapt(ir)
-    return KernelIR(text, ir, layouts, synchronises, reports, logs)
+    return KernelIR(text, ir, layouts, synchronises, shares, reports, logs)
 
 
 def _entry_text(

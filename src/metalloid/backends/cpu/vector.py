@@ -4,9 +4,9 @@ The compiler turns the code of one thread into that of a simdgroup (`metalloid.c
 loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
 engine.
 
-A kernel whose threads wait for each other comes in three variants, made when a launch needs them:
-``whole`` if all simdgroups are complete and lie in one row, ``ragged`` if some have missing lanes,
-``scattered`` if a simdgroup covers several rows.
+A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
+and lie in one row; ``ragged`` if some have missing lanes; and for threads that wait for each other
+``scattered``, if a simdgroup covers several rows.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ CODE_COMMAND: tuple[str, ...] = (
 _FORMS = {"AVX-512": (16, 1), "AVX2": (16, 32)}
 _NARROW = (8, 32)
 
+#: So many threads may run one by one rather than have a variant compiled for them.
+_FEW_THREADS = 4096
+
 # Parameters of the functions in rows.h, by position.
 _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(3, 10)
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
@@ -47,7 +50,10 @@ def lanes() -> tuple[int, int]:
 def functions(reports: bool) -> str:
     """What the runtime may call, of which `lower` keeps one; and the code of one thread."""
     own = lanes()[0]
-    drivers = [("rows", f"run_rows<mtl_entry_type, {own}>")]
+    drivers = [
+        ("whole_rows", f"run_rows<mtl_entry_type, {own}, false>"),
+        ("ragged_rows", f"run_rows<mtl_entry_type, {own}, true>"),
+    ]
     for width in sorted({own, WIDTH}):
         for variant, whole in (("whole", "true"), ("ragged", "false")):
             run = f"run_simdgroups<mtl_entry_type, {width}, {whole}>"
@@ -69,12 +75,19 @@ def functions(reports: bool) -> str:
 
 
 def variant_for(grid: Size, group: Size, width: int) -> str:
-    """The variant of a kernel with waiting threads that a launch needs."""
+    """The variant that a launch of a kernel with waiting threads needs."""
     x, y, z = group
     if y * z > 1 and (x % width or grid[0] % x):
         return "scattered"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
     return "whole" if exact else "ragged"
+
+
+def variant_of_rows(grid: Size, group: Size, width: int) -> str:
+    """The variant that a launch of a kernel with independent threads should have."""
+    groups, rest = divmod(grid[0], group[0])
+    left_over = groups * (group[0] % width) + rest % width
+    return "ragged" if left_over * grid[1] * grid[2] > _FEW_THREADS else "whole"
 
 
 def width_of(kernel: KernelIR) -> int:
@@ -96,8 +109,9 @@ def lower(kernel: KernelIR, variant: str) -> str:
         raise Unsupported("messages to the host")
     ir = flatten_address_spaces(kernel.ir)
     if not kernel.synchronises:
-        made = vectorise(parse(ir, "mtl_thread"), _independent())
-        return _with_driver(assemble(ir, "mtl_thread", [made]), "rows")
+        forms = _independent(variant)
+        made = [vectorise(parse(ir, "mtl_thread"), form) for form in forms]
+        return _with_driver(assemble(ir, "mtl_thread", made), f"{variant}_rows")
     width = width_of(kernel)
     made_all = [vectorise(parse(ir, "mtl_thread"), form) for form in _waiting(width, variant)]
     state = max(made.state_bytes for made in made_all)
@@ -106,11 +120,14 @@ def lower(kernel: KernelIR, variant: str) -> str:
     return _with_driver(assemble(ir, "mtl_thread", made_all), f"{driver}_{width}")
 
 
-def _independent() -> Form:
+def _independent(variant: str) -> list[Form]:
     width, mask_bits = lanes()
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
-    return Form("mtl_threads", width, mask_bits, shapes, _INDEX)
+    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX)]
+    if variant == "ragged":
+        forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
+    return forms
 
 
 def _waiting(width: int, variant: str) -> list[Form]:

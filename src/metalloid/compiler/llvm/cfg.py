@@ -73,6 +73,17 @@ class Graph:
             below = self.dominator[below]
         return True
 
+    def reachable(self, starts: Iterable[str]) -> set[str]:
+        """The blocks of all paths from `starts`, with these."""
+        found: set[str] = set()
+        todo = list(starts)
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += self.successors[name]
+        return found
+
     def _find_loops(self) -> None:
         found: dict[str, Loop] = {}
         for name in self.order:

@@ -190,9 +190,7 @@ class Linearised:
         elif len(end.labels) == 1:
             self._follow(name, end.labels[0], None)
             if any(map(is_barrier, self._blocks[name].body)):
-                if deferred - {EXIT}:
-                    raise Unsupported("a threadgroup barrier that only some threads may reach")
-                self._wait()
+                self._wait(name)
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
             taken = writer.vector(end.operands[0])
@@ -211,10 +209,16 @@ class Linearised:
                 self._follow(name, target, None)
                 self._go(deferred | {target})
 
-    def _wait(self) -> None:
-        """Return at a barrier, to be called again to go on behind it."""
-        writer = self._writer
-        bits, lanes = writer.mask_as_bits(), writer.width
+    def _wait(self, name: str) -> None:
+        """Return at a barrier, to be called again to go on behind it.
+
+        Nobody should be deferred here: the caller fails if lanes are missing. Where it is told to
+        be lenient they wait where they will meet the others again, as on a GPU.
+        """
+        if self._reach_another_barrier(self._deferred[name], name):
+            raise Unsupported("different threadgroup barriers for different threads")
+        writer, lanes = self._writer, self._writer.width
+        bits = writer.mask_as_bits()
         arrived = str((1 << lanes) - 1)
         if bits is not None:
             arrived = writer.bits_as_integer(bits)
@@ -223,6 +227,14 @@ class Linearised:
         self.regions.append(f"behind{len(self.regions) + 1}")
         self._leave(len(self.regions), arrived)
         writer.label(self.regions[-1])
+
+    def _reach_another_barrier(self, starts: set[str], name: str) -> bool:
+        """Whether a path from `starts` meets a barrier that none from `name` does."""
+        graph = self._graph
+        return any(
+            any(map(is_barrier, self._blocks[block].body))
+            for block in graph.reachable(starts) - graph.reachable({name})
+        )
 
     def _leave(self, region: int, arrived: str) -> None:
         writer = self._writer

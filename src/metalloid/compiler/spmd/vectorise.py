@@ -50,7 +50,7 @@ class Form:
         Whether lanes may be missing.
     has_state : bool
         Whether the simdgroup returns at barriers: then there are the size of the threadgroup in x
-        and y, the number of lanes, and the state as well.
+        and y, the number of lanes, and the state as well. The number alone if only `partial`.
     computed : tuple of int
         If the simdgroup covers several rows: positions of the parameters that are a thread's place
         in the threadgroup (x, y, z) and in the grid.
@@ -152,8 +152,10 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         start = f"  switch i32 %mtl.region, {first} [ {cases} ]"
     head = [f"{p.type} {p.name}" for p in function.parameters]
     head += [f"i32 {name}" for name in ("%mtl.size_x", "%mtl.size_y") if form.has_state]
-    head += [f"i32 {_ACTIVE}", f"ptr noalias {STATE}"] if form.has_state else []
-    how = VECTOR_ATTRIBUTES if form.has_state else f"alwaysinline {VECTOR_ATTRIBUTES}"
+    head += [f"i32 {_ACTIVE}"] if form.has_state or form.partial else []
+    head += [f"ptr noalias {STATE}"] if form.has_state else []
+    inlined = not (form.has_state or form.partial)
+    how = f"alwaysinline {VECTOR_ATTRIBUTES}" if inlined else VECTOR_ATTRIBUTES
     text = [
         f"define internal void @{form.name}({', '.join(head)}) {how} {{",
         "entry:",

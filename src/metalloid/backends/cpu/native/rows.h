@@ -22,6 +22,7 @@
 extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
 void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
+void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
 void mtl_simdgroup(METALLOID_THREAD_PARAMETERS, METALLOID_STATE_PARAMETERS);
 void mtl_part_of_simdgroup(METALLOID_THREAD_PARAMETERS, METALLOID_STATE_PARAMETERS);
 extern const unsigned long mtl_state_bytes;
@@ -42,8 +43,9 @@ METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
   Entry::call(own, words, threadgroup_memory);
 }
 
-// Independent threads: row by row, the rest of a row one by one.
-template <class Entry, uint width>
+// Independent threads, row by row. The rest of a row as part of a simdgroup, or one by one, which
+// spares the compiler a second form of the kernel.
+template <class Entry, uint width, bool ragged>
 METALLOID_INLINE void run_rows(const mtl_launch* launch, const mtl_range* range) {
   // Two copies: the one that only inlined code sees becomes registers.
   const thread_ids ids = ids_of(launch, range), ids_in_memory = ids;
@@ -57,7 +59,11 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, const mtl_range* range)
       const uint row = size.x * (y + size.y * z);
       for (uint x = 0; x < whole; x += width)
         mtl_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z, row + x);
-      for (uint x = whole; x < size.x; ++x)
+      if (ragged && whole < size.x)
+        mtl_part_of_threads(&ids_in_memory, launch->arguments, memory, whole, y, z,
+                            origin.x + whole, origin.y + y, origin.z + z, row + whole,
+                            size.x - whole);
+      for (uint x = whole; x < size.x && !ragged; ++x)
         mtl_thread(&ids_in_memory, launch->arguments, memory, x, y, z, origin.x + x, origin.y + y,
                    origin.z + z, row + x);
     }

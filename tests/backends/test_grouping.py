@@ -1,0 +1,57 @@
+"""Threadgroups that nobody can tell apart are joined; the others are left alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import metalloid as mtl
+from metalloid.backends.cpu.grouping import joined
+
+TEXT = """using namespace metal;
+kernel void places(device uint* out, constant uint& width, uint2 g [[thread_position_in_grid]],
+                   uint2 size [[threads_per_grid]]) {
+    atomic_fetch_add_explicit((device atomic_uint*)&out[g.y * width + g.x], g.x * 1000 + g.y + size.x,
+                              memory_order_relaxed);
+}
+kernel void groups(device uint* out, uint g [[thread_position_in_grid]],
+                   uint group [[threadgroup_position_in_grid]]) { out[g] = group; }
+kernel void divide(device int* p, uint g [[thread_position_in_grid]]) { p[g] = 100 / p[g]; }
+"""
+
+sides = st.integers(1, 300)
+
+
+@given(st.tuples(sides, sides, sides), st.tuples(*[st.integers(1, 10)] * 3))
+def test_joined_groups_are_neighbours_in_x_and_few_enough(grid, group):
+    count = joined(grid, group)
+    assert count >= 1
+    assert count == 1 or (count - 1) * group[0] < grid[0]
+    assert count == 1 or count * int(np.prod(group)) <= 4096
+
+
+@pytest.mark.parametrize("group", [(1, 1), (8, 8), (3, 5), (1, 256), (300, 1)], ids=str)
+@pytest.mark.parametrize("side", [(256, 20), (301, 33), (5, 2000)], ids=str)
+def test_every_thread_runs_once_in_its_place(side, group):
+    lib = mtl.library(TEXT)
+    out = np.zeros(side[::-1], np.uint32)
+    lib.places(out, side[0], threads=side, group_size=group)
+    y, x = np.indices(out.shape)
+    assert np.array_equal(out, x * 1000 + y + side[0])
+
+
+def test_a_kernel_that_knows_its_threadgroup_keeps_it():
+    out = np.zeros(100, np.uint32)
+    mtl.library(TEXT).groups(out, threads=100, group_size=4)
+    assert np.array_equal(out, np.arange(100) // 4)
+
+
+def test_a_fault_in_joined_groups_says_so():
+    x = np.ones(1000, np.int32)
+    x[777] = 0
+    with mtl.config.scope(cpu_engine="simd"):
+        divide = mtl.library(TEXT)["divide"]
+    with pytest.raises(mtl.KernelFault) as caught:
+        divide(x, threads=1000, group_size=8)
+    assert "in one of the threadgroups (96, 0, 0) to (127, 0, 0)" in str(caught.value)
+    assert caught.value.threadgroup is None
