@@ -308,8 +308,10 @@ METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
 // The factors of each product come from the lanes that own them (metal_simdgroup_matrix.h).
 METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
     float a_first, float a_second, float b_first, float b_second, float c_first, float c_second) {
-  const ulong a = __builtin_bit_cast(ulong, float2(a_first, a_second));
-  const ulong b = __builtin_bit_cast(ulong, float2(b_first, b_second));
+  const ulong a =
+      ulong(__builtin_bit_cast(uint, a_second)) << 32 | __builtin_bit_cast(uint, a_first);
+  const ulong b =
+      ulong(__builtin_bit_cast(uint, b_second)) << 32 | __builtin_bit_cast(uint, b_first);
   const uint lane = __msl_simd_lane();
   const uint of_row = lane & 0x16, of_column = lane & 0x09;  // bits of the lane's row and column
   float first = c_first, second = c_second;
