@@ -183,7 +183,8 @@ def _rows(writer: Writer, matrix: Value) -> list[str]:
 def _finished(writer: Writer, rows: list[str]) -> list[str]:
     """The same, all computed before anything that comes next.
 
-    Or else LLVM would go on with all products at the same time, and have registers for none.
+    Or else LLVM would go on with all products at the same time, and have registers for none. The
+    next product reads its elements from memory again: as rows, they would fill registers as well.
     """
     results = ", ".join([PAIR.row] * SIDE)
     constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
@@ -220,8 +221,9 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     parts = []
     for row in range(SIDE):
         place = writer.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
-        align = instruction.align or element.size
-        parts.append(writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {align}"))
+        parts.append(
+            writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {instruction.align}")
+        )
     rows = _joined(writer, parts, SIDE, element)
     if element != FLOAT:
         rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")

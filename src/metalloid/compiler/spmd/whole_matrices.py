@@ -177,7 +177,7 @@ class _Keeping:
             return None
         made = Instruction(
             "load_matrix", name, MATRIX, first.operands, detail=f"{down},{right}", source=type,
-            align=first.align,
+            align=min(i.align or type.size for i in (first, second)),
         )  # fmt: skip
         body.insert(at, made)
         self._computed_by[name] = made
