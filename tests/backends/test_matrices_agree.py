@@ -121,3 +121,14 @@ def test_lanes_that_are_missing_hold_zeros(rng):
     text = f"{HEADER}typedef float T;\n{OTHERS}"
     values = (rng.normal(size=192) * 0.25).astype(np.float32)
     check(text, (values, 3), np.zeros(192, np.float32), 21)
+
+
+@pytest.mark.parametrize("places", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
+def test_matrices_come_from_memory_row_by_row(places):
+    text = f"{HEADER}typedef float T;\n{TILES}"
+    for name, place in places.items():
+        text = text.replace(name, place)
+    with mtl.config.scope(cpu_engine="simd"):
+        code = mtl.library(text).f.asm["ll"]
+    assert "load <8 x float>" in code
+    assert "llvm.masked.gather" not in code
