@@ -7,6 +7,7 @@ import random
 HEADER = """
 #include <metal_stdlib>
 using namespace metal;
+struct Item { int n; float x; char c; };
 """
 #: Numbers that a thread owns in the output.
 OWNED = 8
@@ -37,8 +38,12 @@ class Generator:
             "  int i = gid.x + gid.y * grid.x;\n"
             "  int a = i, b = in[i & 63], c = u; float f = fin[i & 63], g = 1.5f;\n"
             "  int arr[4] = {1, 2, 3, int(lid)}; float4 v = float4(f, g, a, b);\n"
+            "  half halves[6] = {}; float4 vs[3] = {v, v.wzyx, float4(1)}; Item items[2] = {};\n"
+            "  float series[8]; for (int k = 0; k < 8; ++k) series[k] = fin[(i + k) & 63];\n"
             f"{body}"
             f"  out[i * {OWNED}] = a; out[i * {OWNED} + 1] = b + c + arr[a & 3];\n"
+            "  for (int k = 1; k < 8; ++k) g += series[k - 1] * float(halves[k % 6]) + vs[k & 1].z;\n"
+            "  f += items[a & 1].x + items[0].c;\n"
             f"  fout[i * {OWNED}] = f; fout[i * {OWNED} + 1] = g; fout[i * {OWNED} + 2] = v[b & 3];\n"
             "}\n"
         )
@@ -74,8 +79,14 @@ class Generator:
             f"({x} + {y})", f"({x} - {y})", f"({x} * {y})", f"fma({x}, {y}, g)",
             f"fin[{self._int(depth - 1)} & 63]", f"({self._condition(depth - 1)} ? {x} : {y})", f"fabs({x})",
             f"float({self._int(depth - 1)} & 1023)", f"min({x}, {y})", f"floor({x})",
-            f"float(half({x}))", f"dot(v, float4({x}, 1, 2, {y}))", f"sqrt(fabs({x}))",
+            f"series[{self._int(depth - 1)} & 7]", f"float(halves[{self._index()}])",
+            f"vs[{self._int(depth - 1)} & 1].y", f"vs[u & 1][{self._int(1)} & 3]",
+            f"items[{self._int(depth - 1)} & 1].x", f"float(half({x}))", f"dot(v, float4({x}, 1, 2, {y}))", f"sqrt(fabs({x}))",
         )  # fmt: skip
+
+    def _index(self) -> str:
+        """An index below 6: the same for all threads, or not."""
+        return self._pick("u % 6", "(u & 3) + 1", f"(({self._int(1)} & 3) + 1)", "(i & 3)", "5")
 
     def _condition(self, depth: int = 1) -> str:
         relation = self._pick("<", ">", "==", "!=", "<=", ">=")
@@ -124,6 +135,12 @@ class Generator:
             f"v = v.wzyx * {self._float(1)};\n",
             f"out[i * {OWNED} + 2 + ({self._int(1)} & 3)] = {self._int(1)};\n",
             f"fout[i * {OWNED} + 3 + ({self._int(1)} & 3)] = {self._float(1)};\n",
+            f"series[{self._index()}] = {self._float(1)};\n",
+            f"halves[{self._index()}] = half({self._int(1)} & 255);\n",
+            f"vs[{self._int(1)} & 1] = {self._pick('v', 'vs[u & 1]', 'float4(f, 1, g, 2)')};\n",
+            f"items[{self._int(1)} & 1].{self._pick('n', 'c')} = {self._int(1)};\n",
+            f"items[u & 1].x = {self._float(1)};\n",
+            f"for (int k = 1; k < (u & 7); ++k) series[k] += series[k - 1] * {self._float(0)};\n",
             f"out[i * {OWNED} + 6] += {self._int(1)};\n",
         )  # fmt: skip
 

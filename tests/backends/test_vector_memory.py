@@ -13,6 +13,7 @@ SOURCE = """
 using namespace metal;
 struct two { float first; int second; };
 struct wide { float a, b, c, d, e; };
+struct block { float v[8]; };
 #define ID uint i [[thread_position_in_grid]]
 kernel void every_second(device float* y, device const float* x, ID) { y[i] = x[2 * i]; }
 kernel void third_of_four(device float* y, device const float* x, ID) { y[i] = x[4 * i + 2]; }
@@ -28,6 +29,19 @@ kernel void backwards(device float* y, device const float* x, constant uint& n, 
 kernel void some(device float4* y, device const float4* x, ID) { if (i % 3 == 1) y[i] = x[i]; }
 kernel void write_packed(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
 kernel void write_second(device float* y, device const float* x, ID) { y[2 * i + 1] = x[i]; }
+kernel void copy_blocks(device block* y, device const block* x, ID) { y[i] = x[i]; }
+kernel void move_blocks(device block* y, device const block* x, device const uint* to, ID) { y[to[i]] = x[i]; }
+kernel void same_block(device block* y, device const block* x, ID) { y[i] = x[0]; }
+kernel void some_blocks(device block* y, device const block* x, device const uint* to, ID) {
+    if (to[i] % 3 == 1) y[to[i]] = x[i];
+}
+kernel void by_threadgroup(device float* y, device const block* x, uint i [[thread_index_in_threadgroup]],
+                           uint n [[threads_per_threadgroup]]) {
+    threadgroup block shared[64];
+    shared[i] = x[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = shared[n - 1 - i].v[i % 8];
+}
 kernel void halves(device half* y, device const half* x, ID) { y[i] = x[3 * i]; }
 """
 
@@ -133,3 +147,25 @@ def test_halves(lib, memory, n):
     y = memory.array(np.zeros(n, np.float16))
     lib.halves(y, memory.array(x), threads=n)
     np.testing.assert_array_equal(y, x[::3])
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_copies_of_many_bytes(lib, memory, n):
+    x = floats(8 * n).reshape(n, 8)
+    to = np.random.default_rng(n).permutation(n).astype(np.uint32)
+    moved = np.empty_like(x)
+    moved[to] = x
+    chosen = np.arange(n)[:, None] % 3 == 1
+    expected = {
+        "copy_blocks": x, "move_blocks": moved, "same_block": np.repeat(x[:1], n, 0),
+        "some_blocks": np.where(chosen, moved, 5),
+    }  # fmt: skip
+    for name, result in expected.items():
+        y = memory.array(np.full((n, 8), 5, np.float32).view(np.uint8))
+        given = [memory.array(x.view(np.uint8)), memory.array(to)]
+        lib[name](y, *given[: len(lib[name].signature.buffers) - 1], threads=n)
+        assert lib[name].engine.startswith("simd")
+        np.testing.assert_array_equal(y.view(np.float32), result.astype(np.float32))
+    y = memory.array(np.zeros(n, np.float32))
+    lib.by_threadgroup(y, memory.array(x.view(np.uint8)), threads=n, group_size=n)
+    np.testing.assert_array_equal(y, x[::-1][range(n), np.arange(n) % 8])

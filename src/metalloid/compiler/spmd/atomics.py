@@ -56,7 +56,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
             vectors = [(writer.wide(v.type), writer.vector(v)) for v in instruction.operands]
             one([writer.new(f"extractelement {t} {v}, i64 {lane}") for t, v in vectors])
     else:
-        writer.set(instruction, vector=_in_turn(writer, instruction.operands, value.type, one))
+        writer.set(instruction, vector=in_turn(writer, instruction.operands, value.type, one))
 
 
 def _update_plainly(writer: Writer, operation: str, given: list[str], type: Type) -> str:
@@ -88,7 +88,7 @@ def _fold(writer: Writer, operation: str, value: Value) -> str:
     return writer.call(str(type), callee, [(wide, vector)])
 
 
-def _in_turn(
+def in_turn(
     writer: Writer,
     operands: list[Value],
     type: Type,
@@ -137,7 +137,7 @@ def load(writer: Writer, instruction: Instruction) -> None:
             f"load atomic {instruction.type}, ptr {given[0]} {instruction.detail}, align {align}"
         )
 
-    writer.set(instruction, vector=_in_turn(writer, [address], instruction.type, one))
+    writer.set(instruction, vector=in_turn(writer, [address], instruction.type, one))
 
 
 def store(writer: Writer, instruction: Instruction) -> None:
@@ -152,7 +152,7 @@ def store(writer: Writer, instruction: Instruction) -> None:
         )
         return "true"
 
-    _in_turn(writer, [value, address], I1, one)
+    in_turn(writer, [value, address], I1, one)
 
 
 def _exchange(writer: Writer, instruction: Instruction) -> None:
@@ -168,7 +168,7 @@ def _exchange(writer: Writer, instruction: Instruction) -> None:
         )
         return writer.new(f"extractvalue {{ {type}, i1 }} {both}, 0")
 
-    found = _in_turn(writer, instruction.operands, type, one)
+    found = in_turn(writer, instruction.operands, type, one)
     same = writer.new(f"icmp eq {writer.wide(type)} {found}, {writer.vector(expected)}")
     writer.pairs[instruction.result] = (found, same)
 

@@ -14,6 +14,7 @@ from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
+from metalloid.compiler.spmd.private import lane_step
 from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
 
 
@@ -31,6 +32,8 @@ class Divergence:
         Blocks that may run with some lanes inactive.
     loops : set of Loop
         Those that lanes leave in different rounds.
+    joins : set of str
+        Blocks where lanes that have parted meet.
     """
 
     function: Function
@@ -40,7 +43,7 @@ class Divergence:
     branches: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     loops: set[str] = field(default_factory=set)
-    _joins: set[str] = field(default_factory=set)
+    joins: set[str] = field(default_factory=set)
     _home: dict[str, str] = field(default_factory=dict)
 
     def shape(self, value: Value, block: str) -> Shape:
@@ -147,7 +150,7 @@ class _Analysis:
         result, width = self._result, self._result.width
         if instruction.op == "phi":
             names = {value.name for value in instruction.operands}
-            if block.name in result._joins and len(names) > 1:
+            if block.name in result.joins and len(names) > 1:
                 return VARYING
             shape: Shape | None = None
             for value in instruction.operands:
@@ -158,8 +161,8 @@ class _Analysis:
         if len(known) < len(operands):
             return None
         if instruction.op == "alloca":
-            size = instruction.source.size
-            return Shape(tuple(lane * size for lane in range(width)))
+            step = lane_step(instruction)
+            return Shape(tuple(lane * step for lane in range(width)))
         if instruction.op == "load":
             return uniform(width) if known[0].is_uniform and not instruction.detail else VARYING
         if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):
@@ -190,7 +193,7 @@ class _Analysis:
                 left = True
             elif ways.setdefault(block, way) != way:
                 ways[block] = block
-                self._result._joins.add(block)
+                self._result.joins.add(block)
 
         for target in targets:
             arrive(target, target)
@@ -217,7 +220,7 @@ class _Analysis:
         result.masked |= loop.blocks
         for exit in loop.exits:
             if len(graph.predecessors[exit]) > 1:
-                result._joins.add(exit)
+                result.joins.add(exit)
         outside = loop.parent
         leaves_two = outside is not None and any(exit not in outside.blocks for exit in loop.exits)
         if len(loop.exits) > 1 or leaves_two:

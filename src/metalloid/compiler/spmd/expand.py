@@ -1,11 +1,27 @@
-"""Copies and fills of memory as loads and stores, which the other passes understand."""
+"""Copies and fills of memory as instructions that the other passes understand.
+
+Small ones become loads and stores. What is larger than a gather takes at a time stays one ``copy``,
+unless it is to or from a private array: those may become registers.
+"""
 
 from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import I8, I32, I64, POINTER, Unsupported
+from metalloid.compiler.llvm.types import (
+    I8,
+    I32,
+    I64,
+    POINTER,
+    Array,
+    Float,
+    Integer,
+    Unsupported,
+    Vector,
+)
 
 _MOST_BYTES = 1024
+_MOST_PIECES = 256
+_LARGE = (16, 32, 64)
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
 
@@ -19,24 +35,62 @@ def expand_copies(function: Function) -> None:
         If the size is large or not constant.
     """
     count = 0
+    computed_by = {i.result: i for i in function.instructions() if i.result}
     for block in function.blocks.values():
         body: list[Instruction] = []
         for instruction in block.body:
             callee = instruction.detail if instruction.op == "call" else ""
-            if callee.startswith((*_COPIES, _FILL)):
+            if callee.startswith(_COPIES) and _stays_whole(instruction, computed_by):
+                target, source, size = instruction.operands[:3]
+                body.append(
+                    Instruction(
+                        "copy", operands=[source, target], source=Array(size.integer or 0, I8)
+                    )
+                )
+            elif callee.startswith((*_COPIES, _FILL)):
                 count += 1
-                body += _expanded(instruction, f"%mtl.copy{count}")
+                unit = _unit(instruction, computed_by)
+                body += _expanded(instruction, f"%mtl.copy{count}", unit)
             else:
                 body.append(instruction)
         block.body = body
 
 
-def _expanded(call: Instruction, stem: str) -> list[Instruction]:
+def _stays_whole(call: Instruction, computed_by: dict[str, Instruction]) -> bool:
+    target, source, size = call.operands[:3]
+    private = (_private_array(address, computed_by) for address in (target, source))
+    return size.integer in _LARGE and not any(private)
+
+
+def _private_array(address: Value, computed_by: dict[str, Instruction]) -> Instruction | None:
+    """The private array that it is known to point into."""
+    origin = computed_by.get(address.name)
+    while origin is not None and origin.op in ("getelementptr", "bitcast"):
+        origin = computed_by.get(origin.operands[0].name)
+    return origin if origin is not None and origin.op == "alloca" else None
+
+
+def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
+    """What is copied at a time: elements of a private array, so that all its accesses are alike."""
+    size = call.operands[2].integer or 0
+    addresses = call.operands[:1] if call.detail.startswith(_FILL) else call.operands[:2]
+    for address in addresses:
+        array = _private_array(address, computed_by)
+        if array is not None:
+            element = array.source
+            while isinstance(element, Array | Vector):
+                element = element.element
+            is_scalar = isinstance(element, Integer | Float)
+            if is_scalar and size % element.size == 0 and size <= _MOST_PIECES * element.size:
+                return Integer(8 * element.size)
+    return I32 if size % 4 == 0 else I8
+
+
+def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:
     target, source, size = call.operands[:3]
     nbytes = size.integer
     if nbytes is None or nbytes > _MOST_BYTES:
         raise Unsupported(f"a call of {call.detail}")
-    unit = I32 if nbytes % 4 == 0 else I8
     is_fill = call.detail.startswith(_FILL)
     if is_fill and source.integer is None:
         raise Unsupported("memory filled with a value known only when it runs")

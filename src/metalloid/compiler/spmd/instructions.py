@@ -8,7 +8,7 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import DOUBLE, I1, Integer, Type, Unsupported
-from metalloid.compiler.spmd import memory, simdgroup
+from metalloid.compiler.spmd import matrices, memory, simdgroup
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
@@ -37,6 +37,8 @@ def write(writer: Writer, instruction: Instruction) -> None:
     op = instruction.op
     if op in memory.HANDLERS:
         memory.HANDLERS[op](writer, instruction)
+    elif op in matrices.HANDLERS:
+        matrices.HANDLERS[op](writer, instruction)
     elif op == "call":
         _call(writer, instruction)
     elif op == "getelementptr":

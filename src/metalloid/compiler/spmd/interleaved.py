@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.types import I1, Array, Integer, Struct, Type, Vector
+from metalloid.compiler.llvm.ir import Instruction
+from metalloid.compiler.llvm.types import I1, Integer, Type
+from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.writer import Writer
 
@@ -80,7 +81,7 @@ def _groups_of(
     for instruction in body:
         op = instruction.op
         if op not in ("load", "store"):
-            if op in ("atomicrmw", "cmpxchg", "fence") or (
+            if op in ("atomicrmw", "cmpxchg", "fence", "copy") or (
                 op == "call" and not instruction.detail.startswith("@llvm.")
             ):
                 close()
@@ -133,46 +134,10 @@ def _key(
         return None
     if not 2 <= stride // size <= _MOST_MEMBERS:
         return None
-    root, offset = _root(address, computed_by)
+    root, offset = root_of(address, computed_by)
     if offset % size and size > 1:
         return None
     return (access.op, root, size, stride), offset
-
-
-def _root(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
-    """The address that `address` is at a constant distance from, and the distance."""
-    offset = 0
-    while True:
-        step = computed_by.get(address.name)
-        if step is None or step.op not in ("getelementptr", "bitcast"):
-            return address.name, offset
-        if step.op == "getelementptr":
-            distance = _distance(step)
-            if distance is None:
-                return address.name, offset
-            offset += distance
-        address = step.operands[0]
-
-
-def _distance(step: Instruction) -> int | None:
-    """How far a ``getelementptr`` with constant indices goes."""
-    inside: Type = step.source
-    total = 0
-    for number, index in enumerate(step.operands[1:]):
-        place = index.integer
-        if place is None:
-            return None
-        if number == 0:
-            total += place * inside.size
-        elif isinstance(inside, Struct):
-            total += inside.offset(place)
-            inside = inside.members[place]
-        elif isinstance(inside, Array | Vector):
-            inside = inside.element
-            total += place * inside.size
-        else:
-            return None
-    return total
 
 
 # ---- writing -------------------------------------------------------------------------------------

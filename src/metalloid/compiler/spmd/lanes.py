@@ -34,8 +34,6 @@ def shape_of_call(
     """Shape of a call's result; None if it is none of these functions."""
     if instruction.detail == LANE:
         return consecutive(width, 32)
-    if instruction.detail == MULTIPLY:
-        return VARYING
     match = NAME.match(instruction.detail)
     if match is None:
         return None

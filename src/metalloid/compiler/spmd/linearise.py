@@ -108,7 +108,7 @@ class Linearised:
         shape = writer.own_shape(phi.value)
         scalar = vector = ""
         if not shape.is_varying:
-            scalar = writer.new(f"load {phi.type}, ptr {self._phi_slot(phi, '')}")
+            scalar = writer.new(f"load {phi.type}, ptr {self._phi_slot(phi, '')}, align 64")
         if shape.is_varying or phi.result in writer.vectors_wanted:
             wide = writer.wide(phi.type)
             vector = writer.new(f"load {wide}, ptr {self._phi_slot(phi, 'v')}, align 64")
@@ -136,7 +136,7 @@ class Linearised:
         if name in self.dispatched or any(loop.preheader == name for loop in self._graph.loops):
             return True
         for instruction in self._blocks[name].body:
-            if instruction.op in ("load", "store"):
+            if instruction.op in ("load", "store", "copy"):
                 if writer.is_uniform(instruction.operands[-1]):
                     return True
             elif instruction.op in _DIVISIONS:
@@ -151,7 +151,7 @@ class Linearised:
     def _accesses_vectors(self, name: str) -> bool:
         """Whether a masked block has accesses that are cheaper when all lanes are active."""
         return any(
-            instruction.op in ("load", "store")
+            instruction.op in ("load", "store", "copy")
             and not self._divergence.shape(instruction.operands[-1], name).is_uniform
             for instruction in self._blocks[name].body
         )
@@ -304,9 +304,9 @@ class Linearised:
                 if not plain:
                     assert lanes is not None
                     any_lane = any_lane or writer.any(lanes)
-                    old = writer.new(f"load {type}, ptr {slot}")
+                    old = writer.new(f"load {type}, ptr {slot}, align 64")
                     new = writer.new(f"select i1 {any_lane}, {type} {new}, {type} {old}")
-                writer.emit(f"store {type} {new}, ptr {slot}")
+                writer.emit(f"store {type} {new}, ptr {slot}, align 64")
             if shape.is_varying or phi.result in writer.vectors_wanted:
                 self._pass_lanes(phi, value, lanes, plain)
 

@@ -1,65 +1,261 @@
-"""Products of simdgroup matrices."""
+"""simdgroup_matrix: 8 x 8 floats that the lanes of a simdgroup hold together.
+
+A thread has two neighbours of a row (Apple's layout). Together they are one value of the simdgroup,
+the rows one behind the other: `MATRIX`, which is uniform. Two of them side by side are a `PAIR`,
+whose rows fill the widest registers. `find_products` rewrites the code of a thread in these terms,
+with operations of its own:
+
+- ``to_matrix``: the matrix whose elements the lanes hold, inactive lanes zeros
+- ``of_matrix``: the lane's first or second element
+- ``load_matrix``: rows or columns from memory, each without gaps
+- ``multiply_matrices``: a b + c; b and c may be pairs
+- ``join_matrices``, ``half_of_pair``: two matrices as a pair, and back
+
+A product adds an element of a times a row of b to a row of c, 64 times: eight sums for the latency
+of one, elements of a read from memory by the multiplications themselves. `whole_matrices` removes
+the changes of form between one operation and the next.
+"""
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.ir import Instruction
-from metalloid.compiler.llvm.types import FLOAT, I64
-from metalloid.compiler.spmd.lanes import WIDTH
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.types import FLOAT, I64, Type, Vector
+from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
 from metalloid.compiler.spmd.permute import active_or
-from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.spmd.writer import Writer, quoted
 
-_FUNCTION = "@mtl_multiply_matrices"
-_WORDS = f"<{WIDTH} x {I64}>"
-_NUMBERS = f"<{2 * WIDTH} x {FLOAT}>"
-
-
-def multiply(writer: Writer, instruction: Instruction) -> str:
-    """Product of two 8 x 8 matrices, two neighbours of a row in each lane (Apple's layout).
-
-    By a function: kernels have hundreds of products, and each is a hundred shuffles.
-    """
-    left, right = (
-        active_or(writer, writer.vector(operand), "0", I64) for operand in instruction.operands
-    )
-    product = writer.call(_WORDS, _FUNCTION, [(_WORDS, left), (_WORDS, right)])
-    writer.declarations[_FUNCTION] = _definition()
-    return product
+SIDE = 8
+_COUNT = SIDE * SIDE
 
 
-def _definition() -> str:
-    """The function, as text."""
-    places = [(_row(lane), _column(lane) + j) for lane in range(WIDTH) for j in range(2)]
-    at = {place: number for number, place in enumerate(places)}
-    lines = [
-        f"define internal {_WORDS} {_FUNCTION}({_WORDS} %left, {_WORDS} %right) noinline "
-        f"{VECTOR_ATTRIBUTES} {{",
-        f"  %a = bitcast {_WORDS} %left to {_NUMBERS}",
-        f"  %b = bitcast {_WORDS} %right to {_NUMBERS}",
-    ]
-    total = "zeroinitializer"
-    for k in range(8):
-        lines += [
-            _pick(f"%a{k}", "%a", [at[row, k] for row, _ in places]),
-            _pick(f"%b{k}", "%b", [at[k, column] for _, column in places]),
-            f"  %p{k} = fmul {_NUMBERS} %a{k}, %b{k}",
-            f"  %s{k} = fadd {_NUMBERS} {total}, %p{k}",
-        ]
-        total = f"%s{k}"
-    lines += [f"  %words = bitcast {_NUMBERS} {total} to {_WORDS}", f"  ret {_WORDS} %words", "}"]
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class Matrix(Type):
+    """Eight rows of floats, one behind the other."""
+
+    columns: int
+
+    def __str__(self) -> str:
+        return f"<{SIDE * self.columns} x {FLOAT}>"
+
+    @property
+    def row(self) -> str:
+        """The type of a row."""
+        return f"<{self.columns} x {FLOAT}>"
 
 
-def _pick(name: str, matrix: str, sources: list[int]) -> str:
-    mask = ", ".join(f"i32 {source}" for source in sources)
-    return (
-        f"  {name} = shufflevector {_NUMBERS} {matrix}, {_NUMBERS} poison, "
-        f"<{len(sources)} x i32> <{mask}>"
-    )
+MATRIX, PAIR = Matrix(SIDE), Matrix(2 * SIDE)
 
 
-def _row(lane: int) -> int:
+def row_of(lane: int) -> int:
+    """The row of a lane's elements."""
     return (lane // 4 & 4) + lane // 2 % 4
 
 
-def _column(lane: int) -> int:
+def column_of(lane: int) -> int:
+    """The column of its first element."""
     return (lane // 4 & 2) * 2 + lane % 2 * 2
+
+
+# ---- finding products ----------------------------------------------------------------------------
+
+
+def find_products(function: Function) -> None:
+    """Write the products of `function` in terms of matrices."""
+    for block in function.blocks.values():
+        if not any(i.detail == MULTIPLY for i in block.body):
+            continue
+        body: list[Instruction] = []
+        parts: dict[str, Value] = {}  # products whose elements are extracted one by one
+        for instruction in block.body:
+            if instruction.detail == MULTIPLY:
+                product = _product(instruction, body)
+                if isinstance(instruction.type, Vector):
+                    body += _as_vector(instruction, product)
+                else:
+                    parts[instruction.result] = product
+            elif instruction.op == "extractvalue" and instruction.operands[0].name in parts:
+                product = parts[instruction.operands[0].name]
+                body.append(of_matrix(instruction.result, product, int(instruction.detail)))
+            else:
+                body.append(instruction)
+        block.body = body
+
+
+def _product(call: Instruction, body: list[Instruction]) -> Value:
+    matrices = []
+    for name, start in (("left", 0), ("right", 2), ("start", 4)):
+        elements = call.operands[start : start + 2]
+        body.append(Instruction("to_matrix", f"{call.result}.{name}", MATRIX, elements))
+        matrices.append(body[-1].value)
+    body.append(Instruction("multiply_matrices", f"{call.result}.matrix", MATRIX, matrices))
+    return body[-1].value
+
+
+def _as_vector(call: Instruction, product: Value) -> list[Instruction]:
+    """The elements as a vector of two, which is how x86-64 returns two floats."""
+    first, second = (of_matrix(f"{call.result}.{n}", product, n) for n in (0, 1))
+    half = Instruction(
+        "insertelement", f"{call.result}.half", call.type,
+        [Value(call.type, "poison"), first.value, Value(I64, "0")],
+    )  # fmt: skip
+    operands = [half.value, second.value, Value(I64, "1")]
+    return [first, second, half, Instruction("insertelement", call.result, call.type, operands)]
+
+
+def of_matrix(name: str, matrix: Value, element: int) -> Instruction:
+    """The instruction that gives each lane one of its elements."""
+    return Instruction("of_matrix", name, FLOAT, [matrix], detail=str(element))
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def _to_matrix(writer: Writer, instruction: Instruction) -> None:
+    first, second = (
+        active_or(writer, writer.vector(value), "0.0", FLOAT) for value in instruction.operands
+    )
+    lanes = {(row_of(lane), column_of(lane)): lane for lane in range(WIDTH)}
+    sources = [
+        lanes[row, column - column % 2] + column % 2 * WIDTH
+        for row in range(SIDE)
+        for column in range(SIDE)
+    ]
+    wide = writer.wide(FLOAT)
+    writer.set(instruction, scalar=_shuffle(writer, wide, first, second, sources))
+
+
+def _of_matrix(writer: Writer, instruction: Instruction) -> None:
+    [matrix] = instruction.operands
+    element = int(instruction.detail)
+    sources = [row_of(lane) * SIDE + column_of(lane) + element for lane in range(WIDTH)]
+    rows = writer.scalar(matrix)
+    writer.set(instruction, vector=_shuffle(writer, str(MATRIX), rows, "poison", sources))
+
+
+def _multiply(writer: Writer, instruction: Instruction) -> None:
+    left, right, start = instruction.operands
+    form = instruction.type
+    assert isinstance(form, Matrix)
+    elements = _elements(writer, left, form)
+    rows, sums = _rows(writer, right), _rows(writer, start)
+    for k in range(SIDE):
+        for row in range(SIDE):
+            given = [(form.row, v) for v in (elements[row * SIDE + k], rows[k], sums[row])]
+            sums[row] = writer.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
+    if form is PAIR:
+        sums = _finished(writer, sums)
+    writer.set(instruction, scalar=_joined(writer, sums, form.columns))
+
+
+def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
+    """Each element as a row of its own, from memory."""
+    slot = writer.remembered(("left", matrix.name))
+    if slot is None:
+        slot = writer.slot(quoted("left", matrix.name), str(MATRIX))
+        writer.emit(f"store {MATRIX} {writer.scalar(matrix)}, ptr {slot}, align 64")
+        # LLVM must not know what is there: it would take the elements out of registers.
+        writer.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
+        writer.remember(("left", matrix.name), slot)
+    known = []
+    for number in range(_COUNT):
+        place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+        one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
+        known.append(_shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * form.columns))
+    return known
+
+
+def _rows(writer: Writer, matrix: Value) -> list[str]:
+    form = matrix.type
+    assert isinstance(form, Matrix)
+    numbers = range(form.columns)
+    return [
+        _shuffle(
+            writer, str(form), writer.scalar(matrix), "poison",
+            [row * form.columns + number for number in numbers],
+        )
+        for row in range(SIDE)
+    ]  # fmt: skip
+
+
+def _finished(writer: Writer, rows: list[str]) -> list[str]:
+    """The same, all computed before anything that comes next.
+
+    Or else LLVM would go on with all products at the same time, and have registers for none. The
+    next product reads its elements from memory again: as rows, they would fill registers as well.
+    """
+    results = ", ".join([PAIR.row] * SIDE)
+    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
+    given = ", ".join(f"{PAIR.row} {row}" for row in rows)
+    all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
+    return [writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
+
+
+def _join(writer: Writer, instruction: Instruction) -> None:
+    """Rows of two matrices side by side."""
+    first, second = (_rows(writer, matrix) for matrix in instruction.operands)
+    both = list(range(2 * SIDE))
+    pairs = zip(first, second, strict=True)
+    rows = [_shuffle(writer, MATRIX.row, low, high, both) for low, high in pairs]
+    writer.set(instruction, scalar=_joined(writer, rows, PAIR.columns))
+
+
+def _half(writer: Writer, instruction: Instruction) -> None:
+    [pair] = instruction.operands
+    start = int(instruction.detail) * SIDE
+    sources = [row * PAIR.columns + start + i for row in range(SIDE) for i in range(SIDE)]
+    rows = _shuffle(writer, str(PAIR), writer.scalar(pair), "poison", sources)
+    writer.set(instruction, scalar=rows)
+
+
+def _load(writer: Writer, instruction: Instruction) -> None:
+    """Eight rows, one behind the other; or eight columns, which then become rows."""
+    [address] = instruction.operands
+    element = instruction.source
+    down, right = map(int, instruction.detail.split(","))
+    is_plain = right == element.size
+    step = down if is_plain else right
+    start = writer.scalar(address)
+    parts = []
+    for row in range(SIDE):
+        place = writer.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
+        parts.append(
+            writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {instruction.align}")
+        )
+    rows = _joined(writer, parts, SIDE, element)
+    if element != FLOAT:
+        rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
+    if not is_plain:
+        sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
+        rows = _shuffle(writer, str(MATRIX), rows, "poison", sources)
+    writer.set(instruction, scalar=rows)
+
+
+def _joined(writer: Writer, parts: list[str], length: int, element: Type = FLOAT) -> str:
+    """Vectors of `length` numbers one behind the other."""
+    while len(parts) > 1:
+        type, everything = f"<{length} x {element}>", list(range(2 * length))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [_shuffle(writer, type, low, high, everything) for low, high in pairs]
+        length *= 2
+    return parts[0]
+
+
+def _shuffle(writer: Writer, type: str, first: str, second: str, sources: list[int]) -> str:
+    mask = ", ".join(f"i32 {source}" for source in sources)
+    return writer.new(
+        f"shufflevector {type} {first}, {type} {second}, <{len(sources)} x i32> <{mask}>"
+    )
+
+
+#: By opcode.
+HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
+    "to_matrix": _to_matrix,
+    "of_matrix": _of_matrix,
+    "multiply_matrices": _multiply,
+    "load_matrix": _load,
+    "join_matrices": _join,
+    "half_of_pair": _half,
+}

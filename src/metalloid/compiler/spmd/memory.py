@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, interleaved
+from metalloid.compiler.spmd import atomics, copies, interleaved
 from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -160,7 +160,7 @@ def last_active(writer: Writer, value: Value) -> str:
 
 
 def _alloca(writer: Writer, instruction: Instruction) -> None:
-    """A private array: one for each lane, side by side."""
+    """A private array of each lane; `private` says how they lie."""
     size = instruction.source.size
     slot = writer.slot(quoted("private", instruction.result), f"[{writer.width * size} x {I8}]")
     writer.set(instruction, scalar=slot)
@@ -187,4 +187,5 @@ HANDLERS: dict[str, Callable[[Writer, Instruction], None]] = {
     "store": _store,
     "alloca": _alloca,
     **atomics.HANDLERS,
+    **copies.HANDLERS,
 }

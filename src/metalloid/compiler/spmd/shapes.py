@@ -254,6 +254,14 @@ def _pointer_cast(instruction: Instruction, shapes: list[Shape], width: int) -> 
     return _keep(instruction, shapes, width) if wide else None
 
 
+def _matrix(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
+    return uniform(width)  # a value of the simdgroup
+
+
+def _element(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
+    return VARYING
+
+
 _Rule = Callable[[Instruction, list[Shape], int], Shape | None]
 _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
@@ -262,4 +270,5 @@ _RULES: dict[str, _Rule] = {
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
+    "to_matrix": _matrix, "load_matrix": _matrix, "of_matrix": _element,
 }  # fmt: skip

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, I32, I64, Float, Integer, Type, Unsupported
-from metalloid.compiler.spmd import matrices, shuffles
-from metalloid.compiler.spmd.lanes import BARRIER, LANE, MULTIPLY, NAME, OPERATIONS, QUAD, WIDTH
+from metalloid.compiler.spmd import shuffles
+from metalloid.compiler.spmd.lanes import BARRIER, LANE, NAME, OPERATIONS, QUAD, WIDTH
 from metalloid.compiler.spmd.permute import active_or, permute, where
 from metalloid.compiler.spmd.writer import Writer
 
@@ -22,9 +22,6 @@ def write(writer: Writer, instruction: Instruction) -> bool:
         return True
     if callee in ("@__msl_simdgroup_barrier", BARRIER):
         return True  # the lanes go in step; of threadgroup barriers the control flow takes care
-    if callee == MULTIPLY:
-        writer.set(instruction, vector=matrices.multiply(writer, instruction))
-        return True
     match = NAME.match(callee)
     if match is None:
         return False

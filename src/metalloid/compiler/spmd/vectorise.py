@@ -16,11 +16,14 @@ from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised, find_uses
+from metalloid.compiler.spmd.matrices import find_products
+from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies, used_lines
 from metalloid.compiler.spmd.shapes import Shape, uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
@@ -127,6 +130,7 @@ def parse(ir: str, scalar: Scalar) -> Function:
     mark_invariant(function, {function.parameters[i].name for i in scalar.read_only})
     make_private_accesses_plain(function)
     expand_copies(function)
+    find_products(function)
     take_apart(function)
     split_at_barriers(function)
     return function
@@ -146,6 +150,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     Unsupported
         If the function does what has no vector form.
     """
+    interleave(function, form.width)
     graph = make_canonical(function)
     uniform_parameters = {
         parameter.name
@@ -158,6 +163,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         for place, parameter in enumerate(function.parameters)
     }
     divergence = analyse(function, graph, form.width, shapes, form.partial)
+    if keep_whole(function, divergence, pairs=form.mask_bits == 1):
+        divergence = analyse(function, graph, form.width, shapes, form.partial)
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name
     prologue = _positions(function, form)

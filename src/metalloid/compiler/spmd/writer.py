@@ -7,6 +7,7 @@ makes registers of them and places the phis. So no pass of ours ever repairs SSA
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import FAST_MATH
@@ -60,7 +61,7 @@ class Writer:
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}
         self._mask_as_bits: dict[str, str] = {}
-        self._whole_groups: dict[int, str] = {}
+        self._shared: dict[object, Any] = {}
         self._count = 0
 
     # -- text
@@ -119,7 +120,7 @@ class Writer:
     def begin(self, block: str) -> None:
         """Forget what earlier blocks had in registers."""
         self.block, self.pairs = block, {}
-        self._scalars, self._vectors, self._mask_as_bits, self._whole_groups = {}, {}, {}, {}
+        self._scalars, self._vectors, self._mask_as_bits, self._shared = {}, {}, {}, {}
 
     def registers(self) -> tuple[dict[str, str], dict[str, str]]:
         """What is in registers now, to come back to it."""
@@ -128,15 +129,15 @@ class Writer:
     def restore(self, saved: tuple[dict[str, str], dict[str, str]]) -> None:
         """Come back to what `registers` gave."""
         self._scalars, self._vectors = dict(saved[0]), dict(saved[1])
-        self._mask_as_bits, self._whole_groups = {}, {}
+        self._mask_as_bits, self._shared = {}, {}
 
-    def remember(self, group: int, name: str) -> None:
-        """Keep what was loaded for a whole group of accesses, until the block ends."""
-        self._whole_groups[group] = name
+    def remember(self, key: object, made: Any) -> None:
+        """Keep what more than one instruction needs, until the block ends."""
+        self._shared[key] = made
 
-    def remembered(self, group: int) -> str | None:
+    def remembered(self, key: object) -> Any:
         """What `remember` was given, if anything."""
-        return self._whole_groups.get(group)
+        return self._shared.get(key)
 
     # -- values
 
@@ -161,7 +162,9 @@ class Writer:
             if not self.divergence.home(value):
                 return name  # a parameter
             slot = self.slot(quoted("s", name), str(value.type))
-            self._scalars[name] = self.new(f"load {value.type}, ptr {slot}")
+            self._scalars[name] = self.new(
+                f"load {value.type}, ptr {slot}, align {_SLOT_ALIGNMENT}"
+            )
         return self._scalars[name]
 
     def vector(self, value: Value) -> str:
@@ -220,7 +223,7 @@ class Writer:
             self._scalars[name] = scalar
             if outlives:
                 slot = self.slot(quoted("s", name), str(type))
-                self.emit(f"store {type} {scalar}, ptr {slot}")
+                self.emit(f"store {type} {scalar}, ptr {slot}, align {_SLOT_ALIGNMENT}")
         if vector:
             self._vectors[name] = vector
             if outlives:

@@ -47,17 +47,14 @@ METALLOID_INLINE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix
   return matrix;
 }
 
-// Where the lane's element (0 or 1) lies in memory, `origin` being (column, row) of the matrix there.
-METALLOID_INLINE ulong simdgroup_matrix_offset(uint element, ulong elements_per_row, ulong2 origin,
+// Where the lane's first element lies in memory, `origin` being (column, row) of the matrix there.
+// The other lies behind it, or below it if transposed.
+METALLOID_INLINE ulong simdgroup_matrix_offset(ulong elements_per_row, ulong2 origin,
                                                bool transposed) {
   const uint lane = __msl_simd_lane();
-  ulong row = metalloid::matrix_row(lane), column = metalloid::matrix_column(lane) + element;
-  if (transposed) {
-    const ulong swapped = row;
-    row = column;
-    column = swapped;
-  }
-  return (origin.y + row) * elements_per_row + origin.x + column;
+  const ulong row = metalloid::matrix_row(lane), column = metalloid::matrix_column(lane);
+  const ulong start = origin.y * elements_per_row + origin.x;
+  return start + (transposed ? column * elements_per_row + row : row * elements_per_row + column);
 }
 
 // Source and Destination are pointers into any address space, volatile or not.
@@ -67,9 +64,8 @@ METALLOID_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, Source s
                                      bool transposed = false) {
   static_assert(is_same_v<remove_cv_t<remove_addrspace_t<remove_cv_t<remove_pointer_t<Source>>>>, T>,
                 "simdgroup_load reads elements of the matrix's own type");
-  for (uint element = 0; element < 2; ++element)
-    matrix.thread_elements()[element] =
-        source[simdgroup_matrix_offset(element, elements_per_row, origin, transposed)];
+  const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, transposed);
+  matrix.thread_elements() = {own[0], own[transposed ? elements_per_row : 1]};
 }
 
 template <class T, class Destination>
@@ -79,20 +75,23 @@ METALLOID_INLINE void simdgroup_store(simdgroup_matrix<T, 8, 8> matrix, Destinat
   static_assert(
       is_same_v<remove_cv_t<remove_addrspace_t<remove_cv_t<remove_pointer_t<Destination>>>>, T>,
       "simdgroup_store writes elements of the matrix's own type");
-  for (uint element = 0; element < 2; ++element)
-    destination[simdgroup_matrix_offset(element, elements_per_row, origin, transposed)] =
-        matrix.thread_elements()[element];
+  const Destination own =
+      destination + simdgroup_matrix_offset(elements_per_row, origin, transposed);
+  own[0] = matrix.thread_elements()[0];
+  own[transposed ? elements_per_row : 1] = matrix.thread_elements()[1];
 }
 
-// d = a b + c. Products and sums are of floats; each element is rounded to its type once.
+// d = a b + c, in floats: an element begins with c's, and a fused multiplication and addition for
+// each column of a follows. It is rounded to its own type once.
 template <class D, class A, class B, class C>
 METALLOID_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                                     simdgroup_matrix<A, 8, 8> a,
                                                     simdgroup_matrix<B, 8, 8> b,
                                                     simdgroup_matrix<C, 8, 8> c) {
-  const float2 product = as_type<float2>(__msl_simdgroup_matrix_multiply_f32(
-      as_type<ulong>(float2(a.thread_elements())), as_type<ulong>(float2(b.thread_elements()))));
-  d.thread_elements() = vec<D, 2>(product + float2(c.thread_elements()));
+  const float2 left(a.thread_elements()), right(b.thread_elements()), start(c.thread_elements());
+  const auto sum =
+      __msl_simdgroup_matrix_multiply_f32(left.x, left.y, right.x, right.y, start.x, start.y);
+  d.thread_elements() = vec<D, 2>(float2(sum.first, sum.second));
 }
 
 template <class D, class A, class B>

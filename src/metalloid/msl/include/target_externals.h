@@ -35,8 +35,13 @@ METALLOID_EXTERNAL void __msl_simdgroup_barrier(uint flags);
 #define METALLOID_EXTERNAL_ID extern "C" __attribute__((const, nothrow))
 METALLOID_EXTERNAL_ID uint __msl_simd_lane(void);
 METALLOID_EXTERNAL_ID uint __msl_simdgroup_index(void);
-// The lane's two floats of a b, from those of a and b: matrices as in metal_simdgroup_matrix.h.
-METALLOID_EXTERNAL ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b);
+// The lane's two floats of a b + c, from those of a, b and c: matrices as in
+// metal_simdgroup_matrix.h.
+struct __msl_two_floats {
+  float first, second;
+};
+METALLOID_EXTERNAL __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
+    float a_first, float a_second, float b_first, float b_second, float c_first, float c_second);
 
 // Messages to the host: threads do not wait for each other here.
 extern "C" void __msl_log(uint type, constant char* subsystem, constant char* category,

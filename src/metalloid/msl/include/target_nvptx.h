@@ -311,19 +311,24 @@ METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
 
 // ---- matrices -----------------------------------------------------------------------------------
 // The factors of each product come from the lanes that own them (metal_simdgroup_matrix.h).
-METALLOID_DEVICE_FUNCTION ulong __msl_simdgroup_matrix_multiply_f32(ulong a, ulong b) {
+METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
+    float a_first, float a_second, float b_first, float b_second, float c_first, float c_second) {
+  const ulong a =
+      ulong(__builtin_bit_cast(uint, a_second)) << 32 | __builtin_bit_cast(uint, a_first);
+  const ulong b =
+      ulong(__builtin_bit_cast(uint, b_second)) << 32 | __builtin_bit_cast(uint, b_first);
   const uint lane = __msl_simd_lane();
   const uint of_row = lane & 0x16, of_column = lane & 0x09;  // bits of the lane's row and column
-  float first = 0, second = 0;
+  float first = c_first, second = c_second;
   for (uint k = 0; k < 8; ++k) {
     const uint as_column = (k & 4) << 1 | (k >> 1 & 1);
     const uint as_row = (k & 4) << 2 | (k & 3) << 1;
     const ulong left = __msl_simd_shuffle_b64(a, of_row | as_column);
     const ulong right = __msl_simd_shuffle_b64(b, as_row | of_column);
     const float factor = __builtin_bit_cast(float, uint(left >> 32 * (k & 1)));
-    first += factor * __builtin_bit_cast(float, uint(right));
-    second += factor * __builtin_bit_cast(float, uint(right >> 32));
+    first = __builtin_fmaf(factor, __builtin_bit_cast(float, uint(right)), first);
+    second = __builtin_fmaf(factor, __builtin_bit_cast(float, uint(right >> 32)), second);
   }
-  return ulong(__builtin_bit_cast(uint, second)) << 32 | __builtin_bit_cast(uint, first);
+  return {first, second};
 }
 #undef METALLOID_DEVICE_FUNCTION

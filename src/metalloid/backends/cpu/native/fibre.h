@@ -27,7 +27,7 @@ typedef struct mtl_fibre {
     mtl_rule *rule;   /* the simdgroup function it waits in */
     uint64_t turn;    /* equal for the same call; the lowest of a simdgroup goes on first */
     uint32_t number;  /* what __msl_site said about the next call; 0 = nothing */
-    uint64_t value, filling, result;
+    uint64_t value, filling, added, result;
     uint16_t operand, modulo;
     uint16_t width; /* lanes that exchange with each other: simdgroup or quad */
     uint16_t lane;

@@ -36,6 +36,8 @@ namespace metalloid {
 
 template <class Entry>
 METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
+  // As a short it is not negative either: then its division is a shift.
+  __builtin_assume(index < 32768);
   thread_ids own = *ids;
   own.position_in_threadgroup = {x, y, z};
   own.position_in_grid = {grid_x, grid_y, grid_z};

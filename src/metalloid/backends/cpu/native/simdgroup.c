@@ -15,7 +15,8 @@
  *   - Shuffles from a lane that is inactive, or past the edge for up, down and xor, return the
  *     reader's own value. Rotations wrap at the width. shuffle and broadcast from lane >= width
  *     fail.
- *   - Products of matrices add up in the order of k, in float; inactive lanes hold zeros.
+ *   - a b + c of matrices begins with c and adds products in the order of k, each fused with its
+ *     addition, in float; inactive lanes hold zeros.
  */
 #include <math.h>
 #include <string.h>
@@ -228,10 +229,10 @@ static int32_t matrix_multiply(mtl_exchange *call) {
     }
     for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
         uint32_t row = matrix_row(lane), column = matrix_column(lane);
-        f32x2 sum = {0, 0};
+        f32x2 sum = f32x2_value(call->lanes[lane].added);
         for (uint32_t k = 0; k < 8; k++) {
-            sum.x += a[row][k] * b[k][column];
-            sum.y += a[row][k] * b[k][column + 1];
+            sum.x = fmaf(a[row][k], b[k][column], sum.x);
+            sum.y = fmaf(a[row][k], b[k][column + 1], sum.y);
         }
         call->lanes[lane].result = f32x2_word(sum);
     }
@@ -284,11 +285,13 @@ MTL_EXPORT uint32_t __msl_simdgroup_index(void) {
     return (uint32_t)(mtl_current->simdgroup - mtl_current->simdgroups);
 }
 
-MTL_EXPORT uint64_t __msl_simdgroup_matrix_multiply_f32(uint64_t a, uint64_t b) {
+MTL_EXPORT f32x2 __msl_simdgroup_matrix_multiply_f32(f32 a_first, f32 a_second, f32 b_first,
+                                                     f32 b_second, f32 c_first, f32 c_second) {
     mtl_context *context = mtl_current;
-    context->running->value = a;
-    context->running->filling = b;
-    return mtl_exchange_wait(context, matrix_multiply, MTL_SIMD_WIDTH, SITE);
+    context->running->value = f32x2_word((f32x2){a_first, a_second});
+    context->running->filling = f32x2_word((f32x2){b_first, b_second});
+    context->running->added = f32x2_word((f32x2){c_first, c_second});
+    return f32x2_value(mtl_exchange_wait(context, matrix_multiply, MTL_SIMD_WIDTH, SITE));
 }
 
 #define EXPORT_UNARY(P, WIDTH, NAME, SUFFIX, T, RULE)                    \

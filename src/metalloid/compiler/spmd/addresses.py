@@ -1,0 +1,53 @@
+"""How far an address lies from another, in bytes."""
+
+from __future__ import annotations
+
+from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.types import Array, Struct, Type, Unsupported, Vector
+
+
+def terms_of(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
+    """What a ``getelementptr`` adds to its first operand.
+
+    Returns
+    -------
+    distance : int
+        By the indices that are constants.
+    variable : list of (Value, int)
+        The others, and what they are multiplied with.
+    """
+    distance, variable = 0, []
+    inside: Type = step.source
+    for number, index in enumerate(step.operands[1:]):
+        place = index.integer
+        if number == 0:
+            size = inside.size
+        elif isinstance(inside, Struct):
+            distance += inside.offset(place or 0)
+            inside = inside.members[place or 0]
+            continue
+        elif isinstance(inside, Array | Vector):
+            inside = inside.element
+            size = inside.size
+        else:
+            raise Unsupported(f"a step into {inside}")
+        if place is None:
+            variable.append((index, size))
+        else:
+            distance += place * size
+    return distance, variable
+
+
+def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
+    """The address that `address` is at a constant distance from, and the distance."""
+    distance = 0
+    while True:
+        step = computed_by.get(address.name)
+        if step is None or step.op not in ("getelementptr", "bitcast"):
+            return address.name, distance
+        if step.op == "getelementptr":
+            constant, variable = terms_of(step)
+            if variable:
+                return address.name, distance
+            distance += constant
+        address = step.operands[0]
