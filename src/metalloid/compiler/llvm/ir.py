@@ -17,7 +17,14 @@ _INTEGER = re.compile(r"-?\d+$")
 
 
 class Value(NamedTuple):
-    """An operand: its type, and its name or text."""
+    """An operand.
+
+    Attributes
+    ----------
+    type : Type
+    name : str
+        Its name with the sign, or the text of a constant.
+    """
 
     type: Type
     name: str
@@ -85,7 +92,16 @@ class Instruction:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A basic block: phis, other instructions, and one that ends it."""
+    """A basic block: phis, other instructions, and one that ends it.
+
+    Attributes
+    ----------
+    name : str
+        With its sign, as branches name it: ``%entry``.
+    phis, body : list of Instruction
+    end : Instruction
+        ``br``, ``switch``, ``ret`` or ``unreachable``.
+    """
 
     name: str
     phis: list[Instruction] = field(default_factory=list)
@@ -118,6 +134,8 @@ class Function:
         Its attribute groups, ``"#0"``.
     blocks : dict of Block by name
         The first is the entry.
+    linkage : str
+        ``"internal"``; empty if other modules may call it.
     """
 
     name: str
@@ -125,6 +143,7 @@ class Function:
     parameters: list[Value]
     attributes: str
     blocks: dict[str, Block]
+    linkage: str = ""
 
     @property
     def entry(self) -> Block:

@@ -11,6 +11,7 @@ import re
 
 from metalloid.compiler.llvm.ir import Block, Function, Value
 from metalloid.compiler.llvm.line import Line
+from metalloid.compiler.llvm.printer import function_text
 from metalloid.compiler.llvm.types import VOID, Type, Unsupported, plain_type
 
 #: Calls that say something to the optimiser and compute nothing.
@@ -21,6 +22,7 @@ _DEFINITION = re.compile(
     r"^define ([^\n]*?)@([\w.$]+)\(([^\n]*?)\)([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
     re.M | re.S,
 )
+_LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 
 
@@ -38,9 +40,22 @@ def parse_function(ir: str, name: str) -> Function:
     Unsupported
         If there is something in it that no kernel was seen to contain.
     """
+    return _Parser(ir).function(_definition(ir, name))
+
+
+def replace_function(ir: str, function: Function) -> str:
+    """`ir` with `function` in place of its function of that name.
+
+    For looking at what a pass does: clang compiles the result, which must do what it did before.
+    """
+    start, end = _definition(ir, function.name).span()
+    return f"{ir[:start]}{function_text(function)}{ir[end:]}"
+
+
+def _definition(ir: str, name: str) -> re.Match[str]:
     for match in _DEFINITION.finditer(ir):
         if match[2] == name:
-            return _Parser(ir).function(match)
+            return match
     raise Unsupported(f"the module has no function {name}")
 
 
@@ -62,6 +77,7 @@ class _Parser:
             self._parameters(parameters),
             " ".join(re.findall(r"#\d+", attributes)),
             {},
+            next((word for word in words if word in _LINKAGES), ""),
         )
         block = None
         for line in _joined_lines(body):
@@ -71,7 +87,8 @@ class _Parser:
                 function.blocks[block.name] = block
                 continue
             if block is None:
-                block = Block(f"%{len(function.parameters)}")
+                unnamed = sum(p.name[1:].isdigit() for p in function.parameters)
+                block = Block(f"%{unnamed}")
                 function.blocks[block.name] = block
             if _HINTS.search(line) or line.lstrip().startswith("#dbg"):
                 continue
