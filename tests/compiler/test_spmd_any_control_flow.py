@@ -104,8 +104,7 @@ class Program:
 def is_reducible(program):
     try:
         Graph(parse_function(program.text("f"), "f"))
-    except Unsupported as error:
-        assert "two entries" in str(error)
+    except Unsupported:  # a loop with two entries
         return False
     return True
 
