@@ -6,6 +6,7 @@ import random_kernels
 
 import metalloid as mtl
 from metalloid.backends.cpu import vector
+from metalloid.compiler.spmd.writer import Writer
 from metalloid.errors import KernelFault
 
 INDEPENDENT = [((100,), (100,)), ((70, 3), (17, 2)), ((33,), (1,)), ((5, 5), (3, 2))]
@@ -29,9 +30,12 @@ def results(lib, name, grid, group, u):
     return out, fout
 
 
-def check(seed, count, waits, refusals=0):
-    """Compare the engines on random kernels, of which so many may have no vector form."""
-    text = random_kernels.library_text(seed, count, waits)
+def check(seed, count, waits, refusals=0, more=""):
+    """Compare the engines on random kernels, of which so many may have no vector form.
+
+    `more` is text that tells code in the cache apart which was made in another way.
+    """
+    text = random_kernels.library_text(seed, count, waits) + more
     libraries = {}
     for engine in ("reference", "simd"):
         with mtl.config.scope(cpu_engine=engine):
@@ -66,12 +70,46 @@ def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     check(3, 3, waits=False)
 
 
+#: Lanes, and bits of the integers in masks: as other processors would have them, or none has.
+FORMS = [(8, 32), (16, 32), (32, 1), (4, 32), (1, 1)]
+OTHER_FORMS = [(1, 32), (2, 1), (4, 1), (8, 1), (16, 1), (32, 32)]
+
+
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
-@pytest.mark.parametrize("form", [(8, 32), (16, 32), (32, 1), (4, 32)], ids=str)
+@pytest.mark.parametrize("form", FORMS, ids=str)
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):
-    """As other processors would have them: fewer lanes, or masks that are vectors of integers."""
     monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
     check(7, 2, waits)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("form", FORMS + OTHER_FORMS, ids=str)
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_many_random_kernels_in_all_forms(seed, form, waits, monkeypatch):
+    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    check(seed, 4, waits, refusals=1)
+
+
+def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
+    """Compare where inactive lanes hold NaN, bad addresses and the like."""
+    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    monkeypatch.setattr(Writer, "spoils_inactive_lanes", True)
+    check(seed, count, waits, refusals=1, more="constant int lanes_are_spoilt = 0;\n")
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("form", [(16, 1), (8, 32)], ids=str)
+def test_inactive_lanes_do_not_matter(form, waits, monkeypatch):
+    check_with_spoilt_lanes(21, 2, waits, form, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize("form", FORMS + OTHER_FORMS, ids=str)
+@pytest.mark.parametrize("seed", range(300, 306))
+def test_inactive_lanes_never_matter(seed, form, waits, monkeypatch):
+    check_with_spoilt_lanes(seed, 4, waits, form, monkeypatch)
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def check(text, arrays, out, threads):
     return got
 
 
-@pytest.fixture(params=[None, (8, 32)], ids=["own", "narrow"])
+@pytest.fixture(params=[None, ((8,), 32)], ids=["own", "narrow"])
 def form(request, monkeypatch):
     """The registers of this processor, and narrow ones."""
     if request.param:

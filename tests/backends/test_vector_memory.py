@@ -50,7 +50,8 @@ SIZES = (1, 7, 16, 37, 64)
 
 @pytest.fixture(scope="module")
 def lib():
-    return mtl.library(SOURCE)
+    with mtl.config.scope(cpu_engine="simd"):
+        yield mtl.library(SOURCE)
 
 
 class Memory:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import metalloid as mtl
 from metalloid.cli.main import main
 
 BROKEN = "kernel void f(device float* x) {\n    x[0] = wrong;\n}\n"
@@ -158,7 +159,7 @@ def test_demo(files, capsys):
     assert main(["demo", "--size", "200", "--output", "picture.png"]) == 0
     out = capsys.readouterr().out
     assert "200 x 200 pixels" in out
-    assert "simd: " in out
+    assert f"{mtl.config.cpu_engine}: " in out
     image = np.asarray(Image.open("picture.png"))
     assert image.shape == (200, 200, 4)
     # The set has no symmetry of colour, but it is the same after half a turn.

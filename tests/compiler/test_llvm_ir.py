@@ -136,11 +136,11 @@ define void @f(ptr noundef readonly align 8 captures(none) %p, i32 %n) local_unn
     i32 -5, label %zero
   ]
 
-zero:                                             ; preds = %2, %2
+zero:                                             ; preds = %0, %0
   br label %other, !llvm.loop !7
 
 other:
-  %v = phi i32 [ 1, %2 ], [ %n, %zero ]
+  %v = phi i32 [ 1, %0 ], [ %n, %zero ]
   ret void
 }
 """
@@ -151,7 +151,7 @@ other:
     assert function.entry.end.labels == ["%other", "%zero", "%zero"]
     assert function.entry.end.detail == "0,-5"
     [phi] = function.blocks["%other"].phis
-    assert (phi.labels, [v.name for v in phi.operands]) == (["%2", "%zero"], ["1", "%n"])
+    assert (phi.labels, [v.name for v in phi.operands]) == (["%0", "%zero"], ["1", "%n"])
 
 
 @pytest.mark.parametrize(

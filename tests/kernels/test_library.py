@@ -148,7 +148,7 @@ def test_inspection():
     assert "mtl_kernel:" in machine
     assert "f(device float4* x" in kernel.asm["cpp"]
     assert kernel.max_group_size == 1024
-    assert kernel.engine.startswith("simd: ")
+    assert kernel.engine.startswith(f"{mtl.config.cpu_engine}: ")
     assert repr(kernel) == "<Kernel f(device float4* x) on cpu>"
 
 

@@ -169,7 +169,8 @@ def immediate_postdominators(graph: Graph, exit: str) -> dict[str, str]:
     Unsupported
         If some block does not lead there: a loop without end.
     """
-    order = reverse_postorder(exit, lambda name: graph.predecessors[name])
+    # Without a way to the exit at all, it is no part of the graph.
+    order = reverse_postorder(exit, lambda name: graph.predecessors.get(name, ()))
     if len(order) != len(graph.order):
         raise Unsupported("a loop that never ends")
     return immediate_dominators(order, graph.successors)

@@ -13,11 +13,21 @@ from typing import NamedTuple
 
 from metalloid.compiler.llvm.types import VOID, Type
 
+#: Metadata without contents, as ``!invariant.load`` wants it.
+EMPTY_NODE = "!99999"
+
 _INTEGER = re.compile(r"-?\d+$")
 
 
 class Value(NamedTuple):
-    """An operand: its type, and its name or text."""
+    """An operand.
+
+    Attributes
+    ----------
+    type : Type
+    name : str
+        Its name with the sign, or the text of a constant.
+    """
 
     type: Type
     name: str
@@ -54,7 +64,8 @@ class Instruction:
         Of ``br`` and ``switch`` the condition; of ``phi`` what comes from each of `labels`; of
         ``store`` the value, then the address.
     flags : tuple of str
-        ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...
+        ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...; ``"invariant"`` of loads from
+        memory that does not change.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
     detail : str
@@ -85,7 +96,16 @@ class Instruction:
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A basic block: phis, other instructions, and one that ends it."""
+    """A basic block: phis, other instructions, and one that ends it.
+
+    Attributes
+    ----------
+    name : str
+        With its sign, as branches name it: ``%entry``.
+    phis, body : list of Instruction
+    end : Instruction
+        ``br``, ``switch``, ``ret`` or ``unreachable``.
+    """
 
     name: str
     phis: list[Instruction] = field(default_factory=list)
@@ -118,6 +138,8 @@ class Function:
         Its attribute groups, ``"#0"``.
     blocks : dict of Block by name
         The first is the entry.
+    linkage : str
+        ``"internal"``; empty if other modules may call it.
     """
 
     name: str
@@ -125,6 +147,7 @@ class Function:
     parameters: list[Value]
     attributes: str
     blocks: dict[str, Block]
+    linkage: str = ""
 
     @property
     def entry(self) -> Block:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-from metalloid.compiler.llvm.ir import Block, Function, Value
+from metalloid.compiler.llvm.ir import EMPTY_NODE, Block, Function, Value
 from metalloid.compiler.llvm.line import Line
+from metalloid.compiler.llvm.printer import function_text
 from metalloid.compiler.llvm.types import VOID, Type, Unsupported, plain_type
 
 #: Calls that say something to the optimiser and compute nothing.
@@ -21,6 +22,7 @@ _DEFINITION = re.compile(
     r"^define ([^\n]*?)@([\w.$]+)\(([^\n]*?)\)([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
     re.M | re.S,
 )
+_LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 
 
@@ -50,6 +52,16 @@ def definition(ir: str, name: str) -> str:
         If the module has none.
     """
     return _definition(ir, name)[0]
+
+
+def replace_function(ir: str, function: Function) -> str:
+    """`ir` with `function` in place of its function of that name.
+
+    For looking at what a pass does: clang compiles the result, which must do what it did before.
+    """
+    start, end = _definition(ir, function.name).span()
+    text = f"{ir[:start]}{function_text(function)}{ir[end:]}"
+    return f"{text}\n{EMPTY_NODE} = !{{}}\n" if EMPTY_NODE in text else text
 
 
 def _definition(ir: str, name: str) -> re.Match[str]:
@@ -88,6 +100,7 @@ class _Parser:
             self._parameters(parameters),
             " ".join(re.findall(r"#\d+", attributes)),
             {},
+            next((word for word in words if word in _LINKAGES), ""),
         )
         block = None
         for line in _joined_lines(body):
@@ -97,7 +110,8 @@ class _Parser:
                 function.blocks[block.name] = block
                 continue
             if block is None:
-                block = Block(f"%{len(function.parameters)}")
+                unnamed = sum(p.name[1:].isdigit() for p in function.parameters)
+                block = Block(f"%{unnamed}")
                 function.blocks[block.name] = block
             if _HINTS.search(line) or line.lstrip().startswith("#dbg"):
                 continue

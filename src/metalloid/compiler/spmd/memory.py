@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.spmd import atomics, copies, interleaved
-from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer, quoted
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
 _GATHERED_BYTES = 4

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.compiler.llvm.ir import Function
+from metalloid.compiler.llvm.ir import EMPTY_NODE, Function
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.llvm.types import I32
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
@@ -24,7 +24,7 @@ from metalloid.compiler.spmd.rounds import known_outcome, region_bodies, used_li
 from metalloid.compiler.spmd.shapes import Shape, uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.whole_matrices import keep_whole
-from metalloid.compiler.spmd.writer import EMPTY_NODE, VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')

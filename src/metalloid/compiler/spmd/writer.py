@@ -11,17 +11,13 @@ from typing import Any
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import FAST_MATH
-from metalloid.compiler.llvm.types import I1, I64, Integer, Pointer, Type
+from metalloid.compiler.llvm.types import I1, I64, Float, Integer, Pointer, Type
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
 
 _SLOT_ALIGNMENT = 64
 #: Attribute group of the functions that are written.
 VECTOR_ATTRIBUTES = "#31999"
-
-
-#: Metadata without contents.
-EMPTY_NODE = "!99999"
 
 
 class Writer:
@@ -41,6 +37,10 @@ class Writer:
     mask : str or None
         Active lanes; None if all are.
     """
+
+    #: Whether inactive lanes get garbage in every vector that is computed. Nothing may come of it:
+    #: tests set this to see that nothing does.
+    spoils_inactive_lanes = False
 
     def __init__(self, divergence: Divergence, mask_bits: int) -> None:
         self.divergence, self.width = divergence, divergence.width
@@ -225,6 +225,8 @@ class Writer:
                 slot = self.slot(quoted("s", name), str(type))
                 self.emit(f"store {type} {scalar}, ptr {slot}, align {_SLOT_ALIGNMENT}")
         if vector:
+            if self.spoils_inactive_lanes and self.mask is not None:
+                vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)
             self._vectors[name] = vector
             if outlives:
                 self._store_wide(vector, type, self.slot(quoted("v", name), self.wide(type)))
@@ -309,6 +311,17 @@ class Writer:
     def bits_as_integer(self, bits: str) -> str:
         """``<W x i1>`` as an integer of W bits, lane 0 the lowest."""
         return self.new(f"bitcast {self.wide(I1)} {bits} to i{self.width}")
+
+
+def garbage(type: Type) -> str:
+    """A value that shows where it does not belong."""
+    if isinstance(type, Float):
+        nan = {"half": "0xH7E00", "bfloat": "0xR7FC0"}
+        return nan.get(type.name, "0x7FF8000000000000")
+    if isinstance(type, Pointer):
+        return f"inttoptr (i64 {0x2AAAAAAAAAAAAAAA} to ptr)"  # no address of any process
+    assert isinstance(type, Integer)
+    return "true" if type == I1 else str(0xAAAAAAAAAAAAAAAA & (1 << type.bits - 1) - 1)
 
 
 def quoted(kind: str, name: str) -> str:

@@ -93,10 +93,18 @@ METALLOID_INLINE void multiply_fragments(Sum* sums, fragment& left, const fragme
       for (int k = 0; k < 2; ++k) {
         const float* a = &left.elements[below + 2 * k];
         const float* b = &right.elements[4 * k + pair];
-        const float2 product = as_type<float2>(__msl_simdgroup_matrix_multiply_f32(
-            as_type<ulong>(float2(a[0], a[1])), as_type<ulong>(float2(b[0], b[1]))));
-        sums[below + pair] += Sum(product.x);
-        sums[below + pair + 1] += Sum(product.y);
+        Sum* const sum = &sums[below + pair];
+        if constexpr (is_integer<Sum>) {  // of 8-bit integers: exact in float, from zero
+          const auto product =
+              __msl_simdgroup_matrix_multiply_f32(a[0], a[1], b[0], b[1], 0.0f, 0.0f);
+          sum[0] += Sum(product.first);
+          sum[1] += Sum(product.second);
+        } else {
+          const auto product =
+              __msl_simdgroup_matrix_multiply_f32(a[0], a[1], b[0], b[1], sum[0], sum[1]);
+          sum[0] = product.first;
+          sum[1] = product.second;
+        }
       }
     }
   }

@@ -1,0 +1,36 @@
+"""Short IR texts for tests of passes: a line for each block."""
+
+from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.divergence import analyse
+from metalloid.compiler.spmd.shapes import consecutive, uniform
+
+WIDTH = 8
+
+
+def function(blocks, parameters="ptr %p, i32 %x, i1 %c, i1 %v, i32 %u"):
+    """A function; each block as ``name: instruction; instruction``.
+
+    By convention %x and %v are different in each lane, the others are not.
+    """
+    lines = []
+    for block in filter(None, map(str.strip, blocks.strip().splitlines())):
+        name, body = block.split(":", 1)
+        lines += [f"{name}:", *(f"  {line.strip()}" for line in body.split(";"))]
+    text = "\n".join([f"define void @f({parameters}) {{", *lines, "}", ""])
+    return parse_function(text, "f")
+
+
+def analysed(blocks, all_masked=False):
+    """The divergence of a function in canonical form."""
+    made = function(blocks)
+    graph = make_canonical(made)
+    shapes = {p.name: uniform(WIDTH) for p in made.parameters}
+    shapes["%x"] = consecutive(WIDTH)
+    shapes["%v"] = consecutive(WIDTH)
+    return analyse(made, graph, WIDTH, shapes, all_masked)
+
+
+def blocks_of(names):
+    """Without their signs."""
+    return {name[1:] for name in names}

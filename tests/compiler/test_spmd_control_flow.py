@@ -1,0 +1,213 @@
+"""Canonical form, order of blocks, barriers, masks: what the passes promise each other."""
+
+import re
+
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+from spmd_texts import WIDTH, function
+
+from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.llvm.types import I1, VOID, Unsupported
+from metalloid.compiler.spmd.canonical import EXIT, make_canonical
+from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.lanes import BARRIER
+from metalloid.compiler.spmd.order import block_order
+from metalloid.compiler.spmd.regions import crossing_slots, is_barrier, split_at_barriers
+from metalloid.compiler.spmd.shapes import consecutive
+from metalloid.compiler.spmd.vectorise import Form, vectorise
+
+GRAPHS = st.lists(st.lists(st.integers(0, 9), min_size=0, max_size=3), min_size=10, max_size=10)
+
+
+def function_of(graph):
+    """Blocks that end in a return, a branch or a switch."""
+    blocks = {}
+    for number, targets in enumerate(graph):
+        # Nothing goes to the entry.
+        labels = [f"%{t or 1}" for t in targets]
+        condition = [Value(I1, "%c")] if len(labels) > 1 else []
+        op = ("ret", "br", "br", "switch")[len(labels)]
+        end = Instruction(op, operands=condition, labels=labels, detail="0,1")
+        blocks[f"%{number}"] = Block(f"%{number}", end=end)
+    return Function("f", VOID, [], "", blocks)
+
+
+def canonical(graph):
+    made = function_of(graph)
+    try:
+        return made, make_canonical(made)
+    except Unsupported:
+        reject()
+
+
+@given(GRAPHS)
+def test_canonical_form(graph):
+    made, found = canonical(graph)
+    for name in found.order:
+        end = made.blocks[name].end
+        assert end.op == ("ret" if name == EXIT else "br")
+        assert len(end.labels) == len(set(end.labels)) <= 2
+    for loop in found.loops:
+        assert found.successors[loop.preheader] == [loop.header]
+        assert found.successors[loop.latch] == [loop.header]
+        assert not made.blocks[loop.latch].body
+        assert set(found.predecessors[loop.header]) == {loop.preheader, loop.latch}
+
+
+@given(GRAPHS)
+def test_order(graph):
+    _, found = canonical(graph)
+    order = block_order(found)
+    place = {name: number for number, name in enumerate(order)}
+    assert sorted(order) == sorted(found.order)
+    latches = {loop.latch for loop in found.loops}
+    for name in order:
+        for successor in found.successors[name]:
+            assert place[successor] > place[name] or name in latches
+    for loop in found.loops:
+        places = sorted(place[name] for name in loop.blocks)
+        assert places == list(range(places[0], places[0] + len(places)))  # side by side
+        assert (place[loop.header], place[loop.latch]) == (places[0], places[-1])
+
+
+def test_a_switch_becomes_comparisons_with_the_same_phis():
+    made = function("""
+        entry: switch i32 %u, label %other [ i32 1, label %one i32 5, label %one i32 9, label %other ]
+        one: br label %other
+        other: %r = phi i32 [ 4, %entry ], [ 4, %entry ], [ 8, %one ]; ret void
+    """)
+    make_canonical(made)
+    [phi] = made.blocks["%other"].phis
+    came = dict(zip(phi.labels, (v.name for v in phi.operands), strict=True))
+    assert came.pop("%one") == "8"
+    assert set(came.values()) == {"4"}
+    tests = [i for i in made.instructions() if i.op == "icmp"]
+    assert sorted(i.operands[1].name for i in tests) == ["1", "5", "9"]
+
+
+# ---- barriers
+
+WAIT = f"call void {BARRIER}(i32 1)"
+
+
+def test_a_barrier_ends_its_block():
+    made = function(f"entry: {WAIT}; %a = add i32 %u, 1; {WAIT}; {WAIT}; ret void")
+    assert split_at_barriers(made) == 3
+    *waiting, last = made.blocks.values()
+    assert all(is_barrier(block.body[-1]) and len(block.end.labels) == 1 for block in waiting)
+    assert not any(map(is_barrier, last.body))
+    assert [i.op for i in made.instructions() if i.op != "br"] == [
+        "call",
+        "add",
+        "call",
+        "call",
+        "ret",
+    ]
+
+
+def crossing(blocks, slots):
+    made = function(blocks)
+    split_at_barriers(made)
+    graph = make_canonical(made)
+    divergence = Divergence(made, graph, WIDTH, {})
+    for block in made.blocks.values():
+        for instruction in (*block.phis, *block.body):
+            divergence._home[instruction.result] = block.name
+    return crossing_slots(divergence, block_order(graph), [f'%"{slot}"' for slot in slots])
+
+
+def test_what_is_needed_behind_a_barrier_is_kept():
+    kept = crossing(
+        f"""
+        entry: %a = add i32 %u, 1; br label %next
+        next: %b = add i32 %a, 1; {WAIT}; %c1 = add i32 %b, 1; br label %end
+        end: %d = add i32 %c1, 1; ret void
+        """,
+        ["s.a", "v.b", "s.c1"],
+    )
+    assert kept == {'%"v.b"'}
+
+
+def test_what_a_later_round_needs_is_kept():
+    """A value from before a loop with a barrier, used before the barrier: in the next round."""
+    kept = crossing(
+        f"""
+        entry: %a = add i32 %u, 1; br label %head
+        head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; %b = add i32 %a, %i; {WAIT}; %n = add i32 %i, 1; %t = icmp ult i32 %n, %u; br i1 %t, label %head, label %end
+        end: ret void
+        """,
+        ["s.a", "s.b"],
+    )
+    assert kept == {'%"s.a"'}
+
+
+# ---- masks
+
+
+def vector_text(blocks):
+    return vectorise(function(blocks), Form("lanes", WIDTH, 1, {1: consecutive(WIDTH)}, 1)).text
+
+
+SIDES = """
+    entry: br i1 {condition}, label %yes, label %no
+    yes: {instruction}; br label %end
+    no: br label %end
+    end: ret void
+"""
+
+
+def sides(instruction, condition):
+    text = SIDES.format(condition=condition, instruction=instruction)
+    return vector_text(
+        text.replace("entry: br i1 %v2,", "entry: %v2 = icmp ult i32 %x, %u; br i1 %v2,")
+    )
+
+
+STORE_ROW = "%q = getelementptr i32, ptr %p, i32 %x; store i32 %x, ptr %q"
+
+
+def test_a_uniform_branch_needs_no_masks():
+    text = sides(STORE_ROW, "%c")
+    assert "mask" not in text
+    assert "br i1 %c, " in text
+
+
+def test_a_divergent_branch_is_none():
+    """Its blocks follow each other; what they do to memory is masked."""
+    text = sides(STORE_ROW, "%v2")
+    assert "llvm.masked.store" in text
+    conditions = re.findall(r"br i1 (%\w+)", text)
+    whole = dict(re.findall(r"(%\w+) = (icmp \w+ i8 .*)", text))
+    assert conditions
+    assert all(condition in whole for condition in conditions)  # "any lane?" and "all lanes?"
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["%r = load i32, ptr %p", "store i32 %u, ptr %p", "%r = udiv i32 7, %u",
+     "%r = atomicrmw add ptr %p, i32 1 monotonic"],
+)  # fmt: skip
+def test_scalar_code_never_runs_without_a_lane(instruction):
+    text = sides(instruction, "%v2")
+    [line] = [
+        n
+        for n, t in enumerate(text.splitlines())
+        if re.search(r"udiv i32|load i32, ptr %p|store i32 %u|atomicrmw", t)
+    ]
+    before = "\n".join(text.splitlines()[:line])
+    test, go = re.findall(r"br i1 (%\w+), label %(b\d+\.go), label %b\d+\.skip", before)[-1]
+    assert f"{go}:" in before
+    assert f"{test} = icmp ne i8" in before
+
+
+def test_a_divergent_loop_goes_on_while_any_lane_does():
+    text = vector_text("""
+        entry: br label %head
+        head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; %n = add i32 %i, 1; %t = icmp ult i32 %n, %x; br i1 %t, label %head, label %end
+        end: %q = getelementptr i32, ptr %p, i32 %x; store i32 %i, ptr %q; ret void
+    """)
+    [again] = re.findall(r"br i1 (%\w+), label %b\d+, label %b\d+\.done", text)
+    assert f"{again} = icmp ne i8" in text
+    assert "phi i32" not in text  # slots instead
+    assert "masked" not in text.split("store i32")[0].split(".done:")[0]
