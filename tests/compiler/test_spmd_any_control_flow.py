@@ -15,8 +15,10 @@ from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.form import Form
+from metalloid.compiler.spmd.module import assemble
 from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.vectorise import Form, Scalar, assemble, parse, vectorise
+from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
 from metalloid.compiler.spmd.writer import Writer
 
 WIDTH, ROUNDS, BITS = 8, 12, 2**32

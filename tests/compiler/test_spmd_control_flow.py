@@ -11,11 +11,12 @@ from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.llvm.types import I1, VOID, Unsupported
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
 from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import BARRIER
 from metalloid.compiler.spmd.order import block_order
 from metalloid.compiler.spmd.regions import crossing_slots, is_barrier, split_at_barriers
 from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.vectorise import Form, vectorise
+from metalloid.compiler.spmd.vectorise import vectorise
 
 GRAPHS = st.lists(st.lists(st.integers(0, 9), min_size=0, max_size=3), min_size=10, max_size=10)
 

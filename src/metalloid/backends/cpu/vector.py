@@ -19,11 +19,13 @@ from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
+from metalloid.compiler.spmd.module import assemble
 from metalloid.compiler.spmd.rounds import rounds_text
 from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.spmd.vectorise import Form, Scalar, assemble, parse, vectorise
+from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
 from metalloid.runtime.device import Size
 
 #: From IR to code: what is not vector code already is not worth it.

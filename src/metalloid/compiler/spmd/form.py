@@ -1,0 +1,44 @@
+"""How the vector code of a function is to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.compiler.spmd.shapes import Shape
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the vector code of a function is to look.
+
+    Attributes
+    ----------
+    name : str
+        Of the function to define.
+    width : int
+        Lanes.
+    mask_bits : int
+        1 where the processor has mask registers, else the width of integers to keep masks in.
+    shapes : dict of Shape
+        Of those parameters that are not uniform, by position; the function is called with the
+        values of lane 0.
+    index : int
+        Position of the parameter that is a thread's index in its threadgroup.
+    partial : bool
+        Whether lanes may be missing.
+    has_state : bool
+        Whether the simdgroup returns at barriers: then there are the size of the threadgroup in x
+        and y, the number of lanes, and the state as well. The number alone if only `partial`.
+    computed : tuple of int
+        If the simdgroup covers several rows: positions of the parameters that are a thread's place
+        in the threadgroup (x, y, z) and in the grid.
+    """
+
+    name: str
+    width: int
+    mask_bits: int
+    shapes: dict[int, Shape]
+    index: int
+    partial: bool = False
+    has_state: bool = False
+    computed: tuple[int, ...] = ()

@@ -1,0 +1,47 @@
+"""The functions of simdgroups as part of the module they come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from metalloid.compiler.llvm.ir import EMPTY_NODE
+from metalloid.compiler.spmd.vectorise import Vectorised
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
+
+_ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
+_NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
+
+
+def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str = "") -> str:
+    """The module with the functions added, and the loops over simdgroups."""
+    texts = [*(function.text for function in functions), rounds]
+    defined = [
+        name for text in texts for name in re.findall(r"^define [^@]*@([\w.]+)\(", text, re.M)
+    ]
+    for name in defined:
+        ir = re.sub(rf"^declare [^\n]*@{re.escape(name)}\([^\n]*\n", "", ir, flags=re.M)
+    declarations = {k: v for function in functions for k, v in function.declarations.items()}
+    known = set(re.findall(r"^declare [^\n]*?(@[\w.$]+)\(", ir, re.M))
+    added = [line for name, line in declarations.items() if name not in known]
+    groups = re.search(rf"^define [^\n]*@{re.escape(scalar)}\([^\n]*?((?: #\d+)+)", ir, re.M)
+    attributes = _vector_attributes(ir, groups[1] if groups else "")
+    return "\n".join(
+        (
+            ir,
+            *texts,
+            f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}",
+            f"{EMPTY_NODE} = !{{}}",
+            "",
+            *added,
+            "",
+        )
+    )
+
+
+def _vector_attributes(ir: str, groups: str) -> str:
+    """The scalar function's attributes, as far as they hold for vector code."""
+    known = dict(_ATTRIBUTES.findall(ir))
+    kept = " ".join(_NOT_FOR_VECTORS.sub("", known.get(group, "")) for group in groups.split())
+    # Tunings for some processors would split the widest registers.
+    return f'{kept} "min-legal-vector-width"="512" "prefer-vector-width"="512"'

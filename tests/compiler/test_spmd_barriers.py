@@ -1,0 +1,222 @@
+"""What barriers make of a function: regions, what is computed anew, where variables lie."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.compiler.llvm.ir import Value
+from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.llvm.types import POINTER
+from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
+from metalloid.compiler.spmd.regions import split_at_barriers
+from metalloid.compiler.spmd.rounds import known_outcome, region_bodies, used_lines
+from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
+
+WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
+
+
+def prepared(body, parameters="ptr %p, i32 %x, i32 %u"):
+    text = "\n".join(f"  {line.strip()}" if line[-1] != ":" else line for line in body)
+    function = parse_function(f"define void @f({parameters}) {{\n{text}\n}}\n", "f")
+    split_at_barriers(function)
+    return function, make_canonical(function)
+
+
+def operands_behind(function, op):
+    """Names that the instructions `op` of the last block with some use."""
+    found = [i for b in function.blocks.values() for i in b.body if i.op == op]
+    return [value.name for value in found[-1].operands]
+
+
+# ---- computed anew
+
+
+def test_an_address_is_computed_anew_behind_a_barrier():
+    function, graph = prepared(
+        ["entry:", "%q = getelementptr i32, ptr %p, i32 %x", "store i32 1, ptr %q", WAIT,
+         "store i32 2, ptr %q", "ret void"]
+    )  # fmt: skip
+    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    assert operands_behind(function, "store")[1] not in ("%q", "%p")
+    copies = [i for i in function.instructions() if i.op == "getelementptr"]
+    assert [str(i.operands) for i in copies] == [str(copies[0].operands)] * 2
+
+
+def test_what_does_not_cross_a_barrier_stays():
+    function, graph = prepared(
+        ["entry:", WAIT, "%q = getelementptr i32, ptr %p, i32 %x", "br label %next", "next:",
+         "store i32 2, ptr %q", "ret void"]
+    )  # fmt: skip
+    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    assert operands_behind(function, "store")[1] == "%q"
+
+
+@pytest.mark.parametrize(
+    ("address", "is_marked", "is_copied"),
+    [("%p", True, True), ("%p", False, False), ("%q", True, False)],
+    ids=["constant", "may change", "each lane its own"],
+)
+def test_only_loads_of_constants_are_repeated(address, is_marked, is_copied):
+    hint = ", !invariant.load !1" if is_marked else ""
+    function, graph = prepared(
+        ["entry:", "%q = getelementptr i32, ptr %p, i32 %x",
+         f"%n = load i32, ptr {address}, align 4{hint}", WAIT, "store i32 %n, ptr %p", "ret void"]
+    )  # fmt: skip
+    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    assert (operands_behind(function, "store")[0] != "%n") == is_copied
+
+
+def test_loads_at_known_places_of_read_only_memory_are_marked():
+    function, _ = prepared(
+        ["entry:", "%q = getelementptr i8, ptr %p, i64 8", "%a = load ptr, ptr %q, align 8",
+         "%r = getelementptr i8, ptr %p, i32 %x", "%b = load i32, ptr %r, align 4", "ret void"]
+    )  # fmt: skip
+    mark_invariant(function, {"%p"})
+    loads = {i.result: i.flags for i in function.instructions() if i.op == "load"}
+    assert loads == {"%a": ("invariant",), "%b": ()}
+
+
+# ---- regions
+
+
+LINES = [
+    "b0:", "  br label %b1", "b1:", "  ret i64 4294967299", "behind1:", "  br i1 %c, label %b1, label %b2",
+    "b2:", "  ret i64 0",
+]  # fmt: skip
+
+
+def test_a_region_has_the_blocks_up_to_its_barriers():
+    first, second = region_bodies(LINES, ["b0", "behind1"])
+    assert first == LINES[:4]
+    assert second == LINES[2:]
+
+
+def test_what_a_region_returns_is_known_if_it_has_one_end():
+    first, second = region_bodies(LINES, ["b0", "behind1"])
+    assert known_outcome(first) == 1 << 32 | 3
+    assert known_outcome(second) is None
+    assert known_outcome(["b0:", "  ret i64 %v7"]) is None
+
+
+def test_definitions_are_kept_with_what_they_need():
+    lines = [
+        "  %a = alloca i32",
+        '  %"b c" = add i32 %x, 1',
+        '  %d = add i32 %"b c", 1',
+        "  %e = alloca i8",
+    ]
+    assert used_lines(lines, ["  store i32 %d, ptr %p"]) == lines[1:3]
+
+
+# ---- threadgroup variables
+
+
+MODULE = """
+%struct.P = type { float, [3 x i32] }
+@a = internal thread_local unnamed_addr global [5 x float] zeroinitializer, align 4
+@b = internal thread_local global %struct.P undef, align 16
+"""
+
+
+def test_variables_lie_apart_and_aligned():
+    places, total = distances(MODULE)
+    assert total % 128 == 0
+    assert total >= 36
+    assert places["@a"] >= 20
+    assert places["@a"] % 4 == 0
+    assert places["@b"] >= places["@a"] + 16
+    assert places["@b"] % 16 == 0
+
+
+def test_addresses_in_variables_become_distances():
+    function, _ = prepared(
+        ["entry:", "store i32 1, ptr @a",
+         "store i32 1, ptr getelementptr inbounds nuw (i8, ptr @a, i64 12)", "ret void"]
+    )  # fmt: skip
+    place_variables(function, {"@a": 20}, Value(POINTER, "%p"))
+    steps = [i for i in function.entry.body if i.op == "getelementptr"]
+    assert [i.operands[1].integer for i in steps] == [-20, -8]
+    assert [i.operands[-1].name for i in function.entry.body if i.op == "store"] == [
+        i.result for i in steps
+    ]
+
+
+# ---- all of it
+
+
+WAITS = """
+#include <metal_stdlib>
+using namespace metal;
+struct weighted { float weight; int place[3]; };
+kernel void waits(device float* x, device uint* total, constant uint& rounds,
+                  uint t [[thread_position_in_threadgroup]],
+                  uint n [[threads_per_threadgroup]]) {
+    threadgroup float row[256];
+    threadgroup weighted pairs[8];
+    threadgroup atomic_uint count, highest;
+    if (t == 0) {
+        atomic_store_explicit(&count, 0, memory_order_relaxed);
+        atomic_store_explicit(&highest, 0, memory_order_relaxed);
+    }
+    if (t < 8) { pairs[t].weight = t; pairs[t].place[2] = int(t) - 4; }
+    row[t] = x[t];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < rounds; ++i) {
+        float next = row[(t + 1) % n] * pairs[t % 8].weight + pairs[i % 8].place[2];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        row[t] = next;
+        atomic_fetch_add_explicit(&count, t & 1, memory_order_relaxed);
+        if (next > 3) atomic_fetch_max_explicit(&highest, t, memory_order_relaxed);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    x[t] = row[t];
+    if (t == n - 1) {
+        total[0] = atomic_load_explicit(&count, memory_order_relaxed);
+        total[1] = atomic_load_explicit(&highest, memory_order_relaxed);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 7, 32, 50, 64, 100, 256])
+def test_threadgroup_variables_and_their_atomics(threads):
+    x = np.linspace(-1, 1, threads, dtype=np.float32)
+    lib = mtl.library(WAITS, math_mode="safe")
+    expected, highest, odd = x.astype(np.float32), 0, threads // 2
+    t = np.arange(threads)
+    for i in range(5):
+        expected = np.roll(expected, -1) * (t % 8).astype(np.float32) + np.float32(i % 8 - 4)
+        highest = max([highest, *t[expected > 3]])
+    total = np.zeros(2, np.uint32)
+    lib.waits(x, total, 5, threads=threads, group_size=threads)
+    np.testing.assert_allclose(x, expected, rtol=1e-5)  # the addition may be fused
+    assert total.tolist() == [5 * odd, highest]
+
+
+def test_many_regions_that_share_a_long_end():
+    """One function has them all."""
+    text = f"""kernel void f(device uint* p, constant uint& stop, uint t [[thread_position_in_threadgroup]]) {{
+    for (uint i = 0; i < 60; ++i) {{
+        if (i == stop) break;
+        threadgroup_barrier(mem_flags::mem_device);
+        uint v = p[(t + 1) % 64];
+        threadgroup_barrier(mem_flags::mem_device);
+        p[t] = v + i;
+    }}
+    threadgroup_barrier(mem_flags::mem_device);
+    uint v = p[t];
+    {" ".join(f"v = v * {2 * k + 1}u ^ (v >> {k % 7 + 1}); if (v % {k + 2} == 1) v += t;" for k in range(200))}
+    p[t] = v;
+    }}"""
+    results = []
+    for engine in ("reference", "simd"):
+        with mtl.config.scope(cpu_engine=engine):
+            f = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{text}")["f"]
+        for stop in (0, 3, 99):
+            p = np.arange(64, dtype=np.uint32)
+            f(p, stop, threads=64, group_size=64)
+            results.append(p)
+    assert f.engine.startswith("simd")
+    for a, b in zip(results[:3], results[3:], strict=True):
+        assert np.array_equal(a, b)
