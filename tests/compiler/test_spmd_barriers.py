@@ -179,7 +179,7 @@ kernel void waits(device float* x, device uint* total, constant uint& rounds,
 """
 
 
-@pytest.mark.parametrize("threads", [1, 7, 32, 50, 64, 100, 256])
+@pytest.mark.parametrize("threads", [5, 7, 32, 50, 64, 100, 256])
 def test_threadgroup_variables_and_their_atomics(threads):
     x = np.linspace(-1, 1, threads, dtype=np.float32)
     lib = mtl.library(WAITS, math_mode="safe")
