@@ -115,7 +115,7 @@ def crossing(blocks, slots):
     for block in made.blocks.values():
         for instruction in (*block.phis, *block.body):
             divergence._home[instruction.result] = block.name
-    return crossing_slots(divergence, block_order(graph), [f'%"{slot}"' for slot in slots])
+    return crossing_slots(divergence, block_order(graph), [f'%"{slot}"' for slot in slots], {})
 
 
 def test_what_is_needed_behind_a_barrier_is_kept():

@@ -49,7 +49,21 @@ class Linearised:
         self._mask_slots = {
             name: quoted("mask", name) for name in self.order if name in self._divergence.masked
         }
+        self.set_by = self._find_masks_set_once()
         self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
+
+    def _find_masks_set_once(self) -> dict[str, str]:
+        """Blocks whose masks one edge sets, from a block that all lanes run: these blocks, by name.
+
+        Such a mask needs nothing to begin with.
+        """
+        found, graph = {}, self._graph
+        for name in self._mask_slots:
+            origins = graph.predecessors[name]
+            same_level = [o for o in origins if graph.loop_of[o] is graph.loop_of[name]]
+            if len(origins) == len(same_level) == 1 and origins[0] not in self._mask_slots:
+                found[name] = origins[0]
+        return found
 
     def label(self, name: str) -> str:
         """Label of a block in the text, without the %."""
@@ -100,7 +114,7 @@ class Linearised:
             loop = graph.loop_of[other]
             if loop is not None and loop.header == other and loop is not level:
                 loop = loop.parent  # a header's mask comes from outside
-            if other != name and loop is level:
+            if other != name and loop is level and other not in self.set_by:
                 writer.store_mask("zeroinitializer", slot)
 
     def _read_phi(self, phi: Instruction) -> None:

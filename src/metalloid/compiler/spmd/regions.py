@@ -7,6 +7,8 @@ Values that are needed behind a barrier live in the simdgroup's *state* instead 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.spmd.canonical import split_block
 from metalloid.compiler.spmd.divergence import Divergence
@@ -37,17 +39,32 @@ def split_at_barriers(function: Function) -> int:
     return count
 
 
-def crossing_slots(divergence: Divergence, order: list[str], slots: list[str]) -> set[str]:
+def crossing_slots(
+    divergence: Divergence, order: list[str], slots: list[str], set_by: Mapping[str, str]
+) -> set[str]:
     """The slots whose contents are needed behind a barrier that comes after they are written.
 
+    Parameters
+    ----------
+    divergence : Divergence
+    order : list of str
+        Of all blocks.
+    slots : list of str
+        Names.
+    set_by : mapping of str
+        Blocks whose masks are set by one block alone, and these.
+
+    Notes
+    -----
     Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
     that stands between a write and a read; or in a loop with the read, but not with the write.
     """
-    return _Crossing(divergence, order).among(slots)
+    return _Crossing(divergence, order, set_by).among(slots)
 
 
 class _Crossing:
-    def __init__(self, divergence: Divergence, order: list[str]) -> None:
+    def __init__(self, divergence: Divergence, order: list[str], set_by: Mapping[str, str]) -> None:
+        self._set_by = set_by
         self._graph = divergence.graph
         self._place = {name: place for place, name in enumerate(order)}
         blocks = divergence.function.blocks
@@ -101,6 +118,8 @@ class _Crossing:
 
     def _mask_crosses(self, name: str) -> bool:
         """Masks are cleared where their level begins, and gathered from there on."""
+        if name in self._set_by:
+            return self._between(self._set_by[name], name)
         loop = self._graph.loop_of[name]
         if loop is not None and loop.header == name:
             if any(barrier in loop.blocks for barrier in self._barriers):

@@ -136,8 +136,10 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     writer.groups.update(find_groups(divergence))
     find_uses(writer, linearised)
     linearised.write()
-    names = list(writer.slots)
-    kept = crossing_slots(divergence, linearised.order, names) if linearised.regions else set()
+    kept: set[str] = set()
+    if linearised.regions:
+        names = list(writer.slots)
+        kept = crossing_slots(divergence, linearised.order, names, linearised.set_by)
     slots, state_bytes = _slots(writer, kept)
     starts = [linearised.label(graph.entry), *linearised.regions]
     definitions = [*slots, *prologue]
