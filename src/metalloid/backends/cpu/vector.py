@@ -11,6 +11,7 @@ and lie in one row; ``ragged`` if some have missing lanes; and for threads that 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -90,6 +91,8 @@ def functions(reports: bool) -> str:
 
 def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> str:
     """The variant that a launch should have, or must if threads wait for each other."""
+    if not waits and math.prod(grid) <= _FEW_THREADS:
+        return f"whole_{widths[0]}"
     x, y, z = group
     several_rows = y * z > 1
     may_end_anywhere = not (waits and several_rows)
