@@ -5,8 +5,8 @@ import pytest
 
 import metalloid as mtl
 from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.types import POINTER
+from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.llvm.types import POINTER, Unsupported
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import split_at_barriers
@@ -139,6 +139,21 @@ def test_addresses_in_variables_become_distances():
     assert [i.operands[1].integer for i in steps] == [-20, -8]
     assert [i.operands[-1].name for i in function.entry.body if i.op == "store"] == [
         i.result for i in steps
+    ]
+
+
+def test_a_variable_used_in_an_unknown_way_is_refused():
+    function, _ = prepared(["entry:", "store ptr bitcast (ptr @a to ptr), ptr %p", "ret void"])
+    with pytest.raises(Unsupported, match="@a"):
+        place_variables(function, {"@a": 20}, Value(POINTER, "%p"))
+
+
+def test_casts_between_spaces_are_none():
+    text = """store ptr addrspacecast (ptr addrspace(3) getelementptr inbounds (i8, ptr addrspace(3) @a, i64 4) to ptr), ptr %p
+    store ptr addrspacecast (ptr addrspace(3) @"b c" to ptr), ptr %p"""
+    assert flatten_address_spaces(text).split("\n    ") == [
+        "store ptr getelementptr inbounds (i8, ptr @a, i64 4), ptr %p",
+        'store ptr @"b c", ptr %p',
     ]
 
 

@@ -237,7 +237,7 @@ def test_arrays_may_be_waited_for_later():
     lib = mtl.library(CHAIN)
     x = np.zeros(100, np.uint32)
     slow, add_one = lib.slow, lib.add_one  # compiled before the first launch
-    event = slow(x, 3_000_000, threads=x.size, wait=False)
+    event = slow(x, 30_000_000, threads=x.size, wait=False)
     later = add_one(x, threads=x.size, wait=False)
     with pytest.raises(TimeoutError, match=r"\[slow\] still running after 0.0 s"):
         event.wait(timeout=0.0)

@@ -23,6 +23,13 @@ class Seen(Exception):
     """The IR that an engine was given, instead of code."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """One where nothing is compiled yet."""
+    with mtl.config.scope(cache_dir=str(tmp_path_factory.mktemp("cache"))):
+        yield
+
+
 @pytest.fixture
 def thread_ir(monkeypatch):
     """A function: the IR of one thread of a kernel."""
@@ -33,7 +40,7 @@ def thread_ir(monkeypatch):
     monkeypatch.setattr(vector, "lower", lower)
 
     def ir_of(lib, name):
-        with mtl.config.scope(cpu_engine="simd", cache_bytes=0), pytest.raises(Seen) as seen:
+        with mtl.config.scope(cpu_engine="simd"), pytest.raises(Seen) as seen:
             lib.function(name)
         return seen.value.args[0]
 

@@ -22,14 +22,18 @@ _DEFINITION = re.compile(
     r"^define ([^\n]*?)@([\w.$]+)\(([^\n]*?)\)([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
     re.M | re.S,
 )
+_CONSTANT_CAST = re.compile(
+    r"bitcast \(ptr (@[\w.$]+|@\"[^\"]*\"|getelementptr [\w ]*\([^()]*\)) to ptr\)"
+)
 _LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 
 
 def flatten_address_spaces(ir: str) -> str:
     """`ir` with one address space only: on a CPU they are all the same memory."""
-    # A cast from a type to itself is no addrspacecast any more.
-    return _SPACE.sub("", ir).replace("addrspacecast", "bitcast")
+    # A cast from a type to itself is no addrspacecast any more, and none in a constant.
+    flat = _SPACE.sub("", ir).replace("addrspacecast", "bitcast")
+    return _CONSTANT_CAST.sub(r"\1", flat)
 
 
 def parse_function(ir: str, name: str) -> Function:

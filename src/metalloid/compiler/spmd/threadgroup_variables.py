@@ -11,7 +11,7 @@ import re
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.parser import type_of
-from metalloid.compiler.llvm.types import I64, POINTER, Integer
+from metalloid.compiler.llvm.types import I64, POINTER, Integer, Unsupported
 
 _VARIABLE = re.compile(
     r"^(@\S+) = [^\n]*?\bthread_local [^\n]*?\bglobal (.*?)(?:, align (\d+))?$", re.M
@@ -32,13 +32,21 @@ def distances(ir: str) -> tuple[dict[str, int], int]:
 
 
 def place_variables(function: Function, variables: dict[str, int], end: Value) -> None:
-    """Let instructions use addresses in front of `end` for the variables."""
+    """Let instructions use addresses in front of `end` for the variables.
+
+    Raises
+    ------
+    Unsupported
+        If one is used in a way that no kernel was seen to.
+    """
     made: dict[str, Instruction] = {}
 
     def local(value: Value) -> Value:
         inside = _INSIDE.match(value.name)
         variable, offset = (inside[1], int(inside[2])) if inside else (value.name, 0)
         if variable not in variables:
+            if any(word in variables for word in value.name.split()):
+                raise Unsupported(f"the address {value.name}")
             return value
         name = f"%mtl.variable{len(made)}"
         step = Value(I64, str(offset - variables[variable]))
