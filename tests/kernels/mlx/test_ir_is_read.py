@@ -59,14 +59,14 @@ def check(lib, name, ir_of):
     "name", [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
 def test_the_first_kernel_of_a_driver(name, thread_ir):
-    lib = driver(name)
+    lib = driver.__wrapped__(name)  # one whose kernels nobody has compiled
     check(lib, next(iter(lib.functions)), thread_ir)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SOME, *OTHERS])
 def test_a_sample_of_the_others(name, thread_ir):
-    lib = driver(name)
+    lib = driver.__wrapped__(name)  # one whose kernels nobody has compiled
     names = list(lib.functions)
     for kernel in names[1 :: len(names) // 8 + 1]:
         check(lib, kernel, thread_ir)
