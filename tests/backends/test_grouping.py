@@ -19,6 +19,15 @@ kernel void groups(device uint* out, uint g [[thread_position_in_grid]],
 kernel void divide(device int* p, uint g [[thread_position_in_grid]]) { p[g] = 100 / p[g]; }
 """
 
+WAITING = """using namespace metal;
+kernel void ends(device uint* x, uint t [[thread_position_in_threadgroup]],
+                 uint n [[threads_per_threadgroup]]) {
+    uint next = x[(t + 1) % n];
+    threadgroup_barrier(mem_flags::mem_device);
+    x[t] = next;
+}
+"""
+
 sides = st.integers(1, 300)
 
 
@@ -55,3 +64,14 @@ def test_a_fault_in_joined_groups_says_so():
         divide(x, threads=1000, group_size=8)
     assert "in one of the threadgroups (96, 0, 0) to (127, 0, 0)" in str(caught.value)
     assert caught.value.threadgroup is None
+
+
+def test_all_variants_come_from_the_engine_of_the_first():
+    """The setting counts when a kernel is compiled, not when it is launched."""
+    x = np.arange(64, dtype=np.uint32)
+    with mtl.config.scope(cpu_engine="simd"):
+        ends = mtl.library(WAITING)["ends"]
+    with mtl.config.scope(cpu_engine="reference"):
+        ends(x, threads=50, group_size=50)  # ragged
+    assert ends.engine.startswith("simd")
+    assert np.array_equal(x[:50], np.roll(np.arange(50), -1))

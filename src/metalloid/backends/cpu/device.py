@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from metalloid.backends.cpu import host, native
@@ -217,10 +218,10 @@ class CpuDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> CpuProgram:
         """See `Device.compile`."""
+        first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
         def variant(name: str) -> CompiledKernel:
-            request = KernelRequest(unit, entry, constants, self.target, name)
-            return compile_kernel(request, shared_cache())
+            return compile_kernel(replace(first, variant=name), shared_cache())
 
         program = CpuProgram(variant(""), entry, variant)
         if program.logs:

@@ -18,7 +18,6 @@ from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.settings import settings
 
 
 class Engine(Protocol):
@@ -105,6 +104,8 @@ class KernelRequest:
     constants : dict of str
         Function constants by index, as C++ text.
     target : Target
+    engine : str
+        That of the settings; what has no vector form gets the reference engine.
     variant : str
         Which variant; without, the one to begin with.
     """
@@ -113,6 +114,7 @@ class KernelRequest:
     entry: EntryPoint
     constants: Mapping[int, str]
     target: Target
+    engine: str
     variant: str = ""
 
 
@@ -127,7 +129,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         If there is no engine of the name in the settings.
     """
     unit, entry, target = request.unit, request.entry, request.target
-    wanted = settings.cpu_engine
+    wanted = request.engine
     if wanted not in _ENGINES:
         raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {wanted!r}")
     key = digest(
