@@ -43,6 +43,28 @@ def test_an_address_is_computed_anew_behind_a_barrier():
     assert [str(i.operands) for i in copies] == [str(copies[0].operands)] * 2
 
 
+def test_copies_come_after_what_they_need():
+    """Also those that an edge carries, which are found last."""
+    function, graph = prepared(
+        ["entry:", "%a = add i32 %x, 1", "%q = getelementptr i32, ptr %p, i32 %a", WAIT,
+         "store i32 2, ptr %q", "%c = icmp eq i32 %u, 0", "br i1 %c, label %yes, label %no",
+         "yes:", "br label %no",
+         "no:", "%r = phi ptr [ %q, %entry ], [ %p, %yes ]", "store i32 3, ptr %r", WAIT,
+         "store i32 4, ptr %q", "ret void"]
+    )  # fmt: skip
+    function.blocks["%no"].phis[0].labels[0] = next(
+        name for name, b in function.blocks.items() if "%yes" in b.end.labels
+    )
+    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    for block in function.blocks.values():
+        own = {i.result for i in block.body}
+        seen = set()
+        for i in block.body:
+            assert all(v.name in seen or v.name not in own for v in i.operands)
+            seen.add(i.result)
+    assert sum(i.op == "getelementptr" for i in function.instructions()) == 3
+
+
 def test_what_does_not_cross_a_barrier_stays():
     function, graph = prepared(
         ["entry:", WAIT, "%q = getelementptr i32, ptr %p, i32 %x", "br label %next", "next:",

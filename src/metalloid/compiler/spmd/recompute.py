@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.spmd.regions import is_barrier
 
 _PURE = frozenset(
@@ -68,23 +68,22 @@ class _Recomputing:
         self._cheap: dict[str, Instruction] = {}
         self._cost: dict[str, int] = {}
         self._copies: dict[tuple[str, str], Value] = {}
-        self._count = 0
+        self._added: dict[str, list[Instruction]] = {name: [] for name in function.blocks}
 
     def run(self) -> None:
         self._find_cheap()
-        for block in self._function.blocks.values():
-            added: list[Instruction] = []
+        blocks = self._function.blocks
+        for block in blocks.values():
             for instruction in (*block.body, block.end):
-                instruction.operands = [
-                    self._near(value, block.name, added) for value in instruction.operands
-                ]
-            block.body[:0] = added
-        for block in self._function.blocks.values():
+                instruction.operands = [self._near(v, block.name) for v in instruction.operands]
             for phi in block.phis:
                 phi.operands = [
-                    self._at_end(value, self._function.blocks[origin])
+                    self._near(value, origin)
                     for value, origin in zip(phi.operands, phi.labels, strict=True)
                 ]
+        for name, added in self._added.items():
+            # At the beginning: what an edge carries is needed before the barrier at the end.
+            blocks[name].body[:0] = added
 
     def _find_cheap(self) -> None:
         """Values that depend on constants and parameters alone, by a few steps."""
@@ -101,7 +100,8 @@ class _Recomputing:
                     continue
                 if known.issuperset(operands):
                     known.add(instruction.result)
-                    self._cheap[instruction.result] = instruction
+                    # As it is now: its operands may become copies.
+                    self._cheap[instruction.result] = replace(instruction)
                     self._cost[instruction.result] = cost
                     if is_uniform:
                         self._uniform.add(instruction.result)
@@ -113,7 +113,7 @@ class _Recomputing:
             for barrier in self._barriers
         )
 
-    def _near(self, value: Value, block: str, added: list[Instruction]) -> Value:
+    def _near(self, value: Value, block: str) -> Value:
         """`value`, or a copy of it in `block`."""
         original = self._cheap.get(value.name)
         if original is None or self._home[value.name] == block:
@@ -122,17 +122,9 @@ class _Recomputing:
         if key not in self._copies:
             if not self._crosses(self._home[value.name], block):
                 return value
-            operands = [self._near(operand, block, added) for operand in original.operands]
-            self._count += 1
-            copy = replace(original, result=f"%mtl.again{self._count}", operands=operands)
-            added.append(copy)
+            operands = [self._near(operand, block) for operand in original.operands]
+            name = f"%mtl.again{len(self._copies)}"
+            copy = replace(original, result=name, operands=operands)
+            self._added[block].append(copy)
             self._copies[key] = copy.value
         return self._copies[key]
-
-    def _at_end(self, value: Value, block: Block) -> Value:
-        """`value` as an edge out of `block` carries it."""
-        added: list[Instruction] = []
-        near = self._near(value, block.name, added)
-        # Copies of this block stand at its beginning, where the barrier at its end is to come.
-        block.body[:0] = added
-        return near
