@@ -47,7 +47,7 @@ def test_copies_come_after_what_they_need():
     """Also those that an edge carries, which are found last."""
     function, graph = prepared(
         ["entry:", "%a = add i32 %x, 1", "%q = getelementptr i32, ptr %p, i32 %a", WAIT,
-         "store i32 2, ptr %q", "%c = icmp eq i32 %u, 0", "br i1 %c, label %yes, label %no",
+         "store i32 %a, ptr %p", "%c = icmp eq i32 %u, 0", "br i1 %c, label %yes, label %no",
          "yes:", "br label %no",
          "no:", "%r = phi ptr [ %q, %entry ], [ %p, %yes ]", "store i32 3, ptr %r", WAIT,
          "store i32 4, ptr %q", "ret void"]
