@@ -11,6 +11,7 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.dlpack import from_dlpack
 
 
 class Slot(ABC):
@@ -42,6 +43,17 @@ class Slot(ABC):
         ArgumentError
             If it does not fit.
         """
+
+    def as_array(self, value: Any) -> np.ndarray | None:
+        """An array, or another library's by DLPack; None if it is neither."""
+        if isinstance(value, np.ndarray):
+            return value
+        if not hasattr(value, "__dlpack__") or isinstance(value, type):
+            return None
+        try:
+            return from_dlpack(value)
+        except (ArgumentError, BufferError, RuntimeError) as error:
+            raise self.refuse(value, str(error)) from None
 
     def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
         """The error for a value that does not fit."""

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.errors import ArgumentError
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments
-from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.texture_memory import contiguous_strides
 
@@ -33,7 +31,9 @@ class TensorSlot(Slot):
             address, strides = value.address, contiguous_strides(value.shape, value.dtype.itemsize)
             memory: Any = value
         else:
-            memory = self._as_array(value)
+            memory = self.as_array(value)
+            if memory is None:
+                raise self.refuse(value, "it is no array")
             if not self.parameter.layout.read_only and not memory.flags.writeable:
                 raise self.refuse(
                     value, "the kernel may write to it and the array is read-only", "Pass a copy."
@@ -45,16 +45,6 @@ class TensorSlot(Slot):
         numbers = np.array([address, *memory.shape[::-1], *steps[::-1]], np.int64)
         bound.keep += [memory, numbers]
         return int(numbers.__array_interface__["data"][0])
-
-    def _as_array(self, value: Any) -> np.ndarray:
-        if isinstance(value, np.ndarray):
-            return value
-        if hasattr(value, "__dlpack__") and not isinstance(value, type):
-            try:
-                return from_dlpack(value)
-            except (ArgumentError, BufferError, RuntimeError) as error:
-                raise self.refuse(value, str(error)) from None
-        raise self.refuse(value, "it is no array")
 
     def _check(
         self,

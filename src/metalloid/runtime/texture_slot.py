@@ -11,7 +11,6 @@ from metalloid.msl.layout import TextureType
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments, Device
-from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.pixel_formats import PixelFormat, dtypes_of, format_of
 from metalloid.runtime.sampler import Sampler
 from metalloid.runtime.slot import Slot
@@ -72,13 +71,9 @@ class TextureSlot(Slot):
         return texture.address
 
     def _as_array(self, value: Any) -> np.ndarray:
-        if isinstance(value, np.ndarray):
-            return value
-        if hasattr(value, "__dlpack__") and not isinstance(value, type):
-            try:
-                return from_dlpack(value)
-            except (ArgumentError, BufferError, RuntimeError) as error:
-                raise self.refuse(value, str(error)) from None
+        array = self.as_array(value)
+        if array is not None:
+            return array
         try:
             return np.asarray(memoryview(value))
         except TypeError:

@@ -134,13 +134,13 @@ def _round(
         "simdgroup:",
         "  %i = phi i32 [ %first, %entry ], [ %next, %done ]",
         *(_WATCHED if outcome is None else ()),
-        *(f"  %{n}.i = phi i32 [ %first_{n}, %entry ], [ %{n}.next, %done ]" for n in "xyz"),
+        *(_POSITION if whole else ()),
         f"  %index = mul nuw nsw i32 %i, {width}",
         "  %left = sub i32 %threads, %index",
         f"  %fits = icmp uge i32 %left, {width}",
         f"  %members = select i1 %fits, i32 {width}, i32 %left",
         # Rows end where simdgroups do, unless there are no functions for whole ones.
-        *((f"  %{n} = add i32 %{n}.i, 0" for n in "xyz") if whole else _divided("%index", "")),
+        *(() if whole else _divided("%index", "")),
         *(f"  %grid_{n} = add i32 %origin_{n}, %{n}" for n in "xyz"),
         "  %far = zext i32 %i to i64",
         f"  %offset = mul nuw nsw i64 %far, {state_bytes}",
@@ -148,10 +148,11 @@ def _round(
         *calls,
         "  store i64 %reached, ptr %state",
         *(_WATCHING if outcome is None else ()),
-        f"  %x.sum = add i32 %x.i, {width}",
-        *_carried("x", "y"),
-        *_carried("y", "z"),
-        "  %z.next = add i32 %z.sum, 0",
+        *(
+            [f"  %x.sum = add i32 %x, {width}", *_carried("x", "y"), *_carried("y", "z")]
+            if whole
+            else ()
+        ),
         "  %next = add nuw nsw i32 %i, 1",
         "  %is_last = icmp eq i32 %next, %end",
         "  br i1 %is_last, label %return, label %simdgroup",
@@ -163,6 +164,12 @@ def _round(
     return "\n".join(lines)
 
 
+#: Position of a simdgroup's first thread, from simdgroup to simdgroup.
+_POSITION = (
+    "  %x = phi i32 [ %first_x, %entry ], [ %x.next, %done ]",
+    "  %y = phi i32 [ %first_y, %entry ], [ %y.next, %done ]",
+    "  %z = phi i32 [ %first_z, %entry ], [ %z.sum, %done ]",
+)
 #: Lines of a round in which simdgroups may come to different places.
 _WATCHED = (
     "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
@@ -207,5 +214,5 @@ def _carried(axis: str, higher: str) -> list[str]:
         f"  %{axis}.over = icmp uge i32 %{axis}.sum, %size_{axis}",
         f"  %{axis}.next = select i1 %{axis}.over, i32 0, i32 %{axis}.sum",
         f"  %{higher}.one = zext i1 %{axis}.over to i32",
-        f"  %{higher}.sum = add i32 %{higher}.i, %{higher}.one",
+        f"  %{higher}.sum = add i32 %{higher}, %{higher}.one",
     ]

@@ -9,7 +9,6 @@ from metalloid.msl.portable.syntax_tree import Node
 from metalloid.msl.portable.text import Text, is_in_named_space
 
 _FUNCTIONS = ("FunctionDecl", "CXXMethodDecl", "CXXConstructorDecl", "CXXConversionDecl")
-_SCOPES = ("NamespaceDecl", "LinkageSpecDecl")
 _CLASSES = (
     "CXXRecordDecl",
     "ClassTemplateSpecializationDecl",
