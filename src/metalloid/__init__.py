@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metalloid.array.api import *  # noqa: F403
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -94,14 +95,30 @@ _HOMES = {
 }
 
 
+#: Subpackages that are attributes without an import.
+_PARTS = frozenset({"fft", "linalg", "random"})
+#: What the array API wants of a namespace, beside functions.
+_OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _PARTS:
+        return importlib.import_module(f"metalloid.{name}")
+    if name in __all__:
+        module, _, attribute = _HOMES.get(name, "errors").partition(":")
+    elif name in _OF_NAMESPACES or not name.startswith("_"):
+        module, attribute = "array.api", ""  # the functions of arrays; this imports NumPy
+    else:
         raise AttributeError(f"module 'metalloid' has no attribute {name!r}")
-    module, _, attribute = _HOMES.get(name, "errors").partition(":")
-    value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
+    try:
+        value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
+    except AttributeError:
+        raise AttributeError(f"module 'metalloid' has no attribute {name!r}") from None
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from metalloid.array import api
+
+    return sorted({*__all__, *_PARTS, *api.__all__})

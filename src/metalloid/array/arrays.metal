@@ -1,0 +1,255 @@
+// What generated kernels of arrays call: operations that MSL does not have, or that have other
+// results there than NumPy's. Plain MSL.
+namespace numpy {
+
+// Integers wrap around. MSL leaves the overflow of signed ones undefined, and short ones are
+// computed as int.
+template <typename T>
+using wrapping = conditional_t<is_floating_point_v<T> || is_same_v<T, bfloat>, T,
+                               conditional_t<sizeof(T) == 8, ulong, uint>>;
+
+template <typename T>
+METAL_FUNC T add(T a, T b) { return T(wrapping<T>(a) + wrapping<T>(b)); }
+template <typename T>
+METAL_FUNC T subtract(T a, T b) { return T(wrapping<T>(a) - wrapping<T>(b)); }
+template <typename T>
+METAL_FUNC T multiply(T a, T b) { return T(wrapping<T>(a) * wrapping<T>(b)); }
+METAL_FUNC bool add(bool a, bool b) { return a || b; }
+METAL_FUNC bool multiply(bool a, bool b) { return a && b; }
+
+template <typename T>
+METAL_FUNC T negative(T x) {
+  if constexpr (is_integral_v<T>) {
+    return subtract(T(0), x);
+  } else {
+    return -x;
+  }
+}
+
+template <typename T>
+METAL_FUNC T absolute(T x) {
+  if constexpr (is_integral_v<T>) {
+    return x < T(0) ? negative(x) : x;
+  } else {
+    return metal::fabs(x);
+  }
+}
+METAL_FUNC bool absolute(bool x) { return x; }
+
+template <typename T>
+METAL_FUNC T reciprocal(T x) { return T(1) / x; }
+
+template <typename T>
+METAL_FUNC bool isnan(T x) { return !(x == x); }
+template <typename T>
+METAL_FUNC bool isinf(T x) {
+  if constexpr (is_integral_v<T>) {
+    return false;
+  } else {
+    return x == x && !(x - x == x - x);
+  }
+}
+template <typename T>
+METAL_FUNC bool isfinite(T x) {
+  if constexpr (is_integral_v<T>) {
+    return true;
+  } else {
+    return x - x == x - x;
+  }
+}
+
+// NaN if one of them is, as in NumPy; MSL's max and min give the other number.
+template <typename T>
+METAL_FUNC T maximum(T a, T b) { return a > b || isnan(a) ? a : b; }
+template <typename T>
+METAL_FUNC T minimum(T a, T b) { return a < b || isnan(a) ? a : b; }
+
+template <typename T>
+METAL_FUNC T sign(T x) {
+  return isnan(x) ? x : T(int(x > T(0)) - int(x < T(0)));
+}
+
+template <typename T>
+METAL_FUNC T floor(T x) {
+  if constexpr (is_integral_v<T>) {
+    return x;
+  } else {
+    return metal::floor(x);
+  }
+}
+template <typename T>
+METAL_FUNC T ceil(T x) {
+  if constexpr (is_integral_v<T>) {
+    return x;
+  } else {
+    return metal::ceil(x);
+  }
+}
+template <typename T>
+METAL_FUNC T trunc(T x) {
+  if constexpr (is_integral_v<T>) {
+    return x;
+  } else {
+    return metal::trunc(x);
+  }
+}
+template <typename T>
+METAL_FUNC T round(T x) {
+  if constexpr (is_integral_v<T>) {
+    return x;
+  } else {
+    return metal::rint(x);
+  }
+}
+
+// Division by zero gives zero; the least number divided by -1 is itself.
+template <typename T>
+METAL_FUNC T floor_divide(T a, T b) {
+  if constexpr (is_integral_v<T>) {
+    if (b == T(0)) {
+      return T(0);
+    }
+    if (b == T(-1) && T(-1) < T(0)) {
+      return negative(a);
+    }
+    const T quotient = a / b;
+    return a % b != T(0) && (a < T(0)) != (b < T(0)) ? T(quotient - 1) : quotient;
+  } else {
+    if (b == T(0)) {
+      return a / b;
+    }
+    // From the exact remainder: the rounded quotient may be a whole number above the exact one.
+    T rest = metal::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != T(0) && (b < T(0)) != (rest < T(0))) {
+      quotient -= T(1);
+    }
+    if (quotient == T(0)) {
+      return metal::copysign(T(0), a / b);
+    }
+    const T down = metal::floor(quotient);
+    return quotient - down > T(0.5) ? down + T(1) : down;
+  }
+}
+
+template <typename T>
+METAL_FUNC T remainder(T a, T b) {
+  if constexpr (is_integral_v<T>) {
+    if (b == T(0) || (b == T(-1) && T(-1) < T(0))) {
+      return T(0);
+    }
+    const T rest = a % b;
+    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
+  } else {
+    const T rest = metal::fmod(a, b);
+    if (rest == T(0)) {
+      return metal::copysign(T(0), b);
+    }
+    return (b < T(0)) != (rest < T(0)) ? rest + b : rest;
+  }
+}
+
+// Of integers by repeated squares; of negative exponents what is left of the fraction.
+template <typename T>
+METAL_FUNC T power(T a, T b) {
+  if constexpr (is_integral_v<T>) {
+    if (b < T(0)) {
+      const T odd = T(b & T(1));
+      return a == T(1) ? T(1) : a == T(-1) ? (odd != T(0) ? a : T(1)) : T(0);
+    }
+    T result = T(1);
+    for (wrapping<T> left = wrapping<T>(b); left != 0; left >>= 1) {
+      result = (left & 1) != 0 ? multiply(result, a) : result;
+      a = multiply(a, a);
+    }
+    return result;
+  } else {
+    return metal::pow(a, b);
+  }
+}
+
+// W. Kahan's two, exact where e^x - 1 or log(1 + x) would cancel: the error of the rounded
+// argument is divided out. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 1.14.1.
+template <typename T>
+METAL_FUNC T expm1(T x) {
+  const T power = metal::exp(x);
+  const T less = power - T(1);
+  if (power == T(1)) {
+    return x;
+  }
+  return less == T(-1) || isinf(power) ? less : less * (x / metal::log(power));
+}
+template <typename T>
+METAL_FUNC T log1p(T x) {
+  const T more = T(1) + x;
+  if (more == T(1)) {
+    return x;
+  }
+  return isinf(more) ? more : metal::log(more) * (x / (more - T(1)));
+}
+
+template <typename T>
+METAL_FUNC T logaddexp(T a, T b) {
+  const T high = maximum(a, b), low = minimum(a, b);
+  return high == low ? high + T(M_LN2_F) : isnan(high) ? high : high + log1p(metal::exp(low - high));
+}
+
+template <typename T>
+METAL_FUNC T hypot(T a, T b) {
+  if (isinf(a) || isinf(b)) {
+    return T(INFINITY);
+  }
+  const T high = maximum(metal::fabs(a), metal::fabs(b));
+  const T low = minimum(metal::fabs(a), metal::fabs(b));
+  const T ratio = low / high;
+  return high == T(0) ? high : high * metal::sqrt(T(1) + ratio * ratio);
+}
+
+template <typename T>
+METAL_FUNC T atan2(T y, T x) { return metal::atan2(y, x); }
+
+template <typename T>
+METAL_FUNC T invert(T x) { return T(~x); }
+METAL_FUNC bool invert(bool x) { return !x; }
+
+// Shifts by as many places as there are bits, or more, leave nothing but the sign.
+template <typename T>
+METAL_FUNC T shift_left(T x, T places) {
+  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
+  return fits ? T(wrapping<T>(x) << wrapping<T>(places)) : T(0);
+}
+template <typename T>
+METAL_FUNC T shift_right(T x, T places) {
+  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
+  return fits ? T(x >> places) : x < T(0) ? T(-1) : T(0);
+}
+
+template <typename T>
+METAL_FUNC T real(T x) { return x; }
+template <typename T>
+METAL_FUNC T imag(T) { return T(0); }
+template <typename T>
+METAL_FUNC T conj(T x) { return x; }
+
+template <typename To, typename From>
+METAL_FUNC To cast(From x) { return To(x); }
+
+// The least and the greatest number of a type: what maxima and minima start from.
+template <typename T>
+METAL_FUNC T lowest() {
+  if constexpr (is_integral_v<T>) {
+    return numeric_limits<T>::min();
+  } else {
+    return T(-INFINITY);
+  }
+}
+template <typename T>
+METAL_FUNC T highest() {
+  if constexpr (is_integral_v<T>) {
+    return numeric_limits<T>::max();
+  } else {
+    return T(INFINITY);
+  }
+}
+
+}  // namespace numpy

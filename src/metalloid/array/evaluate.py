@@ -1,0 +1,196 @@
+"""From nodes to values: plan once for each structure, then launch."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metalloid.array.graph import Graph
+from metalloid.array.layout import Ints, Layout
+from metalloid.array.memory import Memory
+from metalloid.array.node import MEMORY, Node, in_memory
+from metalloid.array.plan import CallStep, FusedKernel, Planner, Source, plan
+from metalloid.array.render import Rendered, pack, render
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import library
+from metalloid.runtime.device import Device
+
+_MOST_PLANS = 2048
+#: One evaluation at a time: nodes change from expressions to leaves in it.
+_lock = threading.RLock()
+_plans: dict[Any, Prepared] = {}
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return (importlib.resources.files("metalloid.array") / name).read_text("utf-8")
+
+
+def full_text(rendered: Rendered) -> str:
+    """What is compiled: the kernel behind the files that it calls."""
+    head = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+    return head + "\n".join([*map(_file, rendered.files), rendered.text])
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str, name: str, device: Device) -> Kernel:
+    return library(text, device=device)[name]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of a plan, ready to be launched again and again."""
+
+    kernel: Kernel
+    rendered: Rendered
+
+    def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
+            wait: bool) -> None:  # fmt: skip
+        """Launch it."""
+        rendered = self.rendered
+        args = [memories[source].bound for source in rendered.buffers]  # type: ignore[union-attr]
+        if rendered.members:
+            args.append(pack(rendered.members, starts, nodes))
+        self.kernel(*args, threads=rendered.threads, group_size=rendered.group_size, wait=wait)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan whose kernels are compiled.
+
+    Attributes
+    ----------
+    steps : tuple
+        Launches and calls.
+    makes, frees : tuple of tuple of int
+        By step: the sources that get memory before it, and those that nobody needs after it.
+    results : tuple
+        Node, source and layout of everything that will lie in memory.
+    passed : tuple of int
+        Costly nodes that are computed on the way: kept when they are needed again.
+    """
+
+    steps: tuple[Launch | CallStep, ...]
+    sources: tuple[Source, ...]
+    makes: tuple[Ints, ...]
+    frees: tuple[Ints, ...]
+    results: tuple[tuple[int, int, Layout], ...]
+    passed: Ints
+
+
+def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
+    """Give every root memory with its values.
+
+    Raises
+    ------
+    OutOfMemory, KernelFault
+        The nodes are as they were, and can be evaluated again.
+    """
+    with _lock:
+        missing = [root for root in roots if root.kind is not MEMORY]
+        by_device: dict[Device, list[Node]] = {}
+        for root in missing:
+            by_device.setdefault(root.device, []).append(root)
+        for device, own in by_device.items():
+            _evaluate(device, own, wait)
+
+
+def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    graph = Graph(roots)
+    prepared = _plans.get(graph.key)
+    if prepared is None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        prepared = _plans[graph.key] = _prepare(plan(graph), device)
+    memories = _run(prepared, graph, device, wait)
+    starts = [leaf.data[1] for leaf in graph.leaves]
+    for place, source, layout in prepared.results:
+        memory = memories[source]
+        assert memory is not None
+        if prepared.sources[source].is_leaf:
+            layout = layout._replace(start=layout.start + starts[prepared.sources[source].index])
+        graph.nodes[place].become(memory, layout)
+    for root, place in zip(roots, graph.roots, strict=True):
+        node = graph.nodes[place]
+        if root is not node:
+            root.become(node.memory, node.layout)  # type: ignore[arg-type]
+    for place in prepared.passed:
+        graph.nodes[place].inlined = True
+
+
+def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[Memory | None]:
+    memories: list[Memory | None] = [None] * len(prepared.sources)
+    for k, source in enumerate(prepared.sources):
+        if source.is_leaf:
+            memories[k] = graph.leaves[source.index].memory
+    starts = [leaf.data[1] for leaf in graph.leaves]
+    for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
+        if isinstance(step, Launch):
+            for source in makes:
+                memories[source] = _memory(prepared.sources[source], device)
+            step.run(memories, starts, graph.nodes, wait)
+        else:
+            args = [_argument(prepared, memories, starts, arg, device) for arg in step.args]
+            results = step.call.run(args, device)
+            for source, result in zip(step.outs, results, strict=True):
+                memories[source] = result
+        for source in frees:
+            memories[source] = None
+    for source in {source for _, source, _ in prepared.results}:
+        if memories[source] is None:  # nothing was computed: it is empty
+            memories[source] = _memory(prepared.sources[source], device)
+    return memories
+
+
+def _memory(source: Source, device: Device) -> Memory:
+    return Memory(device, math.prod(source.shape) * source.dtype.itemsize)
+
+
+def _argument(prepared: Prepared, memories: list[Memory | None], starts: Sequence[int],
+              arg: tuple[int, Layout], device: Device) -> Node:  # fmt: skip
+    source, layout = arg
+    of = prepared.sources[source]
+    if of.is_leaf:
+        layout = layout._replace(start=layout.start + starts[of.index])
+    memory = memories[source]
+    if memory is None:  # nothing was computed: it is empty
+        memory = memories[source] = _memory(of, device)
+    return in_memory(memory, layout, of.dtype)
+
+
+def _prepare(planner: Planner, device: Device) -> Prepared:
+    steps: list[Launch | CallStep] = []
+    makes: list[Ints] = []
+    uses: list[set[int]] = []
+    made: set[int] = set()
+    for step in planner.steps:
+        if isinstance(step, FusedKernel):
+            rendered = render(step, planner.sources)
+            kernel = _compiled(full_text(rendered), rendered.name, device)
+            steps.append(Launch(kernel, rendered))
+            uses.append(set(rendered.buffers))
+            makes.append((step.out,) if step.out not in made else ())
+            made.add(step.out)
+        else:
+            steps.append(step)
+            uses.append({source for source, _ in step.args} | set(step.outs))
+            makes.append(())
+            made |= set(step.outs)
+    results = tuple(
+        (place, source, layout)
+        for place, (source, layout) in planner.stored.items()
+        if planner.graph.nodes[place].kind is not MEMORY
+    )
+    kept = {source for _, source, _ in results}
+    frees: list[Ints] = []
+    later: set[int] = set(kept)
+    for used in reversed(uses):
+        frees.append(tuple(s for s in used - later if not planner.sources[s].is_leaf))
+        later |= used
+    return Prepared(tuple(steps), tuple(planner.sources), tuple(makes), tuple(reversed(frees)),
+                    results, planner.passed())  # fmt: skip

@@ -1,0 +1,97 @@
+"""Matrix products and their like, the part of linear algebra that belongs to every array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import axes_of, broadcast_shape, pair
+from metalloid.array.calls import host_call
+from metalloid.array.manipulation import permute_dims
+from metalloid.array.node import cast, reshape
+from metalloid.array.types import float32, kind_of, promote
+
+
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """Matrix product over the last two axes; the axes before them broadcast.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.matmul(mtl.asarray([[1, 2], [3, 4]]), mtl.asarray([1, 1]))
+    array([3, 7], dtype=int64)
+    """
+    a, b = pair("matmul", x1, x2)
+    if not a.shape or not b.shape:
+        raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
+    dtype = promote(a.dtype, b.dtype)
+    if kind_of(dtype) == "b":
+        raise TypeError("[matmul] has no meaning for bool.")
+    inner_b = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
+    if a.shape[-1] != inner_b:
+        raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
+    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
+    rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
+    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
+    args = [cast(a, wide), cast(b, wide)]
+    (product,) = host_call(np.matmul, args, (), (wide, (*batch, *rows, *columns)))
+    return Array(cast(product, dtype))
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """Every matrix, of the last two axes, transposed."""
+    return x.mT
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Dot product along an axis; of complex vectors the first is conjugated."""
+    a, b = pair("vecdot", x1, x2)
+    first, second = Array(a), Array(b)
+    if not -min(len(a.shape), len(b.shape)) <= axis < 0:
+        raise ValueError(f"[vecdot] axis {axis} of {a.shape} and {b.shape}.")
+    if a.shape[axis] != b.shape[axis]:
+        raise ValueError(f"[vecdot] the shapes {a.shape} and {b.shape} do not fit.")
+    from metalloid.array.elementwise import conj
+
+    left = conj(first) if kind_of(a.dtype) == "c" else first
+    product = left * second
+    return product.sum(axis=axis, dtype=product.dtype)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Sums of products over several axes of both.
+
+    Parameters
+    ----------
+    axes : int or pair of sequences of int
+        The last so many axes of `x1` and the first of `x2`, or which ones.
+    """
+    a, b = pair("tensordot", x1, x2)
+    if isinstance(axes, int):
+        over_a = tuple(range(len(a.shape) - axes, len(a.shape)))
+        over_b = tuple(range(axes))
+    else:
+        over_a = axes_of("tensordot", axes[0], len(a.shape))
+        over_b = axes_of("tensordot", axes[1], len(b.shape))
+    if [a.shape[k] for k in over_a] != [b.shape[k] for k in over_b]:
+        raise ValueError(f"[tensordot] the shapes {a.shape} and {b.shape} do not fit over {axes}.")
+    kept_a = [k for k in range(len(a.shape)) if k not in over_a]
+    kept_b = [k for k in range(len(b.shape)) if k not in over_b]
+    shape = (*(a.shape[k] for k in kept_a), *(b.shape[k] for k in kept_b))
+    inner = int(np.prod([a.shape[k] for k in over_a], dtype=np.int64))
+    rows = int(np.prod([a.shape[k] for k in kept_a], dtype=np.int64))
+    columns = int(np.prod([b.shape[k] for k in kept_b], dtype=np.int64))
+    left = permute_dims(Array(a), (*kept_a, *over_a))
+    right = permute_dims(Array(b), (*over_b, *kept_b))
+    product = matmul(
+        Array(reshape(left._node, (rows, inner))), Array(reshape(right._node, (inner, columns)))
+    )
+    return Array(reshape(product._node, shape))
