@@ -177,7 +177,7 @@ def binary(op: Op, a: Any, b: Any) -> Node:
         first = converted(first, computed)
     if second.dtype != computed:
         second = converted(second, computed)
-    if first.shape != second.shape:
+    if first.shape != second.shape and first.kind is not NUMBER and second.kind is not NUMBER:
         first, second = together(op.name, first, second)
     return apply(op, result, first, second)
 
