@@ -110,7 +110,7 @@ _ARITHMETIC = (
            float_text="-{0}"),
     _unary("positive", "{0}", NUMBERS, "The number itself"),
     _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of),
-    _unary("square", "numpy::multiply({0}, {0})", NUMBERS, "The number times itself",
+    _unary("square", "numpy::square({0})", NUMBERS, "The number times itself",
            float_text="{0} * {0}"),
     _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "One over the number",
            cost=4),

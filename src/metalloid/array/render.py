@@ -534,7 +534,7 @@ class _Writer:
         if self.form == "row":
             files.append("reductions.metal")
         if types & {complex64, complex128}:
-            files.append("complex.metal")
+            files += ["complex.metal", "complex_functions.metal"]
         if any(entry.dtype.names for entry in self.entries):
             files.append("places.metal")
         return tuple(files)
