@@ -121,7 +121,7 @@ METAL_FUNC T floor_divide_integers(T a, T b) {
   const T quotient = a / b;
   return a % b != T(0) && (a < T(0)) != (b < T(0)) ? T(quotient - 1) : quotient;
 }
-// From the exact remainder: the rounded quotient may be a whole number above the exact one.
+// The rounded quotient may be a whole number off; the exact remainder tells how many.
 template <typename T>
 METAL_FUNC T floor_divide_floats(T a, T b) {
   if (b == T(0)) {
@@ -129,12 +129,12 @@ METAL_FUNC T floor_divide_floats(T a, T b) {
   }
   const T rest = metal::fmod(a, b);
   const bool is_above = rest != T(0) && (b < T(0)) != (rest < T(0));
-  const T quotient = (a - rest) / b - (is_above ? T(1) : T(0));
-  if (quotient == T(0)) {
-    return metal::copysign(T(0), a / b);
+  T quotient = metal::rint((a - rest) / b);
+  if (isfinite(b) && metal::fabs(quotient) < T(1) / numeric_limits<T>::epsilon()) {
+    quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
   }
-  const T down = metal::floor(quotient);
-  return quotient - down > T(0.5) ? down + T(1) : down;
+  quotient -= is_above ? T(1) : T(0);
+  return quotient == T(0) ? metal::copysign(T(0), a / b) : quotient;
 }
 template <typename T>
 METAL_FUNC T floor_divide(T a, T b) {
@@ -197,7 +197,7 @@ METAL_FUNC T log1p(T value) {
   if (more == one) {
     return value;
   }
-  return T(isinf(more) ? more : metal::log(more) * (x / (more - one)));
+  return T(more == wide<T>(INFINITY) ? more : metal::log(more) * (x / (more - one)));
 }
 
 template <typename T>

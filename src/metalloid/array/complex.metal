@@ -18,9 +18,11 @@ template <typename T>
 METAL_FUNC complex<T> multiply(complex<T> a, complex<T> b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
+// Of half the number, so that nothing overflows that does not in the result.
 template <typename T>
 METAL_FUNC complex<T> square(complex<T> z) {
-  return {(z.re - z.im) * (z.re + z.im), T(2) * z.re * z.im};
+  const T re = T(0.5) * z.re, im = T(0.5) * z.im;
+  return {T(4) * ((re - im) * (re + im)), T(8) * (re * im)};
 }
 template <typename T>
 METAL_FUNC complex<T> negative(complex<T> z) { return {-z.re, -z.im}; }
@@ -142,7 +144,7 @@ METAL_FUNC complex<T> reciprocal(complex<T> z) { return complex<T>(T(1)) / z; }
 // The point of the unit circle in the direction of a number.
 template <typename T>
 METAL_FUNC complex<T> sign(complex<T> z) {
-  if (isnan(z)) {
+  if (isnan(z) || (isinf(z.re) && isinf(z.im))) {
     return {T(NAN), T(NAN)};
   }
   if (isinf(z)) {

@@ -193,22 +193,27 @@ METAL_FUNC complex<T> expm1(complex<T> z) {
   return {expm1(z.re) * metal::cos(z.im) - T(2) * sine * sine, power.im};
 }
 
-// Of small whole exponents by repeated squares, which keeps what is whole so.
+// By repeated squares, which keeps what is whole so.
+template <typename T>
+METAL_FUNC complex<T> whole_power(complex<T> base, int exponent) {
+  base = exponent < 0 ? reciprocal(base) : base;
+  complex<T> result = T(1);
+  for (int left = metal::abs(exponent); left != 0; left >>= 1) {
+    result = (left & 1) != 0 ? multiply(result, base) : result;
+    base = multiply(base, base);
+  }
+  return result;
+}
 template <typename T>
 METAL_FUNC complex<T> power(complex<T> a, complex<T> b) {
-  if (b.re == T(0) && b.im == T(0)) {
-    return {T(1), T(0)};
-  }
-  if (a.re == T(0) && a.im == T(0)) {
+  if (a.re == T(0) && a.im == T(0) && (b.re != T(0) || b.im != T(0))) {
     return b.re > T(0) ? complex<T>(T(0)) : complex<T>(T(NAN), T(NAN));
   }
   if (b.im == T(0) && b.re == metal::trunc(b.re) && metal::fabs(b.re) < T(100)) {
-    complex<T> result = T(1);
-    for (int left = int(metal::fabs(b.re)); left != 0; left >>= 1) {
-      result = (left & 1) != 0 ? multiply(result, a) : result;
-      a = left > 1 ? multiply(a, a) : a;
+    const complex<T> result = whole_power(a, int(b.re));
+    if (isfinite(result)) {
+      return result;
     }
-    return b.re < T(0) ? reciprocal(result) : result;
   }
   const complex<T> logarithm = log(a);
   return exp(complex<T>(sum_of_products(b.re, logarithm.re, -b.im, logarithm.im),
@@ -247,8 +252,8 @@ METAL_FUNC complex<T> asin(complex<T> z) { return turned(asinh(turned(z))); }
 template <typename T>
 METAL_FUNC complex<T> acos(complex<T> z) {
   if (numpy::isnan(z)) {
-    const T angle = z.re == T(0) ? metal::acos(T(0)) : T(NAN);
-    return {angle, numpy::isinf(z.re) ? -T(INFINITY) : -z.im};
+    const T height = numpy::isinf(z.re) ? T(INFINITY) : numpy::isinf(z.im) ? z.im : T(NAN);
+    return {z.re == T(0) ? metal::acos(T(0)) : T(NAN), -height};
   }
   if (numpy::extent(z) > numpy::large<T>()) {
     const complex<T> w = log(z);
@@ -261,9 +266,6 @@ METAL_FUNC complex<T> acos(complex<T> z) {
 template <typename T>
 METAL_FUNC complex<T> acosh(complex<T> z) {
   const complex<T> w = acos(z);
-  if (numpy::isnan(w.re)) {
-    return {metal::fabs(w.im), z.re == T(0) ? w.re : T(NAN)};
-  }
   return {metal::fabs(w.im), metal::copysign(w.re, z.im)};
 }
 
@@ -282,7 +284,7 @@ METAL_FUNC complex<T> atanh(complex<T> z) {
             numpy::isinf(z.im) ? quarter : T(NAN)};
   }
   if (x > numpy::large<T>() || y > numpy::large<T>()) {
-    return {numpy::reciprocal(z).re, quarter};
+    return {metal::copysign(numpy::reciprocal(z).re, z.re), quarter};
   }
   const T aside = x - T(1);
   const T re = aside == T(0) && y < T(1) / numpy::large<T>()
