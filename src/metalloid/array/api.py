@@ -107,6 +107,7 @@ from metalloid.array.elementwise import (
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     concatenate,
@@ -211,6 +212,7 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",

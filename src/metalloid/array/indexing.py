@@ -51,7 +51,7 @@ class Selection:
         items = key if isinstance(key, tuple) else (key,)
         items = tuple(_plain_item(item, node) for item in items)
         if len(items) == 1 and isinstance(items[0], Node) and kind_of(items[0].dtype) == "b":
-            if items[0].shape == node.shape and node.shape:
+            if items[0].shape == node.shape:
                 self.mask = items[0]
         self._read(node, items)
 
@@ -91,8 +91,12 @@ class Selection:
             extents = node.shape[axis : axis + len(item.shape)]
             if item.shape != extents:
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
-            if not item.shape:
-                raise IndexError("[index] a mask without axes is not supported.")
+            if not item.shape:  # a new axis with one element or none
+                evaluate([item])
+                chosen = np.zeros(int(to_host(item)), np.int64)
+                self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
+                self.shape.append(1)
+                return
             indices: tuple[Node, ...] = places_of(item)
         else:
             indices = (_checked(item, node.shape[axis], axis),)
