@@ -68,7 +68,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
             raise ValueError("[asarray] a number has no memory to share.")
         return Array(to_node(obj, "asarray", wanted, target) if wanted is None else as_number(
             obj, wanted, target))  # fmt: skip
-    array = to_numpy(obj, "asarray")
+    array = to_numpy(obj, "asarray", exact=wanted is not None)
     if copy is False:
         shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
