@@ -61,6 +61,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         if copy is False and wanted not in (None, obj.dtype):
             raise ValueError(f"[asarray] {obj.dtype} as {wanted} takes a copy.")
         result = obj if device is None else obj.to_device(device)
+        if not copy and wanted in (None, obj.dtype):
+            return result
         return Array(result._node if wanted is None else cast(result._node, wanted))
     target = get_device(device)
     if is_number(obj):
@@ -68,7 +70,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
             raise ValueError("[asarray] a number has no memory to share.")
         return Array(to_node(obj, "asarray", wanted, target) if wanted is None else as_number(
             obj, wanted, target))  # fmt: skip
-    array = to_numpy(obj, "asarray", exact=wanted is not None)
+    array = to_numpy(obj, "asarray", wanted is not None)
     if copy is False:
         shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):

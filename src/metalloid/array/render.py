@@ -122,7 +122,7 @@ class _Writer:
         """Kept and row extents, as few as can be, and the strides of every access along them."""
         kernel = self.kernel
         space = kernel.space
-        read = [k for k, entry in enumerate(self.entries) if entry.strides]
+        read = [k for k, entry in enumerate(self.entries) if entry.is_read]
         out = kernel.strides[: len(space)]
         all_strides = [self.entries[k].strides for k in read]
         kept_axes = tuple(k for k in range(len(space)) if k not in kernel.row_axes)
@@ -561,4 +561,4 @@ def pack(members: Sequence[Member], starts: Sequence[int], nodes: Sequence[Any])
             value = getattr(complex(value), member.part)
         values.append(value)
     room = struct.pack(form, *values)
-    return room + bytes(-len(room) % 8)
+    return room + bytes(-len(room) % struct.calcsize(members[0].format))

@@ -67,6 +67,11 @@ class Entry:
     varies: bool = False
     steps: Ints = ()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it has a place along the axes of the space: memory, or a count."""
+        return self.kind in ("load", "gather", "count")
+
 
 @dataclass
 class Trace:
@@ -216,7 +221,7 @@ class Trace:
 def row_extents(space: Ints, row_axes: Ints, entries: Sequence[Entry]) -> Ints:
     """Extents of the row axes of a kernel, as few as the memory allows; at least one."""
     shape = tuple(space[axis] for axis in row_axes)
-    strides = [tuple(e.strides[axis] for axis in row_axes) for e in entries if e.strides]
+    strides = [tuple(e.strides[axis] for axis in row_axes) for e in entries if e.is_read]
     return collapsed(shape, *strides)[0] or (1,)
 
 
