@@ -10,7 +10,8 @@ import numpy as np
 from metalloid.array.array_object import Array
 from metalloid.array.build import axes_of, pair
 from metalloid.array.manipulation import permute_dims
-from metalloid.array.node import reshape
+from metalloid.array.movement import sliced, whole
+from metalloid.array.node import Node, reshape
 from metalloid.array.products import matrix_product
 from metalloid.array.types import kind_of
 
@@ -81,3 +82,14 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         Array(reshape(left._node, (rows, inner))), Array(reshape(right._node, (inner, columns)))
     )
     return Array(reshape(product._node, shape))
+
+
+def diagonal_of(node: Node, offset: int = 0) -> Node:
+    """A diagonal of every matrix, whose elements lie a row and a column apart."""
+    *stack, rows, columns = node.shape
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = max(offset, 0) - min(offset, 0) * columns
+    flat = reshape(node, (*stack, rows * columns))
+    places = whole(flat.shape)
+    places[-1] = (start, columns + 1, count) if count else (0, 1, 0)
+    return sliced(flat, places)

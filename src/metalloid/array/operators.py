@@ -80,7 +80,7 @@ def _single(name: str) -> Any:
 
 
 class Operators:
-    """What Python's operators mean; a class with ``_node`` and ``_new(node)`` has them from here."""
+    """What Python's operators mean, for a class with ``_node`` and ``_new(node)``."""
 
     __slots__ = ()
 
@@ -97,7 +97,8 @@ class Operators:
     __truediv__, __rtruediv__, __itruediv__ = (
         _forward("divide"), _reflected("divide"), _in_place("divide"))  # fmt: skip
     __floordiv__, __rfloordiv__, __ifloordiv__ = (
-        _forward("floor_divide"), _reflected("floor_divide"), _in_place("floor_divide"))  # fmt: skip
+        _forward("floor_divide"), _reflected("floor_divide"),
+        _in_place("floor_divide"))  # fmt: skip
     __mod__, __rmod__, __imod__ = (
         _forward("remainder"), _reflected("remainder"), _in_place("remainder"))  # fmt: skip
     __pow__, __rpow__, __ipow__ = _forward("pow"), _reflected("pow"), _in_place("pow")

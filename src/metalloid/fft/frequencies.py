@@ -7,7 +7,7 @@ from typing import Any
 from metalloid.array.array_object import Array
 from metalloid.array.build import axes_of, to_node
 from metalloid.array.creation import arange
-from metalloid.array.elementwise import where
+from metalloid.array.elementwise import divide, where
 from metalloid.array.manipulation import roll
 from metalloid.array.statistics_nodes import Axis
 from metalloid.array.types import DType, as_dtype, float32, kind_of
@@ -43,7 +43,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     wanted = _checked("fftfreq", n, dtype)
     place = arange(n, device=device)
     cycles = where(place < (n + 1) // 2, place, place - n)
-    return cycles.astype(wanted) / (n * d)
+    return divide(cycles.astype(wanted), n * d)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
@@ -57,7 +57,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     wanted = _checked("rfftfreq", n, dtype)
-    return arange(n // 2 + 1, dtype=wanted, device=device) / (n * d)
+    return divide(arange(n // 2 + 1, dtype=wanted, device=device), n * d)
 
 
 def _checked(where: str, n: int, dtype: Any) -> DType:
