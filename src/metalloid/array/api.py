@@ -103,7 +103,7 @@ from metalloid.array.elementwise import (
     trunc,
     where,
 )
-from metalloid.array.evaluation import async_eval, eval
+from metalloid.array.evaluation import async_eval, eval, explain
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
@@ -237,6 +237,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "explain",
     "expm1",
     "eye",
     "finfo",
