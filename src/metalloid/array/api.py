@@ -22,6 +22,7 @@ from metalloid.array.creation import (
     zeros,
     zeros_like,
 )
+from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
 from metalloid.array.data_types import (
     FloatInfo,
     IntInfo,
@@ -177,6 +178,8 @@ newaxis = None
 pi = math.pi
 
 __all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
     "Array",
     "FloatInfo",
     "IntInfo",
