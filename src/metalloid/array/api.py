@@ -22,7 +22,6 @@ from metalloid.array.creation import (
     zeros,
     zeros_like,
 )
-from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
 from metalloid.array.data_types import (
     FloatInfo,
     IntInfo,
@@ -73,9 +72,9 @@ from metalloid.array.elementwise import (
     less,
     less_equal,
     log,
-    log10,
     log1p,
     log2,
+    log10,
     logaddexp,
     logical_and,
     logical_not,
@@ -105,9 +104,11 @@ from metalloid.array.elementwise import (
     trunc,
     where,
 )
+from metalloid.array.evaluation import async_eval, eval
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     concatenate,
@@ -149,7 +150,6 @@ from metalloid.array.searching import (
     unique_values,
 )
 from metalloid.array.statistical import all, any, max, mean, min, prod, std, sum, var
-from metalloid.array.evaluation import async_eval, eval
 from metalloid.array.types import (
     bfloat16,
     bool_,
@@ -212,12 +212,13 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",
     "clip",
-    "complex128",
     "complex64",
+    "complex128",
     "concat",
     "concatenate",
     "conj",
@@ -256,10 +257,10 @@ __all__ = [
     "iinfo",
     "imag",
     "inf",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "isdtype",
     "isfinite",
     "isin",
@@ -269,9 +270,9 @@ __all__ = [
     "less_equal",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -333,10 +334,10 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "unique_all",
     "unique_counts",
     "unique_inverse",

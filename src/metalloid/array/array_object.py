@@ -14,8 +14,8 @@ from metalloid.array.evaluate import evaluate
 from metalloid.array.layout import Ints, is_contiguous
 from metalloid.array.movement import reshaped
 from metalloid.array.node import NUMBER, Node, cast, permute, reshape
-from metalloid.array.ops import OPS
 from metalloid.array.operators import Operators
+from metalloid.array.ops import OPS
 from metalloid.array.statistics_nodes import Axis
 from metalloid.array.types import DType, as_dtype, kind_of
 from metalloid.runtime.device import Device

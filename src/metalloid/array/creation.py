@@ -34,8 +34,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
 
     Parameters
     ----------
-    obj : array, number, nested lists, or an object with DLPack, the buffer protocol or ``__array__``
-        Lists of Python's floats become float32, of its integers int64.
+    obj : array, number, nested lists, or an object with memory
+        DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32, of its integers int64.
     dtype : dtype, optional
         Type of the elements; that of `obj` without.
     copy : bool, optional

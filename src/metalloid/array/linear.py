@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, broadcast_shape, pair
-from metalloid.array.calls import host_call
+from metalloid.array.build import axes_of, pair
 from metalloid.array.elementwise import conj, multiply
 from metalloid.array.manipulation import permute_dims
 from metalloid.array.movement import sliced, whole
-from metalloid.array.node import Node, cast, reshape
+from metalloid.array.node import Node, reshape
+from metalloid.array.products import matrix_product
 from metalloid.array.types import float32, kind_of, promote
 
 
@@ -31,21 +31,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     >>> mtl.matmul(mtl.asarray([[1, 2], [3, 4]]), mtl.asarray([1, 1]))
     array([3, 7], dtype=int64)
     """
-    a, b = pair("matmul", x1, x2)
-    if not a.shape or not b.shape:
-        raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
-    dtype = promote(a.dtype, b.dtype)
-    if kind_of(dtype) == "b":
-        raise TypeError("[matmul] has no meaning for bool.")
-    inner_b = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
-    if a.shape[-1] != inner_b:
-        raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
-    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
-    rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
-    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
-    args = [cast(a, wide), cast(b, wide)]
-    (product,) = host_call(np.matmul, args, (), (wide, (*batch, *rows, *columns)))
-    return Array(cast(product, dtype))
+    return Array(matrix_product(x1, x2))
 
 
 def matrix_transpose(x: Array, /) -> Array:

@@ -296,7 +296,7 @@ class Planner:
                     layout = moved(layout, move) if layout else None
                 if layout is None or layout.start:
                     continue
-                if plain(layout) == own:
+                if plain(layout) == own and node.size == root.size:
                     return at, False
                 arg_shape = nodes[args[at][0]].shape
                 back = plain(contiguous(node.shape))

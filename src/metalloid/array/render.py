@@ -250,12 +250,11 @@ class _Writer:
             entry = self.entries[place] if place >= 0 else None
             source = entry.data if entry else self.kernel.out
             start = entry.start if entry else self.kernel.start
-            is_leaf = self.sources[source].is_leaf
+            leaf = self.sources[source].index if self.sources[source].is_leaf else -1
             label = f"p{count}" if entry else "to"
             terms = []
-            if is_leaf or start:
-                terms.append(self._member(f"{label}_start", "long", "q", start,
-                                          self.sources[source].index if is_leaf else -1))  # fmt: skip
+            if leaf >= 0 or start:
+                terms.append(self._member(f"{label}_start", "long", "q", start, leaf))
             outer = range(len(self.kept) - (self.form != "row"))
             for axis in outer:
                 stride = access.kept[axis]

@@ -191,9 +191,11 @@ class Trace:
         if place in planner.partials:
             if self.space[:-1] != node.shape or self.row_axes != (len(node.shape),):
                 return False
-        elif axes != self.row_axes or graph.nodes[graph.args[place][0]].shape != self.space:
-            return False
-        elif not planner.may_fuse(place):
+        elif (
+            axes != self.row_axes
+            or graph.nodes[graph.args[place][0]].shape != self.space
+            or not planner.may_fuse(place)
+        ):
             return False
         try:
             layout = self._moved(place, contiguous(node.shape), moves)
