@@ -33,6 +33,7 @@ from metalloid.array.data_types import (
     isdtype,
     result_type,
 )
+from metalloid.array.einsum import einsum
 from metalloid.array.elementwise import (
     abs,
     acos,
@@ -233,6 +234,7 @@ __all__ = [
     "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "equal",
