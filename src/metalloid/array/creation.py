@@ -21,7 +21,7 @@ from metalloid.array.build import (
 )
 from metalloid.array.movement import as_shape
 from metalloid.array.node import Node, broadcast, cast, count, reshape
-from metalloid.array.types import DEFAULTS, DType, as_dtype, bool_, float32, int64, kind_of
+from metalloid.array.types import DEFAULTS, DType, as_dtype, float32, int64, kind_of
 from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack as _numpy_from_dlpack
 from metalloid.runtime.registry import get_device
@@ -293,8 +293,3 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
         own = tuple(n if order[axis] == k else 1 for axis, n in enumerate(shape))
         results.append(Array(broadcast(reshape(x._node, own), shape)))
     return tuple(results)
-
-
-__all__ = ["arange", "array", "asarray", "bool_", "empty", "empty_like", "eye", "from_dlpack",
-           "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril", "triu",
-           "zeros", "zeros_like"]  # fmt: skip
