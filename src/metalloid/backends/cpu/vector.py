@@ -195,13 +195,14 @@ def _waiting(width: int, kind: str) -> list[Form]:
 
 
 def _with_driver(ir: str, name: str) -> str:
-    """Keep one of the drivers, as the kernel's entry."""
+    """Keep one of the drivers, as the kernel's entry, and what it calls."""
 
     def keep(match: re.Match[str]) -> str:
         if match[1] != name:
             return ""
         return match[0].replace(f"@mtl_run_{name}(", f"@{ENTRY_SYMBOL}(", 1)
 
+    ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
     return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
 
 

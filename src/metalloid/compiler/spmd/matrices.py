@@ -22,7 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import FLOAT, I64, Type, Vector
+from metalloid.compiler.llvm.types import FLOAT, I16, I64, Type, Vector
+from metalloid.compiler.spmd.bfloats import extended
 from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
 from metalloid.compiler.spmd.permute import active_or
 from metalloid.compiler.spmd.writer import Writer, quoted
@@ -139,19 +140,21 @@ def _multiply(writer: Writer, instruction: Instruction) -> None:
     left, right, start = instruction.operands
     form = instruction.type
     assert isinstance(form, Matrix)
-    elements = _elements(writer, left, form)
+    slot = _in_memory(writer, left)
     rows, sums = _rows(writer, right), _rows(writer, start)
-    for k in range(SIDE):
-        for row in range(SIDE):
-            given = [(form.row, v) for v in (elements[row * SIDE + k], rows[k], sums[row])]
-            sums[row] = writer.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
     if form is PAIR:
-        sums = _finished(writer, sums)
+        sums = _summed(writer, slot, rows, sums)
+    else:
+        for k in range(SIDE):
+            for row in range(SIDE):
+                element = _repeated(writer, slot, row * SIDE + k)
+                given = [(form.row, v) for v in (element, rows[k], sums[row])]
+                sums[row] = writer.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
     writer.set(instruction, scalar=_joined(writer, sums, form.columns))
 
 
-def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
-    """Each element as a row of its own, from memory."""
+def _in_memory(writer: Writer, matrix: Value) -> str:
+    """Where the elements of a first factor are."""
     slot = writer.remembered(("left", matrix.name))
     if slot is None:
         slot = writer.slot(quoted("left", matrix.name), str(MATRIX))
@@ -159,12 +162,35 @@ def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
         # LLVM must not know what is there: it would take the elements out of registers.
         writer.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
         writer.remember(("left", matrix.name), slot)
-    known = []
-    for number in range(_COUNT):
-        place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
-        one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
-        known.append(_shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * form.columns))
-    return known
+    return str(slot)
+
+
+def _repeated(writer: Writer, slot: str, number: int) -> str:
+    """One of the elements as a row of its own, from memory."""
+    place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+    one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
+    return _shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * SIDE)
+
+
+def _summed(writer: Writer, slot: str, rows: list[str], sums: list[str]) -> list[str]:
+    """The same for rows that fill a register of AVX-512, as the instructions themselves.
+
+    They are what LLVM would choose, in a fraction of its time. Nor could it go on with all products
+    at the same time, and have registers for none.
+    """
+    text = "\\0A".join(
+        f"vfmadd231ps {4 * (row * SIDE + k)}($16){{1to16}}, ${SIDE + k}, ${row}"
+        for k in range(SIDE)
+        for row in range(SIDE)
+    )
+    constraints = ["=&v"] * SIDE + ["v"] * SIDE + ["r", *map(str, range(SIDE)), "~{memory}"]
+    results = ", ".join([PAIR.row] * SIDE)
+    given = ", ".join(
+        [*(f"{PAIR.row} {v}" for v in rows), f"ptr {slot}", *(f"{PAIR.row} {v}" for v in sums)]
+    )
+    called = f'asm sideeffect "{text}", "{",".join(constraints)}"({given})'
+    all_rows = writer.new(f"call {{ {results} }} {called}")
+    return [writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
 
 
 def _rows(writer: Writer, matrix: Value) -> list[str]:
@@ -178,19 +204,6 @@ def _rows(writer: Writer, matrix: Value) -> list[str]:
         )
         for row in range(SIDE)
     ]  # fmt: skip
-
-
-def _finished(writer: Writer, rows: list[str]) -> list[str]:
-    """The same, all computed before anything that comes next.
-
-    Or else LLVM would go on with all products at the same time, and have registers for none. The
-    next product reads its elements from memory again: as rows, they would fill registers as well.
-    """
-    results = ", ".join([PAIR.row] * SIDE)
-    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
-    given = ", ".join(f"{PAIR.row} {row}" for row in rows)
-    all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
-    return [writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
 
 
 def _join(writer: Writer, instruction: Instruction) -> None:
@@ -225,7 +238,9 @@ def _load(writer: Writer, instruction: Instruction) -> None:
             writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {instruction.align}")
         )
     rows = _joined(writer, parts, SIDE, element)
-    if element != FLOAT:
+    if element == I16:
+        rows = extended(writer, rows, _COUNT)
+    elif element != FLOAT:
         rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
     if not is_plain:
         sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
