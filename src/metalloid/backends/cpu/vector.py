@@ -153,12 +153,13 @@ def lower(kernel: KernelIR, variant: str) -> str:
     for name, type, number in (("state_bytes", "i64", state), ("width", "i32", width)):
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
+    ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
     if not kernel.synchronises:
-        return _with_driver(assemble(ir, _SCALAR, made), kind)
+        return assemble(ir, _SCALAR, made)
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
     rounds = rounds_text(whole, part, made[0].outcomes, width, state)
-    return _with_driver(assemble(ir, _SCALAR, made, rounds), "waiting")
+    return assemble(ir, _SCALAR, made, rounds)
 
 
 def _with_simdgroup_index(ir: str) -> str:
