@@ -165,6 +165,8 @@ def lower(kernel: KernelIR, variant: str) -> str:
 def _with_simdgroup_index(ir: str) -> str:
     """A thread's simdgroup follows from its index, a parameter of the code of one thread."""
     own = definition(ir, _SCALAR)
+    if "@__msl_simdgroup_index(" not in own:
+        return ir
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
