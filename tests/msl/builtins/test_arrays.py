@@ -76,7 +76,8 @@ kernel void f(constant Rows& rows, uint i [[thread_position_in_grid]])
     rows = mtl.ArgumentBuffer(kernel, "rows", {"to": [even, odd], "weights": weights})
     kernel(rows, threads=4)
     np.testing.assert_array_equal(even + odd, weights * weights[::-1])
-    assert (odd[::2] == 0).all() and (even[1::2] == 0).all()
+    np.testing.assert_array_equal(odd[::2], 0)
+    np.testing.assert_array_equal(even[1::2], 0)
 
 
 def test_tables_of_the_program_and_values():
