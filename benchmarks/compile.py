@@ -1,8 +1,8 @@
 """What compiling costs, cold and from the cache.
 
 ``python benchmarks/compile.py [--mlx FOLDER] [--ggml FOLDER]``, where the folders are a checkout of
-MLX and the one in which ``ggml-metal.metal`` lies (METALLOID_GGML names it as well). Beside the times
-that pass stands that of the processor, which other work on the machine hardly changes.
+MLX and the one in which ``ggml-metal.metal`` lies (METALLOID_GGML names it as well). Beside the
+time that passes stands that of the processor, which other work on the machine changes less.
 """
 
 from __future__ import annotations
