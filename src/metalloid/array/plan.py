@@ -21,7 +21,7 @@ FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
 
 
 #: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
-COSTLY = 40
+COSTLY = 16
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
 DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
