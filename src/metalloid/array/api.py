@@ -3,6 +3,7 @@
 import math
 
 from metalloid.array.array_object import Array
+from metalloid.array.convolution import avg_pool, conv1d, conv2d, conv3d, conv_general, max_pool
 from metalloid.array.creation import (
     arange,
     array,
@@ -106,6 +107,7 @@ from metalloid.array.elementwise import (
     where,
 )
 from metalloid.array.evaluation import async_eval, eval, explain
+from metalloid.array.io import save
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
@@ -127,6 +129,7 @@ from metalloid.array.manipulation import (
     transpose,
     unstack,
 )
+from metalloid.array.scans import cumulative_prod, cumulative_sum
 from metalloid.array.searching import (
     UniqueAll,
     UniqueCounts,
@@ -135,8 +138,6 @@ from metalloid.array.searching import (
     argmin,
     argsort,
     count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
     diff,
     isin,
     nonzero,
@@ -206,6 +207,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "avg_pool",
     "bfloat16",
     "bitwise_and",
     "bitwise_invert",
@@ -225,6 +227,10 @@ __all__ = [
     "concat",
     "concatenate",
     "conj",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_general",
     "copysign",
     "cos",
     "cosh",
@@ -285,6 +291,7 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "meshgrid",
@@ -314,6 +321,7 @@ __all__ = [
     "result_type",
     "roll",
     "round",
+    "save",
     "searchsorted",
     "sign",
     "signbit",
