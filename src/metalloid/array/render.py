@@ -537,7 +537,8 @@ class _Writer:
             files.append("complex.metal")
         if any(entry.dtype.names for entry in self.entries):
             files.append("places.metal")
-        return tuple(files)
+        own = (entry.data.file for entry in self.entries if entry.kind == "map")
+        return tuple(dict.fromkeys([*files, *filter(None, own)]))
 
 
 def pack(members: Sequence[Member], starts: Sequence[int], nodes: Sequence[Any]) -> bytes:
