@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from metalloid.array.costs import highest_costly, repeated
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout, Movement, contiguous, moved
 from metalloid.array.node import CALL, COUNT, GATHER, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
@@ -28,6 +29,7 @@ class Reason(Enum):
     REDUCTION = "a reduction that others need in another shape"
     LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
     SHARED = "costly, and used by several kernels"
+    REPEATED = "costly, and used at several places of one kernel"
     AGAIN = "an earlier evaluation has computed it without keeping it"
     ORDER = "its elements are needed in an order that strides cannot express"
     SIZE = "one kernel would be too large with it"
@@ -36,8 +38,6 @@ class Reason(Enum):
     GATHER = "read at computed places"
 
 
-#: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
-COSTLY = 40
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
 DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
@@ -133,6 +133,8 @@ class Planner:
                 leaf += 1
         for place, reason in sorted(self.forced.items()):
             self.store(place, reason)
+        for place in repeated(self.graph, self.stored.keys()):
+            self.store(place, Reason.REPEATED)
         for place in self._deep():
             self.store(place, Reason.SIZE)
         for root in self.graph.roots:
@@ -419,26 +421,14 @@ class Planner:
     def passed(self) -> Ints:
         """Costly nodes that no memory is kept of; of those above each other, the highest."""
         inside = set().union(*self.touched) - set(self.stored)
-        return tuple(self._costly(inside))
+        return tuple(highest_costly(self.graph, inside))
 
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; of those above each other, the highest."""
         counts = Counter(place for touched in self.touched for place in touched)
-        return self._costly({k for k, n in counts.items() if n > 1 and k not in self.stored})
-
-    def _costly(self, places: set[int]) -> set[int]:
-        if not places:
-            return places
-        costs: list[int] = []
-        for place, node in enumerate(self.graph.nodes):
-            own = node.data.cost if node.kind is MAP else COSTLY if node.kind is REDUCE else 0
-            costs.append(own + sum(costs[arg] for arg in self.graph.args[place] if arg in places))
-        costly = {place for place in places if costs[place] >= COSTLY}
-        below = set()
-        for place in sorted(places, reverse=True):
-            if place in costly or place in below:
-                below.update(self.graph.args[place])
-        return costly - below
+        return highest_costly(
+            self.graph, {k for k, n in counts.items() if n > 1 and k not in self.stored}
+        )
 
 
 def plan(graph: Graph) -> Planner:

@@ -21,8 +21,8 @@ from metalloid.array.movement import as_shape
 from metalloid.array.node import Node, apply, broadcast, cast, count, number, reshape
 from metalloid.array.ops import Op
 from metalloid.array.types import DType, as_dtype, int64, kind_of, uint32, uint64
-from metalloid.runtime.registry import get_device
 from metalloid.random.keys import next_key, words_everywhere
+from metalloid.runtime.registry import get_device
 
 Shape = int | Sequence[int]
 
@@ -65,7 +65,7 @@ def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Ar
     --------
     >>> import metalloid as mtl
     >>> mtl.random.bits(3, key=mtl.random.key(0))
-    array([4070199207, 1437302096,  728337780], dtype=uint32)
+    array([4070199207, 4202968722, 1427181096], dtype=uint32)
     """
     wanted = as_dtype(dtype)
     if wanted.kind != "u":
@@ -101,7 +101,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     --------
     >>> import metalloid as mtl
     >>> mtl.random.randint(1, 7, 8, key=mtl.random.key(3))
-    array([1, 4, 5, 6, 1, 3, 5, 6], dtype=int64)
+    array([6, 3, 2, 2, 2, 4, 6, 4], dtype=int64)
     """
     where = "random.randint"
     wanted = as_dtype(dtype)
@@ -111,7 +111,9 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
         return _between(int(low), int(high), as_shape(where, shape or ()), wanted, key)
     wide = wide_integer(wanted)
     first, last = (
-        as_number(limit, wide, get_device()) if is_number(limit) else cast(to_node(limit, where), wide)
+        as_number(limit, wide, get_device())
+        if is_number(limit)
+        else cast(to_node(limit, where), wide)
         for limit in (low, high)
     )
     extents = broadcast_shape(where, first.shape, last.shape, as_shape(where, shape or ()))
@@ -120,7 +122,8 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     span = Array(broadcast(last, extents)) - Array(start)
     some = where_node(span > 0, span.astype(uint64), 0)
     offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
-    return (Array(start) + offset).astype(wanted)
+    result: Array = Array(start) + offset
+    return result.astype(wanted)
 
 
 def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:
@@ -136,4 +139,5 @@ def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) 
         kind = uint32 if span < 2**32 else uint64
         offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
     start = number(low % 2**64, uint64, offset.device)  # in two's complement
-    return (Array(offset) + Array(start)).astype(dtype)
+    result: Array = Array(offset) + Array(start)
+    return result.astype(dtype)

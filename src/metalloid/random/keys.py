@@ -83,7 +83,7 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     >>> import metalloid as mtl
     >>> first, second = mtl.random.split(mtl.random.key(0))
     >>> mtl.random.uniform(shape=3, key=second)
-    array([0.5299206 , 0.70094025, 0.2588638 ], dtype=float32)
+    array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
     shape = as_shape("random.split", num)
     place = reshape(count((math.prod(shape),), 0, key.device), (*shape, 1))
@@ -102,7 +102,7 @@ def fold_in(key: Array, data: Any) -> Array:
     --------
     >>> import metalloid as mtl
     >>> mtl.random.fold_in(mtl.random.key(0), 7)
-    array([3450199220, 2586508512], dtype=uint32)
+    array([2716826189,  292468403], dtype=uint32)
     """
     node = to_node(data, "random.fold_in", device=key.device)
     if node.shape or kind_of(node.dtype) not in "iu":
@@ -131,9 +131,7 @@ def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
         raise TypeError(f"[{where}] a key is of uint32, got {node.dtype}. See `random.key`.")
     if node.shape != (2,):
         raise ValueError(f"[{where}] a key has the shape (2,), got {node.shape}. Take one of them.")
-    first, second = (
-        broadcast(reshape(sliced(node, [(k, 1, 1)]), ()), shape) for k in range(2)
-    )
+    first, second = (broadcast(reshape(sliced(node, [(k, 1, 1)]), ()), shape) for k in range(2))
     return first, second
 
 
@@ -182,12 +180,16 @@ class KeySequence:
         with self._lock:
             self.root, self.taken = words, 0
 
-    def next(self, device: Device | None = None) -> Array:
-        """The next key."""
+    def next_words(self) -> tuple[int, int]:
+        """The words of the next key."""
         with self._lock:
-            words = threefry(self.root, (self.taken >> 32, self.taken & _WORD))
+            number = self.taken
             self.taken += 1
-        return _key_of(words, device or get_device())
+        return threefry(self.root, words_of(number))
+
+    def next(self) -> Array:
+        """The next key."""
+        return _key_of(self.next_words(), get_device())
 
 
 _of_all = KeySequence()

@@ -14,7 +14,7 @@ from metalloid.array.calls import host_call
 from metalloid.array.creation import arange
 from metalloid.array.elementwise import log
 from metalloid.array.indexing import gathered
-from metalloid.array.movement import as_shape, moved_axes
+from metalloid.array.movement import as_shape, moved_axes, sliced
 from metalloid.array.node import broadcast, reshape
 from metalloid.array.searching import argsort
 from metalloid.array.types import float32, int64, kind_of, uint64
@@ -23,7 +23,7 @@ from metalloid.random.integers import Shape, bits, randint
 
 
 def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
-    """The elements along an axis in a random order; of a number n, the numbers below n.
+    """The elements along an axis in a random order; of a whole number n, the numbers below n.
 
     Notes
     -----
@@ -34,7 +34,7 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
     --------
     >>> import metalloid as mtl
     >>> mtl.random.permutation(5, key=mtl.random.key(0))
-    array([3, 2, 4, 1, 0], dtype=int64)
+    array([1, 0, 4, 3, 2], dtype=int64)
     """
     given, along = _elements("random.permutation", x, axis)
     order = argsort(bits(given.shape[along], uint64, key))
@@ -43,19 +43,16 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
 
 def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
     """What is chosen from, and along which axis."""
-    try:
-        given = arange(operator.index(x)) if getattr(x, "shape", ()) == () else None
-    except TypeError:
-        given = None
-    if given is None:
-        given = Array(to_node(x, where))
-    if given.ndim == 0:
+    if isinstance(x, int | np.integer):
+        return arange(operator.index(x)), 0
+    node = to_node(x, where)
+    if not node.shape:
         raise ValueError(f"[{where}] wants a whole number or elements along an axis, got {x!r}.")
-    return given, axes_of(where, axis, given.ndim)[0]
+    return Array(node), axes_of(where, axis, len(node.shape))[0]
 
 
 def _taken(x: Array, places: Array, axis: int) -> Array:
-    """Elements along an axis at places that are known to exist; their axes take its place."""
+    """Elements along an axis at places that are known to exist, whose axes take its place."""
     found = gathered(x._node, [axis], [places._node])
     axes = range(places.ndim)
     return Array(moved_axes(found, tuple(axes), tuple(axis + k for k in axes)))
@@ -84,12 +81,14 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
     >>> import metalloid as mtl
     >>> logits = mtl.log(mtl.asarray([0.1, 0.0, 0.9]))
     >>> mtl.random.categorical(logits, num_samples=8, key=mtl.random.key(0))
-    array([2, 2, 2, 2, 2, 0, 2, 2], dtype=int64)
+    array([0, 2, 2, 2, 2, 2, 2, 2], dtype=int64)
     """
     where = "random.categorical"
     node = to_node(logits, where)
     if not node.shape or kind_of(node.dtype) != "f":
-        raise TypeError(f"[{where}] wants floats along an axis, got {node.dtype}{node.shape}.")
+        raise TypeError(
+            f"[{where}] wants floats along an axis, got {node.dtype} of shape {node.shape}."
+        )
     node = moved_axes(node, axes_of(where, axis, len(node.shape))[0], -1)
     *rest, categories = node.shape
     if num_samples is not None:
@@ -100,9 +99,12 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
     else:
         extents = tuple(rest) if shape is None else as_shape(where, shape)
         if broadcast_shape(where, extents, tuple(rest)) != extents:
-            raise ValueError(f"[{where}] logits of shape {tuple(rest)} do not broadcast to {extents}.")
-    noise = gumbel((*extents, categories), float32, key)
-    return (noise + Array(broadcast(node, noise.shape))).argmax(-1)
+            raise ValueError(
+                f"[{where}] logits of shape {tuple(rest)} do not broadcast to {extents}."
+            )
+    noise = gumbel((*extents, categories), key=key)
+    score: Array = noise + Array(broadcast(node, noise.shape))
+    return score.argmax(-1)
 
 
 def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis: int = 0,
@@ -111,34 +113,65 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
 
     Parameters
     ----------
+    a : Array or int
     shape : int or sequence of int
         Of what is chosen; it takes the place of the axis.
     replace : bool
         Whether an element may be chosen again.
     p : Array, optional
-        Probabilities, or weights, of the elements; without, they are the same.
+        Probabilities of the elements, or weights; without, each is as likely as the others.
 
     Raises
     ------
     ValueError
         If there are not enough elements.
 
+    Notes
+    -----
+    Without replacement they are the first of a permutation; with weights, those with the largest
+    sums of the logarithm of the weight and a number with the Gumbel distribution [1]_.
+
+    References
+    ----------
+    .. [1] P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", Information
+       Processing Letters 97, 2006.
+
     Examples
     --------
     >>> import metalloid as mtl
     >>> mtl.random.choice(10, 4, replace=False, key=mtl.random.key(0))
-    array([7, 2, 6, 4], dtype=int64)
+    array([9, 1, 5, 0], dtype=int64)
     """
     where = "random.choice"
     given, along = _elements(where, a, axis)
     extents, n = as_shape(where, shape), given.shape[along]
-    weights = None if p is None else Array(to_node(p, where)).astype(float32)
-    if weights is not None and weights.shape != (n,):
-        raise ValueError(f"[{where}] p has the shape {weights.shape} for {n} elements.")
     size = math.prod(extents)
-    if size > n * (n if replace else 1):
-        pass
-    return _taken(given, randint(0, n, extents, key=key), along)
+    if size > n and (not replace or n == 0):
+        raise ValueError(f"[{where}] {n} elements are not enough for {size}.")
+    if p is None:
+        places = randint(0, max(n, 1), extents, key=key) if replace else _first(
+            argsort(bits(n, uint64, key)), extents)  # fmt: skip
+        return _taken(given, places, along)
+    weights = Array(to_node(p, where))
+    if weights.shape != (n,):
+        raise ValueError(f"[{where}] p has the shape {weights.shape}, there are {n} elements.")
+    if replace:
+        source = bits(extents, uint64, key)
+        (found,) = host_call(_by_weight, [weights._node, source._node], (), (int64, extents))
+        return _taken(given, Array(found), along)
+    score = log(weights.astype(float32)) + gumbel(n, key=key)
+    return _taken(given, _first(argsort(score, descending=True), extents), along)
 
 
-__all__ = ["categorical", "choice", "permutation", "host_call", "int64", "log", "np"]
+def _first(order: Array, shape: tuple[int, ...]) -> Array:
+    return Array(reshape(sliced(order._node, [(0, 1, math.prod(shape))]), shape))
+
+
+def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Places where the running sum of the weights passes a random part of the whole."""
+    sums = np.cumsum(weights, dtype=np.float64)
+    part = (source >> np.uint64(11)) * 2.0**-53
+    return np.asarray(np.searchsorted(sums, part * sums[-1], side="right"))
+
+
+__all__ = ["categorical", "choice", "permutation"]
