@@ -22,7 +22,6 @@ from metalloid.array.creation import (
     zeros,
     zeros_like,
 )
-from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
 from metalloid.array.data_types import (
     FloatInfo,
     IntInfo,
@@ -74,9 +73,9 @@ from metalloid.array.elementwise import (
     less,
     less_equal,
     log,
-    log10,
     log1p,
     log2,
+    log10,
     logaddexp,
     logical_and,
     logical_not,
@@ -106,9 +105,11 @@ from metalloid.array.elementwise import (
     trunc,
     where,
 )
+from metalloid.array.evaluation import async_eval, eval, explain
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     concat,
     concatenate,
@@ -150,7 +151,6 @@ from metalloid.array.searching import (
     unique_values,
 )
 from metalloid.array.statistical import all, any, max, mean, min, prod, std, sum, var
-from metalloid.array.evaluation import async_eval, eval
 from metalloid.array.types import (
     bfloat16,
     bool_,
@@ -213,12 +213,13 @@ __all__ = [
     "bitwise_xor",
     "bool",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "can_cast",
     "ceil",
     "clip",
-    "complex128",
     "complex64",
+    "complex128",
     "concat",
     "concatenate",
     "conj",
@@ -240,6 +241,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "explain",
     "expm1",
     "eye",
     "finfo",
@@ -258,10 +260,10 @@ __all__ = [
     "iinfo",
     "imag",
     "inf",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "isdtype",
     "isfinite",
     "isin",
@@ -271,9 +273,9 @@ __all__ = [
     "less_equal",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -335,10 +337,10 @@ __all__ = [
     "tril",
     "triu",
     "trunc",
+    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "uint8",
     "unique_all",
     "unique_counts",
     "unique_inverse",

@@ -98,8 +98,12 @@ def to_node(value: Any, where: str, dtype: DType | None = None,
     return from_numpy(to_numpy(value, where), device or get_device())
 
 
-def to_numpy(value: Any, where: str) -> np.ndarray:
-    """A NumPy array of anything; lists of Python's floats become float32, as `DEFAULTS` says."""
+def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
+    """A NumPy array of anything.
+
+    Lists of Python's floats become float32, as `DEFAULTS` says, if they are not to have another
+    type anyway (`is_typed`).
+    """
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
     elif hasattr(value, "__dlpack__") and not hasattr(value, "_node"):
@@ -109,13 +113,13 @@ def to_numpy(value: Any, where: str) -> np.ndarray:
     elif isinstance(value, bytes | bytearray | memoryview) or hasattr(value, "__buffer__"):
         array = np.asarray(memoryview(value))
     else:
-        array = _of_lists(value, where)
+        array = _of_lists(value, where, is_typed)
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise TypeError(f"[{where}] wants numbers, got {type(value).__name__}: {value!r:.60}.")
     return array
 
 
-def _of_lists(value: Any, where: str) -> np.ndarray:
+def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = [np.asarray(item) if hasattr(item, "_node") else item for item in value]
     try:
@@ -127,7 +131,7 @@ def _of_lists(value: Any, where: str) -> np.ndarray:
     is_own = _holds_only_numbers(value)
     if array.dtype == np.object_ and is_own:
         raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.")
-    if is_own:
+    if is_own and not is_typed:
         array = array.astype(
             {"f": np.float32, "c": np.complex64}.get(array.dtype.kind, array.dtype)
         )

@@ -43,12 +43,16 @@ class HostCall:
 
     def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
         """Call it, and keep what it returns."""
-        results = self.function(*map(to_host, args), *self.parameters)
-        if not isinstance(results, tuple):
-            results = (results,)
+        with np.errstate(all="ignore"):  # as in kernels
+            results = self.function(*map(to_host, args), *self.parameters)
+            if not isinstance(results, tuple):
+                results = (results,)
+            arrays = [
+                np.ascontiguousarray(value, dtype).reshape(shape)
+                for value, (dtype, shape) in zip(results, self.results, strict=True)
+            ]
         memories = []
-        for value, (dtype, shape) in zip(results, self.results, strict=True):
-            array = np.ascontiguousarray(value, dtype).reshape(shape)
+        for array in arrays:
             node = from_numpy(array, device, copy=False)
             assert node.memory is not None
             memories.append(node.memory)

@@ -34,8 +34,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
 
     Parameters
     ----------
-    obj : array, number, nested lists, or an object with DLPack, the buffer protocol or ``__array__``
-        Lists of Python's floats become float32, of its integers int64.
+    obj : array, number, nested lists, or an object with memory
+        With DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32,
+        of its integers int64.
     dtype : dtype, optional
         Type of the elements; that of `obj` without.
     copy : bool, optional
@@ -61,6 +62,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         if copy is False and wanted not in (None, obj.dtype):
             raise ValueError(f"[asarray] {obj.dtype} as {wanted} takes a copy.")
         result = obj if device is None else obj.to_device(device)
+        if not copy and wanted in (None, obj.dtype):
+            return result
         return Array(result._node if wanted is None else cast(result._node, wanted))
     target = get_device(device)
     if is_number(obj):
@@ -68,7 +71,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
             raise ValueError("[asarray] a number has no memory to share.")
         return Array(to_node(obj, "asarray", wanted, target) if wanted is None else as_number(
             obj, wanted, target))  # fmt: skip
-    array = to_numpy(obj, "asarray")
+    array = to_numpy(obj, "asarray", wanted is not None)
     if copy is False:
         shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):

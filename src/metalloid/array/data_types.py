@@ -12,6 +12,7 @@ from metalloid.array import types
 from metalloid.array.array_object import Array
 from metalloid.array.build import is_number
 from metalloid.array.types import DType, as_dtype, kind_of, promote, real_of, type_of_number
+from metalloid.runtime.registry import devices, get_device
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -156,8 +157,6 @@ class _Info:
 
     def default_device(self) -> Any:
         """The device used where none is named."""
-        from metalloid.runtime.registry import get_device
-
         return get_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
@@ -178,11 +177,9 @@ class _Info:
             and (kind is None or isdtype(dtype, kind))
         }
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """All devices."""
-        from metalloid.runtime.registry import devices
-
-        return devices()
+        return tuple(devices())
 
 
 def array_namespace_info() -> _Info:

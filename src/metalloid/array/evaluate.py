@@ -14,8 +14,10 @@ from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout
 from metalloid.array.memory import Memory
 from metalloid.array.node import MEMORY, Node, in_memory
-from metalloid.array.plan import CallStep, FusedKernel, Planner, Source, plan
-from metalloid.array.render import Rendered, pack, render
+from metalloid.array.numbers import pack
+from metalloid.array.plan import Planner, plan
+from metalloid.array.render import Rendered, render
+from metalloid.array.steps import CallStep, FusedKernel, Source
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
 from metalloid.runtime.device import Device

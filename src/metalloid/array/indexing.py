@@ -50,9 +50,8 @@ class Selection:
         self.mask: Node | None = None
         items = key if isinstance(key, tuple) else (key,)
         items = tuple(_plain_item(item, node) for item in items)
-        if len(items) == 1 and isinstance(items[0], Node) and kind_of(items[0].dtype) == "b":
-            if items[0].shape == node.shape and node.shape:
-                self.mask = items[0]
+        if len(items) == 1 and _is_mask(items[0]) and items[0].shape == node.shape:
+            self.mask = items[0]
         self._read(node, items)
 
     def _read(self, node: Node, items: tuple[Any, ...]) -> None:
@@ -91,8 +90,12 @@ class Selection:
             extents = node.shape[axis : axis + len(item.shape)]
             if item.shape != extents:
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
-            if not item.shape:
-                raise IndexError("[index] a mask without axes is not supported.")
+            if not item.shape:  # a new axis with one element or none
+                evaluate([item])
+                chosen = np.zeros(int(to_host(item)), np.int64)
+                self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
+                self.shape.append(1)
+                return
             indices: tuple[Node, ...] = places_of(item)
         else:
             indices = (_checked(item, node.shape[axis], axis),)
@@ -122,12 +125,14 @@ def _plain_item(item: Any, node: Node) -> Any:
     return own
 
 
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Node) and kind_of(item.dtype) == "b"
+
+
 def _axes_used(item: Any) -> int:
     if item is None or item is Ellipsis:
         return 0
-    if isinstance(item, Node) and kind_of(item.dtype) == "b":
-        return len(item.shape)
-    return 1
+    return len(item.shape) if _is_mask(item) else 1
 
 
 def _in_range(index: int, extent: int, axis: int) -> int:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, broadcast_shape, pair
-from metalloid.array.calls import host_call
+from metalloid.array.build import axes_of, pair
 from metalloid.array.manipulation import permute_dims
-from metalloid.array.node import cast, reshape
-from metalloid.array.types import float32, kind_of, promote
+from metalloid.array.movement import sliced, whole
+from metalloid.array.node import Node, reshape
+from metalloid.array.products import matrix_product
+from metalloid.array.types import kind_of
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
@@ -29,21 +30,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     >>> mtl.matmul(mtl.asarray([[1, 2], [3, 4]]), mtl.asarray([1, 1]))
     array([3, 7], dtype=int64)
     """
-    a, b = pair("matmul", x1, x2)
-    if not a.shape or not b.shape:
-        raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
-    dtype = promote(a.dtype, b.dtype)
-    if kind_of(dtype) == "b":
-        raise TypeError("[matmul] has no meaning for bool.")
-    inner_b = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
-    if a.shape[-1] != inner_b:
-        raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
-    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
-    rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
-    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
-    args = [cast(a, wide), cast(b, wide)]
-    (product,) = host_call(np.matmul, args, (), (wide, (*batch, *rows, *columns)))
-    return Array(cast(product, dtype))
+    return Array(matrix_product(x1, x2))
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -95,3 +82,14 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         Array(reshape(left._node, (rows, inner))), Array(reshape(right._node, (inner, columns)))
     )
     return Array(reshape(product._node, shape))
+
+
+def diagonal_of(node: Node, offset: int = 0) -> Node:
+    """A diagonal of every matrix, whose elements lie a row and a column apart."""
+    *stack, rows, columns = node.shape
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = max(offset, 0) - min(offset, 0) * columns
+    flat = reshape(node, (*stack, rows * columns))
+    places = whole(flat.shape)
+    places[-1] = (start, columns + 1, count) if count else (0, 1, 0)
+    return sliced(flat, places)

@@ -200,6 +200,18 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     return tuple(Array(broadcast(x._node, shape)) for x in arrays)
 
 
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that shapes have together.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return broadcast_shape("broadcast_shapes", *map(tuple, shapes))
+
+
 def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     """The whole array several times along each axis."""
     times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)

@@ -41,6 +41,9 @@ class Pool:
         self.live_bytes = self.live_buffers = self.kept_bytes = 0
         self._most = int(device.info().memory_bytes * _PART_KEPT)
         self._free: dict[int, list[Buffer]] = {}
+        # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
+        # by its own finalizer before `Memory.__del__` gives it back.
+        self._used: dict[int, Buffer] = {}
         self._lock = threading.RLock()  # a collection of garbage inside gives memory back
 
     def take(self, nbytes: int) -> Buffer:
@@ -57,14 +60,18 @@ class Pool:
             free = self._free.get(room)
             if free:
                 self.kept_bytes -= room
-                return free.pop()
+                buffer = free.pop()
+                self._used[id(buffer)] = buffer
+                return buffer
         try:
-            return self._new(room)
+            buffer = self._new(room)
         except OutOfMemory:
             with self._lock:
                 self.live_bytes -= room
                 self.live_buffers -= 1
             raise
+        self._used[id(buffer)] = buffer
+        return buffer
 
     def _new(self, room: int) -> Buffer:
         try:
@@ -77,6 +84,7 @@ class Pool:
         """Take back what `take` gave."""
         room = buffer.nbytes
         with self._lock:
+            del self._used[id(buffer)]
             self.live_bytes -= room
             self.live_buffers -= 1
             if self.kept_bytes + room <= self._most:

@@ -1,7 +1,7 @@
 """Nodes: the expressions that arrays are, until their values are asked for.
 
-A node never changes what it means. When it has been evaluated it forgets its arguments and becomes a
-leaf with memory, so that what went into it can be freed.
+A node never changes what it means. When it has been evaluated it forgets its arguments and becomes
+a leaf with memory, so that what went into it can be freed.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metalloid.array.build import binary, is_number, unary
 from metalloid.array.node import Node
-from metalloid.array.ops import OPS, Op
+from metalloid.array.ops import OPS
+from metalloid.array.products import matrix_product
 
 
 def _fits(value: Any) -> bool:
@@ -46,14 +47,14 @@ def _in_place(name: str) -> Any:
     def operate(self: Any, other: Any) -> Any:
         if not _fits(other):
             return NotImplemented
-        self._node = in_place(row, self._node, binary(row, self, other))
+        self._node = in_place(name, self._node, binary(row, self, other))
         return self
 
     operate.__doc__ = f"See `metalloid.{name}`; the name keeps the new value."
     return operate
 
 
-def in_place(row: Op, old: Node, new: Node) -> Node:
+def in_place(name: str, old: Node, new: Node) -> Node:
     """The new value of a name, which keeps its type and shape.
 
     Raises
@@ -62,9 +63,9 @@ def in_place(row: Op, old: Node, new: Node) -> Node:
         If it cannot.
     """
     if new.dtype != old.dtype:
-        raise TypeError(f"[{row.name}] in place makes {new.dtype} of {old.dtype}.")
+        raise TypeError(f"[{name}] in place makes {new.dtype} of {old.dtype}.")
     if new.shape != old.shape:
-        raise ValueError(f"[{row.name}] in place makes {new.shape} of shape {old.shape}.")
+        raise ValueError(f"[{name}] in place makes {new.shape} of shape {old.shape}.")
     return new
 
 
@@ -79,9 +80,14 @@ def _single(name: str) -> Any:
 
 
 class Operators:
-    """What Python's operators mean; a class with ``_node`` and ``_new(node)`` has them from here."""
+    """What Python's operators mean, for a class with ``_node`` and ``_new(node)``."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+        _node: Node
+
+        def _new(self, node: Node) -> Any: ...
 
     __add__, __radd__, __iadd__ = _forward("add"), _reflected("add"), _in_place("add")
     __sub__, __rsub__, __isub__ = (
@@ -91,7 +97,8 @@ class Operators:
     __truediv__, __rtruediv__, __itruediv__ = (
         _forward("divide"), _reflected("divide"), _in_place("divide"))  # fmt: skip
     __floordiv__, __rfloordiv__, __ifloordiv__ = (
-        _forward("floor_divide"), _reflected("floor_divide"), _in_place("floor_divide"))  # fmt: skip
+        _forward("floor_divide"), _reflected("floor_divide"),
+        _in_place("floor_divide"))  # fmt: skip
     __mod__, __rmod__, __imod__ = (
         _forward("remainder"), _reflected("remainder"), _in_place("remainder"))  # fmt: skip
     __pow__, __rpow__, __ipow__ = _forward("pow"), _reflected("pow"), _in_place("pow")
@@ -110,6 +117,20 @@ class Operators:
     __lt__, __le__ = _forward("less"), _forward("less_equal")
     __gt__, __ge__ = _forward("greater"), _forward("greater_equal")
     __eq__, __ne__ = _forward("equal"), _forward("not_equal")
+
+    def __matmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`."""
+        return self._new(matrix_product(self, other)) if _fits(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`."""
+        return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
+
+    def __imatmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`; the name keeps the new value."""
+        self._node = in_place("matmul", self._node, matrix_product(self, other))
+        return self
+
     __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")
     __invert__ = _single("bitwise_invert")
     __hash__ = None

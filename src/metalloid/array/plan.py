@@ -8,34 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 from metalloid.array.costs import highest_costly, repeated
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout, Movement, contiguous, moved
 from metalloid.array.node import CALL, COUNT, GATHER, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
+from metalloid.array.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.array.trace import Entry, NeedsCopy, TooLarge, Trace, plain
-from metalloid.array.types import DType
 
 #: Kinds that a generated kernel computes.
 FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
-
-
-class Reason(Enum):
-    """Why a value was given memory."""
-
-    RESULT = "asked for"
-    REDUCTION = "a reduction that others need in another shape"
-    LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
-    SHARED = "costly, and used by several kernels"
-    REPEATED = "costly, and used at several places of one kernel"
-    AGAIN = "an earlier evaluation has computed it without keeping it"
-    ORDER = "its elements are needed in an order that strides cannot express"
-    SIZE = "one kernel would be too large with it"
-    CALL = "an argument of a function or kernel of its own"
-    JOIN = "put together from several parts"
-    GATHER = "read at computed places"
 
 
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
@@ -46,55 +28,6 @@ DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
 _LONGEST_ROW = 2**17
 #: Threadgroups, or threads, that a reduction should have at least.
 _LEAST_GROUPS, _LEAST_THREADS = 64, 4096
-
-
-@dataclass(frozen=True)
-class Source:
-    """Memory that kernels read or write: a leaf of the graph, or memory of the plan's own."""
-
-    is_leaf: bool
-    index: int
-    dtype: DType
-    shape: Ints
-    reason: Reason = Reason.RESULT
-
-
-@dataclass(frozen=True)
-class FusedKernel:
-    """What one generated kernel does.
-
-    Attributes
-    ----------
-    space, row_axes : tuple of int
-    entries : tuple of Entry
-    result : int
-        The entry that is written.
-    out : int
-        Source to write to.
-    strides : tuple of int
-        Of what is written, along the axes of the space; one more for the chunks, if there are any.
-    start : int
-    chunk : int
-        Elements of the first row axis that one threadgroup or thread takes; 0 for all.
-    """
-
-    space: Ints
-    row_axes: Ints
-    entries: tuple[Entry, ...]
-    result: int
-    out: int
-    strides: Ints
-    start: int = 0
-    chunk: int = 0
-
-
-@dataclass(frozen=True)
-class CallStep:
-    """A function or a kernel of somebody else, with its arguments in memory."""
-
-    call: Any
-    args: tuple[tuple[int, Layout], ...]
-    outs: tuple[int, ...]
 
 
 @dataclass
@@ -298,7 +231,7 @@ class Planner:
                     layout = moved(layout, move) if layout else None
                 if layout is None or layout.start:
                     continue
-                if plain(layout) == own:
+                if plain(layout) == own and node.size == root.size:
                     return at, False
                 arg_shape = nodes[args[at][0]].shape
                 back = plain(contiguous(node.shape))

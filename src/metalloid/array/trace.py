@@ -67,6 +67,11 @@ class Entry:
     varies: bool = False
     steps: Ints = ()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it has a place along the axes of the space: memory, or a count."""
+        return self.kind in ("load", "gather", "count")
+
 
 @dataclass
 class Trace:
@@ -186,9 +191,11 @@ class Trace:
         if place in planner.partials:
             if self.space[:-1] != node.shape or self.row_axes != (len(node.shape),):
                 return False
-        elif axes != self.row_axes or graph.nodes[graph.args[place][0]].shape != self.space:
-            return False
-        elif not planner.may_fuse(place):
+        elif (
+            axes != self.row_axes
+            or graph.nodes[graph.args[place][0]].shape != self.space
+            or not planner.may_fuse(place)
+        ):
             return False
         try:
             layout = self._moved(place, contiguous(node.shape), moves)
@@ -216,7 +223,7 @@ class Trace:
 def row_extents(space: Ints, row_axes: Ints, entries: Sequence[Entry]) -> Ints:
     """Extents of the row axes of a kernel, as few as the memory allows; at least one."""
     shape = tuple(space[axis] for axis in row_axes)
-    strides = [tuple(e.strides[axis] for axis in row_axes) for e in entries if e.strides]
+    strides = [tuple(e.strides[axis] for axis in row_axes) for e in entries if e.is_read]
     return collapsed(shape, *strides)[0] or (1,)
 
 

@@ -1,0 +1,95 @@
+"""Which frequency stands where in a transform, and the order in which plots want them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import axes_of, to_node
+from metalloid.array.creation import arange
+from metalloid.array.elementwise import divide, where
+from metalloid.array.manipulation import roll
+from metalloid.array.statistics_nodes import Axis
+from metalloid.array.types import DType, as_dtype, float32, kind_of
+from metalloid.runtime.device import Device
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
+            device: str | Device | None = None) -> Array:  # fmt: skip
+    """The frequencies of the results of `fft`: those from 0 up, then the negative ones.
+
+    Parameters
+    ----------
+    n : int
+        Length of the transform.
+    d : float
+        Distance between samples.
+    dtype : dtype, optional
+        A float type; float32 without.
+
+    Raises
+    ------
+    ValueError
+        If there are no samples.
+    TypeError
+        If the type is not a float type.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.fftfreq(4)
+    array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
+    wanted = _checked("fftfreq", n, dtype)
+    place = arange(n, device=device)
+    cycles = where(place < (n + 1) // 2, place, place - n)
+    return divide(cycles.astype(wanted), n * d)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
+             device: str | Device | None = None) -> Array:  # fmt: skip
+    """The frequencies of the results of `rfft`, from 0 up; see `fftfreq`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.rfftfreq(4)
+    array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
+    wanted = _checked("rfftfreq", n, dtype)
+    return divide(arange(n // 2 + 1, dtype=wanted, device=device), n * d)
+
+
+def _checked(where: str, n: int, dtype: Any) -> DType:
+    if n < 1:
+        raise ValueError(f"[{where}] n is the number of samples, at least 1, got {n}.")
+    wanted = float32 if dtype is None else as_dtype(dtype)
+    if kind_of(wanted) != "f":
+        raise TypeError(f"[{where}] frequencies are floats, got {wanted}.")
+    return wanted
+
+
+def fftshift(x: Any, /, *, axes: Axis = None) -> Array:
+    """The halves of the axes exchanged, so that frequency 0 stands in the middle.
+
+    Parameters
+    ----------
+    axes : int or tuple of int, optional
+        All without.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.fftshift(mtl.fft.fftfreq(4))
+    array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
+    """
+    array = Array(to_node(x, "fftshift"))
+    along = axes_of("fftshift", axes, array.ndim)
+    return roll(array, [array.shape[k] // 2 for k in along], axis=along)
+
+
+def ifftshift(x: Any, /, *, axes: Axis = None) -> Array:
+    """What `fftshift` exchanged, in its place again; they differ where an extent is odd."""
+    array = Array(to_node(x, "ifftshift"))
+    along = axes_of("ifftshift", axes, array.ndim)
+    return roll(array, [-(array.shape[k] // 2) for k in along], axis=along)

@@ -1,0 +1,207 @@
+"""Fourier transforms along one axis or several, by NumPy's pocketfft on the memory of arrays.
+
+float32 and complex64 are transformed in single precision, float64 and complex128 in double. Half
+floats are taken as float32, and so are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import axes_of, to_node
+from metalloid.array.calls import host_call
+from metalloid.array.layout import Ints
+from metalloid.array.node import Node, cast
+from metalloid.array.types import complex_of, float32, kind_of, real_of
+
+Norm = Literal["backward", "ortho", "forward"]
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    r"""The discrete Fourier transform along an axis.
+
+    .. math:: X_k = \sum_{j=0}^{n-1} x_j \, e^{-2 \pi i j k / n}
+
+    Parameters
+    ----------
+    x : Array
+    n : int, optional
+        Length of the transform: the axis is cut, or filled up with zeros. Its own without.
+    axis : int
+    norm : "backward", "ortho" or "forward"
+        The inverse transform is divided by `n`, both are by its root, or this one is.
+
+    Returns
+    -------
+    Array
+        Of complex numbers.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to transform.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.fft(mtl.asarray([1.0, 0.0, 0.0, 0.0]))
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _along_one("fft", x, n, axis, norm)
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `fft`, with the same parameters."""
+    return _along_one("ifft", x, n, axis, norm)
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The transform of real numbers: the first ``n // 2 + 1`` results of `fft`.
+
+    The others are the complex conjugates of these.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+    """
+    return _along_one("rfft", x, n, axis, norm)
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `rfft`.
+
+    Parameters
+    ----------
+    n : int, optional
+        Length of the result; ``2 * (m - 1)`` without, `m` being the extent of the axis. What had an
+        odd length needs it.
+    """
+    return _along_one("irfft", x, n, axis, norm)
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The transform of a signal with Hermitian symmetry, of which `x` is the first half.
+
+    Parameters
+    ----------
+    n : int, optional
+        Length of the result, which is real; ``2 * (m - 1)`` without.
+    """
+    return _along_one("hfft", x, n, axis, norm)
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `hfft`: the first half, ``n // 2 + 1`` numbers.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+    """
+    return _along_one("ihfft", x, n, axis, norm)
+
+
+def fftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+         norm: Norm = "backward") -> Array:  # fmt: skip
+    """The discrete Fourier transform along several axes.
+
+    Parameters
+    ----------
+    s : sequence of int, optional
+        Length along each of the axes, as `n` of `fft`; -1 is the extent of the axis.
+    axes : sequence of int, optional
+        All without; the last ones, if there is `s`.
+    norm : "backward", "ortho" or "forward"
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.fftn(mtl.ones((2, 2)))
+    array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_several("fftn", x, s, axes, norm)
+
+
+def ifftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: Norm = "backward") -> Array:  # fmt: skip
+    """The inverse of `fftn`, with the same parameters."""
+    return _along_several("ifftn", x, s, axes, norm)
+
+
+def rfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: Norm = "backward") -> Array:  # fmt: skip
+    """The transform of real numbers along several axes: `rfft` along the last, `fft` the others."""
+    return _along_several("rfftn", x, s, axes, norm)
+
+
+def irfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+           norm: Norm = "backward") -> Array:  # fmt: skip
+    """The inverse of `rfftn`; `s` is the shape of the result, as `n` of `irfft` is its length."""
+    return _along_several("irfftn", x, s, axes, norm)
+
+
+_OF_REALS, _TO_REALS = frozenset({"rfft", "rfftn", "ihfft"}), frozenset({"irfft", "irfftn", "hfft"})
+
+
+def _along_one(name: str, x: Any, n: int | None, axis: int, norm: Norm) -> Array:
+    node = _operand(name, x)
+    (along,) = axes_of(name, axis, len(node.shape))
+    (length,), shape = _lengths(name, node.shape, (n,), (along,))
+    return _transformed(name, node, (length, along), shape, norm)
+
+
+def _along_several(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None,
+                   norm: Norm) -> Array:  # fmt: skip
+    node = _operand(name, x)
+    if axes is None and s is not None:
+        axes = range(-len(s), 0)
+    along = axes_of(name, axes, len(node.shape))
+    wanted = (None,) * len(along) if s is None else tuple(None if n == -1 else n for n in s)
+    if len(wanted) != len(along):
+        raise ValueError(f"[{name}] {len(wanted)} lengths {s} for {len(along)} axes {axes}.")
+    if not along:
+        raise ValueError(f"[{name}] there is no axis to transform in shape {node.shape}.")
+    lengths, shape = _lengths(name, node.shape, wanted, along)
+    return _transformed(name, node, (lengths, along), shape, norm)
+
+
+def _operand(name: str, x: Any) -> Node:
+    """In a type of single or double precision."""
+    node = to_node(x, name)
+    if name in _OF_REALS and kind_of(node.dtype) == "c":
+        raise TypeError(f"[{name}] takes real numbers, got {node.dtype}. Use fft, fftn or ifft.")
+    is_short = kind_of(node.dtype) not in "fc" or node.dtype.itemsize == 2
+    return cast(node, float32) if is_short else node
+
+
+def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -> tuple[Ints, Ints]:
+    """Lengths of the transform along its axes, and the shape of the result."""
+    lengths = [shape[k] if n is None else n for n, k in zip(wanted, axes, strict=True)]
+    if name in _TO_REALS and wanted[-1] is None:
+        lengths[-1] = 2 * (shape[axes[-1]] - 1)
+    if any(n < 1 for n in lengths):
+        raise ValueError(
+            f"[{name}] a transform of length {min(lengths)} along the axes {axes} of shape {shape}."
+            " Lengths are at least 1."
+        )
+    result = list(shape)
+    for k, n in zip(axes, lengths, strict=True):
+        result[k] = n
+    if name in _OF_REALS:
+        result[axes[-1]] = lengths[-1] // 2 + 1
+    return tuple(lengths), tuple(result)
+
+
+def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints,
+                 norm: Norm) -> Array:  # fmt: skip
+    if norm not in get_args(Norm):
+        raise ValueError(f"[{name}] norm is 'backward', 'ortho' or 'forward', got {norm!r}.")
+    dtype = real_of(node.dtype) if name in _TO_REALS else complex_of(real_of(node.dtype))
+    (result,) = host_call(getattr(np.fft, name), [node], (*parameters, norm), (dtype, shape))
+    return Array(result)

@@ -1,0 +1,218 @@
+"""Matrices as products of simpler ones: Cholesky, QR, eigenvalues and singular values."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.calls import host_call
+from metalloid.array.types import complex_of, kind_of, real_of
+from metalloid.linalg.matrices import explained, matrices, square_matrices
+
+
+class QR(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Array
+    R: Array
+
+
+class SVD(NamedTuple):
+    """What `svd` returns."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+class Eigh(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class Eig(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Array:
+    """A triangular matrix `L` with ``L @ conj(L).mT == x``.
+
+    Parameters
+    ----------
+    x : Array
+        Symmetric or Hermitian positive definite matrices. Only one triangle is read.
+    upper : bool
+        Return the upper triangle ``U = conj(L).mT``, read from the upper triangle of `x`.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.cholesky(mtl.asarray([[4.0, 2.0], [2.0, 5.0]]))
+    array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
+    node, dtype = square_matrices("cholesky", x)
+    (factor,) = host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape))
+    return Array(factor)
+
+
+def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
+    """A matrix with orthonormal columns `Q` and an upper triangular one `R`: ``Q @ R == x``.
+
+    Parameters
+    ----------
+    mode : "reduced" or "complete"
+        Whether `Q` has as many columns as `x` needs, or is square.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> q, r = mtl.linalg.qr(mtl.asarray([[3.0], [4.0]]))
+    >>> mtl.abs(q), mtl.abs(r)
+    (array([[0.6],
+           [0.8]], dtype=float32), array([[5.]], dtype=float32))
+    """
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"[qr] mode is 'reduced' or 'complete', got {mode!r}.")
+    node, dtype = matrices("qr", x)
+    *stack, rows, columns = node.shape
+    inner = rows if mode == "complete" else min(rows, columns)
+    shapes = (*stack, rows, inner), (*stack, inner, columns)
+    return QR(*map(Array, host_call(np.linalg.qr, [node], (mode,), *((dtype, s) for s in shapes))))
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
+    """Singular values `S`, largest first, with ``(U * S[..., None, :]) @ Vh == x``.
+
+    Parameters
+    ----------
+    full_matrices : bool
+        Whether `U` and `Vh` are square; otherwise they have as many columns and rows as `S` has
+        elements.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if the iteration does not converge.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.svd(mtl.asarray([[0.0, 2.0], [1.0, 0.0]])).S
+    array([2., 1.], dtype=float32)
+    """
+    node, dtype = matrices("svd", x)
+    *stack, rows, columns = node.shape
+    small = min(rows, columns)
+    left = (*stack, rows, rows if full_matrices else small)
+    right = (*stack, columns if full_matrices else small, columns)
+    results = (dtype, left), (real_of(dtype), (*stack, small)), (dtype, right)
+    return SVD(*map(Array, host_call(_svd, [node], (bool(full_matrices),), *results)))
+
+
+def svdvals(x: Any, /) -> Array:
+    """The singular values of `svd` alone."""
+    node, dtype = matrices("svdvals", x)
+    *stack, rows, columns = node.shape
+    shape = (*stack, min(rows, columns))
+    (values,) = host_call(_svdvals, [node], (), (real_of(dtype), shape))
+    return Array(values)
+
+
+def eigh(x: Any, /) -> Eigh:
+    """Eigenvalues of symmetric or Hermitian matrices, smallest first, and orthonormal eigenvectors.
+
+    Parameters
+    ----------
+    x : Array
+        Only the lower triangles are read.
+
+    Returns
+    -------
+    Eigh
+        ``eigenvalues``, which are real, and ``eigenvectors``, the columns.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if the iteration does not converge.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.eigh(mtl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    array([1., 2.], dtype=float32)
+    """
+    node, dtype = square_matrices("eigh", x)
+    results = (real_of(dtype), node.shape[:-1]), (dtype, node.shape)
+    return Eigh(*map(Array, host_call(_eigh, [node], (), *results)))
+
+
+def eigvalsh(x: Any, /) -> Array:
+    """The eigenvalues of `eigh` alone."""
+    node, dtype = square_matrices("eigvalsh", x)
+    (values,) = host_call(_eigvalsh, [node], (), (real_of(dtype), node.shape[:-1]))
+    return Array(values)
+
+
+def eig(x: Any, /) -> Eig:
+    """Eigenvalues of any square matrices, in no particular order, and eigenvectors of length 1.
+
+    Returns
+    -------
+    Eig
+        ``eigenvalues`` and ``eigenvectors``, the columns; both complex.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if a matrix holds infinities or NaNs.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.eig(mtl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    array([2.+0.j, 1.+0.j], dtype=complex64)
+    """
+    node, dtype = square_matrices("eig", x)
+    wide = dtype if kind_of(dtype) == "c" else complex_of(dtype)
+    results = (wide, node.shape[:-1]), (wide, node.shape)
+    return Eig(*map(Array, host_call(_eig, [node], (), *results)))
+
+
+def eigvals(x: Any, /) -> Array:
+    """The eigenvalues of `eig` alone."""
+    node, dtype = square_matrices("eigvals", x)
+    wide = dtype if kind_of(dtype) == "c" else complex_of(dtype)
+    (values,) = host_call(_eigvals, [node], (), (wide, node.shape[:-1]))
+    return Array(values)
+
+
+# -- on the host
+
+
+def _triangle(a: np.ndarray, upper: bool) -> np.ndarray:
+    return np.linalg.cholesky(a, upper=upper)
+
+
+_cholesky = explained("cholesky", _triangle, "is not positive definite")
+_EIGEN = "has eigenvalues that were not found, as with infinities and NaNs"
+_eigh = explained("eigh", np.linalg.eigh, _EIGEN)
+_eigvalsh = explained("eigvalsh", np.linalg.eigvalsh, _EIGEN)
+_eig = explained("eig", np.linalg.eig, _EIGEN)
+_eigvals = explained("eigvals", np.linalg.eigvals, _EIGEN)
+_SINGULAR = "has singular values that were not found, as with NaNs"
+_svd = explained("svd", np.linalg.svd, _SINGULAR)
+_svdvals = explained("svdvals", np.linalg.svdvals, _SINGULAR)

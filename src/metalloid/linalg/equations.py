@@ -1,0 +1,262 @@
+"""Systems of linear equations: solved, inverted, and what their matrices are worth."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import broadcast_shape, pair, to_node
+from metalloid.array.calls import host_call
+from metalloid.array.creation import zeros
+from metalloid.array.data_types import finfo
+from metalloid.array.layout import Ints
+from metalloid.array.node import Node, cast
+from metalloid.array.types import DType, int64, kind_of, promote, real_of
+from metalloid.linalg.decompositions import svdvals
+from metalloid.linalg.matrices import explained, floats, matrices, square_matrices
+
+
+class SlogDet(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class LeastSquares(NamedTuple):
+    """What `lstsq` returns."""
+
+    solution: Array
+    residuals: Array
+    rank: Array
+    singular_values: Array
+
+
+def det(x: Any, /) -> Array:
+    """The determinant of every matrix.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.det(mtl.asarray([[2.0, 1.0], [0.0, 3.0]]))
+    array(6., dtype=float32)
+    """
+    node, dtype = square_matrices("det", x)
+    (value,) = host_call(np.linalg.det, [node], (), (dtype, node.shape[:-2]))
+    return Array(value)
+
+
+def slogdet(x: Any, /) -> SlogDet:
+    """Sign of the determinant and logarithm of its size, where `det` may leave the type's range.
+
+    Returns
+    -------
+    SlogDet
+        ``sign`` and ``logabsdet``: 0 and minus infinity for a determinant of 0. The sign of a
+        complex determinant is a complex number of size 1.
+    """
+    node, dtype = square_matrices("slogdet", x)
+    shape = node.shape[:-2]
+    results = (dtype, shape), (real_of(dtype), shape)
+    return SlogDet(*map(Array, host_call(np.linalg.slogdet, [node], (), *results)))
+
+
+def inv(x: Any, /) -> Array:
+    """The inverse of every matrix. To solve equations `solve` is faster and more accurate.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if a matrix is singular.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.inv(mtl.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
+    node, dtype = square_matrices("inv", x)
+    (inverse,) = host_call(_inv, [node], (), (dtype, node.shape))
+    return Array(inverse)
+
+
+def solve(x1: Any, x2: Any, /) -> Array:
+    """The solution `x` of ``x1 @ x == x2``.
+
+    Parameters
+    ----------
+    x1 : Array
+        Square matrices.
+    x2 : Array
+        One vector for all of them, if it has one axis; otherwise matrices, whose columns are
+        solved for. Stacks broadcast.
+
+    Raises
+    ------
+    LinAlgError
+        When it is computed, if a matrix is singular.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.solve(mtl.asarray([[2.0, 0.0], [0.0, 4.0]]), mtl.asarray([2.0, 2.0]))
+    array([1. , 0.5], dtype=float32)
+    """
+    a, b, dtype = _system("solve", x1, x2)
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"[solve] wants square matrices, got shape {a.shape}. See lstsq.")
+    (solution,) = host_call(_solve, [a, b], (), (dtype, _solution_shape("solve", a, b)))
+    return Array(solution)
+
+
+def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
+    """Both sides in one type, whose rows fit, and the type of the results."""
+    first, second = pair(name, x1, x2)
+    (a, dtype_a), (b, dtype_b) = matrices(name, Array(first)), floats(name, Array(second))
+    if not b.shape or a.shape[-2] != b.shape[-2 if len(b.shape) > 1 else -1]:
+        raise ValueError(f"[{name}] the shapes {a.shape} and {b.shape} do not fit.")
+    wide = promote(a.dtype, b.dtype)
+    return cast(a, wide), cast(b, wide), promote(dtype_a, dtype_b)
+
+
+def _solution_shape(name: str, a: Node, b: Node) -> Ints:
+    stack = broadcast_shape(name, a.shape[:-2], b.shape[:-2])
+    return (*stack, a.shape[-1], *b.shape[-1:]) if len(b.shape) > 1 else (*stack, a.shape[-1])
+
+
+def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
+    """The shortest `x` for which ``x1 @ x`` is nearest to `x2`.
+
+    Parameters
+    ----------
+    x1, x2 : Array
+        As of `solve`, but `x1` need not be square.
+    rtol : float, optional
+        Singular values below `rtol` times the largest count as 0. ``max(M, N)`` times the
+        distance from 1 to the next number of the type without.
+
+    Returns
+    -------
+    LeastSquares
+        ``solution``; ``residuals``, the squared distances for each column of `x2`, always there;
+        ``rank``; ``singular_values``.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> line = mtl.asarray([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
+    >>> mtl.round(mtl.linalg.lstsq(line, mtl.asarray([1.0, 3.0, 5.0])).solution)
+    array([2., 1.], dtype=float32)
+    """
+    a, b, dtype = _system("lstsq", x1, x2)
+    shape = _solution_shape("lstsq", a, b)
+    real = real_of(dtype)
+    stack = broadcast_shape("lstsq", a.shape[:-2], b.shape[:-2])
+    tolerance = _tolerance("lstsq", a, dtype, rtol)
+    results = (
+        (dtype, shape),
+        (real, (*stack, *shape[len(stack) + 1 :])),
+        (int64, a.shape[:-2]),
+        (real, (*a.shape[:-2], min(a.shape[-2:]))),
+    )
+    return LeastSquares(*map(Array, host_call(_lstsq, [a, b], (tolerance,), *results)))
+
+
+def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
+    """The pseudo-inverse of Moore and Penrose: `lstsq` as a matrix.
+
+    Parameters
+    ----------
+    rtol : float or Array, optional
+        Singular values not above `rtol` times the largest count as 0; one for all, or one for each
+        matrix of the stack. ``max(M, N)`` times the distance from 1 to the next number without.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.pinv(mtl.asarray([[2.0], [0.0]]))
+    array([[0.5, 0. ]], dtype=float32)
+    """
+    node, dtype = matrices("pinv", x)
+    *stack, rows, columns = node.shape
+    tolerance = _tolerance("pinv", node, dtype, rtol)
+    result = dtype, (*stack, columns, rows)
+    if isinstance(tolerance, float):
+        (inverse,) = host_call(_pinv, [node], (tolerance,), result)
+    else:
+        (inverse,) = host_call(_pinv, [node, tolerance._node], (), result)
+    return Array(inverse)
+
+
+def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
+    """How many singular values of every matrix count as not 0; `rtol` is that of `pinv`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.matrix_rank(mtl.ones((3, 3)))
+    array(1, dtype=int64)
+    """
+    node, dtype = matrices("matrix_rank", x)
+    if 0 in node.shape[-2:]:
+        return zeros(node.shape[:-2], dtype=int64, device=node.device)
+    s = svdvals(Array(node))
+    tolerance = _tolerance("matrix_rank", node, dtype, rtol)
+    factor = tolerance if isinstance(tolerance, float) else tolerance[..., None]
+    is_kept: Array = s > s.max(axis=-1, keepdims=True) * factor
+    return is_kept.sum(axis=-1)
+
+
+def _tolerance(where: str, node: Node, dtype: DType, rtol: Any) -> float | Array:
+    """One for all matrices, or one for each of the stack."""
+    if rtol is None:
+        return max(node.shape[-2:]) * float(finfo(dtype).eps)
+    if isinstance(rtol, int | float):
+        return float(rtol)
+    tolerance = to_node(rtol, where, device=node.device)
+    if kind_of(tolerance.dtype) != "f":
+        raise TypeError(f"[{where}] rtol is a float or an array of them, got {tolerance.dtype}.")
+    stack = node.shape[:-2]
+    if broadcast_shape(where, tolerance.shape, stack) != stack:
+        raise ValueError(
+            f"[{where}] rtol has shape {tolerance.shape}, the stack of matrices {stack}."
+        )
+    return Array(tolerance)
+
+
+# -- on the host
+
+
+def _double(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.promote_types(a.dtype, np.float64))
+
+
+def _pseudo_inverse(a: np.ndarray, rtol: Any) -> np.ndarray:
+    inverse: np.ndarray = np.linalg.pinv(_double(a), rtol=rtol)
+    return inverse
+
+
+def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...]:
+    """What NumPy's `lstsq` does for one matrix."""
+    a, b = _double(a), _double(b if b.ndim > 1 else b[:, None])
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    kept = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
+    inverse = np.divide(1, s, where=kept, out=np.zeros_like(s))
+    solution = _adjoint(vh) @ (inverse[..., None] * (_adjoint(u) @ b))
+    residuals = np.square(np.abs(a @ solution - b)).sum(axis=-2)
+    return solution, residuals, kept.sum(axis=-1), s
+
+
+def _adjoint(a: np.ndarray) -> np.ndarray:
+    adjoint: np.ndarray = np.conj(np.swapaxes(a, -1, -2))
+    return adjoint
+
+
+_inv = explained("inv", np.linalg.inv, "is singular")
+_solve = explained("solve", np.linalg.solve, "is singular")
+_DIVERGED = "has singular values that were not found, as with NaNs"
+_pinv = explained("pinv", _pseudo_inverse, _DIVERGED)
+_lstsq = explained("lstsq", _nearest, _DIVERGED)

@@ -1,0 +1,82 @@
+"""Operands that are stacks of matrices, and what LAPACK says about them in words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid.array.build import to_node
+from metalloid.array.node import Node, cast
+from metalloid.array.types import DType, float32, kind_of
+
+LinAlgError = np.linalg.LinAlgError
+
+
+def floats(where: str, x: Any) -> tuple[Node, DType]:
+    """A node in a type that NumPy's linear algebra takes, and the type of the result.
+
+    Integers are taken as float32; half floats are too, and the results are half floats again.
+    """
+    node = to_node(x, where)
+    dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
+    return cast(node, float32 if dtype.itemsize == 2 else dtype), dtype
+
+
+def matrices(where: str, x: Any) -> tuple[Node, DType]:
+    """`floats` with at least two axes.
+
+    Raises
+    ------
+    ValueError
+    """
+    node, dtype = floats(where, x)
+    if len(node.shape) < 2:
+        raise ValueError(f"[{where}] wants matrices along the last two axes, got {node.shape}.")
+    return node, dtype
+
+
+def square_matrices(where: str, x: Any) -> tuple[Node, DType]:
+    """`matrices` with as many rows as columns.
+
+    Raises
+    ------
+    ValueError
+    """
+    node, dtype = matrices(where, x)
+    if node.shape[-1] != node.shape[-2]:
+        raise ValueError(f"[{where}] wants square matrices, got shape {node.shape}.")
+    return node, dtype
+
+
+def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[..., Any]:
+    """A function of the host that says which matrix of a stack it cannot do, and why.
+
+    Parameters
+    ----------
+    fault : str
+        What is wrong with a matrix if NumPy raises its LinAlgError, which names none.
+    """
+
+    @functools.wraps(function)
+    def call(a: np.ndarray, *more: Any) -> Any:
+        try:
+            return function(a, *more)
+        except LinAlgError as error:
+            place = _first_at_fault(function, a, more)
+            raise LinAlgError(f"[{where}] {place} {fault}.") from error
+
+    return call
+
+
+def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any, ...]) -> str:
+    for index in np.ndindex(a.shape[:-2]):
+        try:
+            function(a[index], *more)
+        except LinAlgError:
+            if index:
+                return f"matrix {index} of shape {a.shape}"
+            break
+    return f"the matrix of shape {a.shape[-2:]}"

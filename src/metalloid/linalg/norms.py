@@ -1,0 +1,157 @@
+"""Lengths of vectors and sizes of matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import axes_of, to_node
+from metalloid.array.elementwise import abs, add, imag, real, sqrt, square
+from metalloid.array.manipulation import expand_dims, moveaxis
+from metalloid.array.statistics_nodes import Axis
+from metalloid.array.types import kind_of, real_of
+from metalloid.linalg.decompositions import svdvals
+from metalloid.linalg.matrices import floats, matrices
+
+MatrixOrder = float | Literal["fro", "nuc"]
+
+
+def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False,
+                ord: float = 2) -> Array:  # fmt: skip
+    """The length of vectors: the `ord`-th root of the sum of sizes to the power of `ord`.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        Axes of one vector; all without.
+    keepdims : bool
+        Whether the axes stay, of extent 1.
+    ord : float
+        2 for Euclid's length, 1 for the sum of sizes, infinity and minus infinity for the largest
+        and the smallest size, 0 for the count of what is not 0.
+
+    Notes
+    -----
+    Squares may leave the range of the type, as in NumPy. Half floats are squared in float32.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.vector_norm(mtl.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    array([ 5., 10.], dtype=float32)
+    """
+    node, dtype = floats("vector_norm", x)
+    array = Array(node)
+    return _length(array, axis, keepdims, ord).astype(real_of(dtype))
+
+
+def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
+    if ord == 2:
+        return sqrt(_squares(x).sum(axis, keepdims=keepdims))
+    sizes = abs(x)
+    if ord == 1:
+        return sizes.sum(axis, keepdims=keepdims)
+    if ord == 0:
+        is_there: Array = sizes != 0
+        return is_there.sum(axis, keepdims=keepdims).astype(sizes.dtype)
+    if ord == -math.inf:
+        return sizes.min(axis, keepdims)
+    if ord == math.inf:
+        return _largest(sizes, axis, keepdims)
+    powers: Array = sizes**ord
+    root: Array = powers.sum(axis, keepdims=keepdims) ** (1 / ord)
+    return root
+
+
+def _squares(x: Array) -> Array:
+    """Squares of sizes, without the roots that the sizes of complex numbers take."""
+    if kind_of(x.dtype) == "c":
+        return add(square(real(x)), square(imag(x)))
+    return square(x)
+
+
+def _largest(sizes: Array, axis: Axis, keepdims: bool) -> Array:
+    """The largest size; 0 if there is none."""
+    if any(sizes.shape[k] == 0 for k in axes_of("norm", axis, sizes.ndim)):
+        return sizes.sum(axis, keepdims=keepdims)
+    return sizes.max(axis, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: MatrixOrder | None = "fro") -> Array:
+    """The size of every matrix.
+
+    Parameters
+    ----------
+    keepdims : bool
+        Whether the last two axes stay, of extent 1.
+    ord : "fro", "nuc", 1, -1, 2, -2, inf, -inf or None
+        "fro", or None: the root of the sum of the squares of sizes. "nuc": the sum of singular
+        values. 2 and -2: the largest and the smallest of them. 1 and -1: the largest and the
+        smallest sum of the sizes in a column. inf and -inf: in a row.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> mtl.linalg.matrix_norm(x, ord=1), mtl.linalg.matrix_norm(x, ord=mtl.inf)
+    (array(6., dtype=float32), array(7., dtype=float32))
+    """
+    node, dtype = matrices("matrix_norm", x)
+    result = _size(Array(node), "fro" if ord is None else ord).astype(real_of(dtype))
+    return expand_dims(result, (-2, -1)) if keepdims else result
+
+
+def _size(x: Array, ord: MatrixOrder) -> Array:
+    if ord == "fro":
+        return sqrt(_squares(x).sum((-2, -1)))
+    if ord == "nuc":
+        return svdvals(x).sum(-1)
+    if ord in (2, -2):
+        values = svdvals(x)
+        return _largest(values, -1, False) if ord == 2 else values.min(-1)
+    if ord in (1, -1, math.inf, -math.inf):
+        sums = abs(x).sum(-2 if ord in (1, -1) else -1)
+        return _largest(sums, -1, False) if ord in (1, math.inf) else sums.min(-1)
+    raise ValueError(
+        f"[matrix_norm] ord is 'fro', 'nuc', 1, -1, 2, -2, inf, -inf or None, got {ord!r}."
+    )
+
+
+def norm(x: Any, /, ord: MatrixOrder | None = None, axis: Axis = None,
+         keepdims: bool = False) -> Array:  # fmt: skip
+    """`vector_norm` along one axis, `matrix_norm` along two, as NumPy's function of this name.
+
+    Parameters
+    ----------
+    ord : optional
+        Without, and without an axis, the length of all elements as one vector.
+    axis : int or pair of int, optional
+        All without: `x` is a vector or a matrix then.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.norm(mtl.asarray([[3.0, 0.0], [0.0, 4.0]]))
+    array(5., dtype=float32)
+    """
+    array = Array(to_node(x, "norm"))
+    if ord is None and axis is None:
+        return vector_norm(array, keepdims=keepdims)
+    axes = axes_of("norm", axis, array.ndim)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"[norm] {ord!r} is a norm of matrices; axis {axis} is one axis.")
+        return vector_norm(array, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ValueError(
+            f"[norm] of vectors or matrices, got {len(axes)} axes of shape {array.shape}. Give "
+            "an axis or two."
+        )
+    result = matrix_norm(moveaxis(array, axes, (-2, -1)), ord=ord)
+    return expand_dims(result, axes) if keepdims else result

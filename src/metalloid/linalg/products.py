@@ -1,0 +1,141 @@
+"""Products of vectors and matrices, and diagonals: expressions that fuse with others."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import broadcast_shape, pair, to_node
+from metalloid.array.creation import eye
+from metalloid.array.elementwise import multiply
+from metalloid.array.linear import diagonal_of, matmul
+from metalloid.array.manipulation import broadcast_to, stack
+from metalloid.array.node import cast
+from metalloid.array.types import float32
+from metalloid.linalg.equations import inv
+from metalloid.linalg.matrices import square_matrices
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """Every element of one vector times every element of another.
+
+    Raises
+    ------
+    ValueError
+        If one has not exactly one axis.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.outer(mtl.arange(2), mtl.asarray([5, 6]))
+    array([[0, 0],
+           [5, 6]], dtype=int64)
+    """
+    a, b = map(Array, pair("outer", x1, x2))
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"[outer] wants two vectors, got shapes {a.shape} and {b.shape}.")
+    return multiply(a[:, None], b)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Cross product of vectors of three elements.
+
+    Parameters
+    ----------
+    axis : int
+        Counted from the end; from the start too, if both have as many axes. The others broadcast.
+
+    Raises
+    ------
+    ValueError
+        If there are not three elements along the axis.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.cross(mtl.asarray([1, 0, 0]), mtl.asarray([0, 1, 0]))
+    array([0, 0, 1], dtype=int64)
+    """
+    a, b = map(Array, pair("cross", x1, x2))
+    if axis >= 0 and a.ndim == b.ndim:
+        axis -= a.ndim
+    if not -min(a.ndim, b.ndim) <= axis < 0:
+        raise ValueError(f"[cross] axis {axis} of shapes {a.shape} and {b.shape}.")
+    if a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(
+            f"[cross] wants vectors of 3 elements along axis {axis}, got {a.shape} and {b.shape}."
+        )
+    shape = broadcast_shape("cross", a.shape, b.shape)
+    behind = (slice(None),) * (-1 - axis)
+    u = [broadcast_to(a, shape)[(..., k, *behind)] for k in range(3)]
+    v = [broadcast_to(b, shape)[(..., k, *behind)] for k in range(3)]
+    return stack(
+        [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]],
+        axis=len(shape) + axis,
+    )
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """The diagonal of every matrix, or one above it, or below it with a negative offset.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.diagonal(mtl.asarray([[1, 2], [3, 4]]))
+    array([1, 4], dtype=int64)
+    """
+    node = to_node(x, "diagonal")
+    if len(node.shape) < 2:
+        raise ValueError(f"[diagonal] wants matrices along the last two axes, got {node.shape}.")
+    return Array(diagonal_of(node, operator.index(offset)))
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """The sum of the `diagonal` of every matrix; types as in `sum`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.trace(mtl.asarray([[1, 2], [3, 4]]))
+    array(5, dtype=int64)
+    """
+    node = to_node(x, "trace")
+    if len(node.shape) < 2:
+        raise ValueError(f"[trace] wants matrices along the last two axes, got {node.shape}.")
+    return Array(diagonal_of(node, operator.index(offset))).sum(axis=-1, dtype=dtype)
+
+
+def matrix_power(x: Any, n: int, /) -> Array:
+    """Every matrix times itself, `n` times; of the inverse, if `n` is negative.
+
+    Integers stay integers, if `n` is not negative.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.matrix_power(mtl.asarray([[1, 1], [1, 0]]), 10)
+    array([[89, 55],
+           [55, 34]], dtype=int64)
+    """
+    times = operator.index(n)
+    _, dtype = square_matrices("matrix_power", x)
+    node = to_node(x, "matrix_power")
+    if times >= 0 and node.dtype.kind in "iu":
+        dtype = node.dtype
+    wide = float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
+    square = Array(cast(node, wide))
+    if times < 0:
+        square = inv(square)
+    result = None
+    bits = abs(times)
+    while bits:
+        if bits & 1:
+            result = square if result is None else matmul(result, square)
+        bits >>= 1
+        if bits:
+            square = matmul(square, square)
+    if result is None:
+        unit = eye(node.shape[-1], dtype=dtype, device=node.device)
+        return broadcast_to(unit, node.shape)
+    return result.astype(dtype)

@@ -1,0 +1,91 @@
+"""Gaussian elimination with rows exchanged, for whole stacks of matrices at once.
+
+NumPy solves equations by it but does not hand out the factors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.calls import host_call
+from metalloid.array.types import complex128, float64, kind_of, real_of
+from metalloid.linalg.matrices import matrices
+
+_PANEL = 32  # columns that are eliminated one by one, before a matrix product does the rest
+
+
+class LU(NamedTuple):
+    """What `lu` returns."""
+
+    P: Array
+    L: Array
+    U: Array
+
+
+def lu(x: Any, /) -> LU:
+    """A permutation `P`, a lower triangle `L` and an upper one `U`: ``P @ L @ U == x``.
+
+    Returns
+    -------
+    LU
+        `L` has ones on its diagonal and nothing above 1 in size below it: rows are exchanged for
+        the largest pivot. A singular matrix has zeros on the diagonal of `U`.
+
+    Notes
+    -----
+    Columns are eliminated in blocks (J. J. Dongarra, I. S. Duff, D. C. Sorensen and H. A. van der
+    Vorst, "Numerical Linear Algebra for High-Performance Computers", SIAM 1998, section 5.4).
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linalg.lu(mtl.asarray([[1.0, 3.0], [2.0, 4.0]])).U
+    array([[2., 4.],
+           [0., 1.]], dtype=float32)
+    """
+    node, dtype = matrices("lu", x)
+    *stack, rows, columns = node.shape
+    small = min(rows, columns)
+    results = (
+        (real_of(dtype), (*stack, rows, rows)),
+        (dtype, (*stack, rows, small)),
+        (dtype, (*stack, small, columns)),
+    )
+    return LU(*map(Array, host_call(_lu, [node], (), *results)))
+
+
+def _lu(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    wide = complex128 if kind_of(a.dtype) == "c" else float64
+    *_, rows, columns = a.shape
+    small = min(rows, columns)
+    work = a.astype(wide).reshape(-1 if a.size else 0, rows, columns)
+    order = np.tile(np.arange(rows), (len(work), 1))
+    for start in range(0, small, _PANEL):
+        stop = min(start + _PANEL, small)
+        _eliminate(work, order, start, stop)
+        below, right = slice(stop, None), slice(stop, None)
+        top = slice(start, stop)
+        unit = np.tril(work[:, top, top], -1) + np.eye(stop - start)
+        work[:, top, right] = np.linalg.solve(unit, work[:, top, right])
+        work[:, below, right] -= work[:, below, top] @ work[:, top, right]
+    lower = np.tril(work[:, :, :small], -1) + np.eye(rows, small)
+    # Row k of the result was row order[k]: P puts it back there.
+    permutation = np.swapaxes(np.eye(rows)[order], -1, -2)
+    return permutation, lower, np.triu(work[:, :small])
+
+
+def _eliminate(work: np.ndarray, order: np.ndarray, start: int, stop: int) -> None:
+    """Columns of a panel, one by one; rows are exchanged as a whole."""
+    each = np.arange(len(work))
+    for k in range(start, stop):
+        pivot = k + np.argmax(np.abs(work[:, k:, k]), axis=1)
+        for rows in (work, order):
+            rows[each, k], rows[each, pivot] = rows[each, pivot], rows[each, k]
+        divisor = work[:, k, k, None]
+        # A column of zeros is eliminated already.
+        work[:, k + 1 :, k] /= np.where(divisor == 0, 1, divisor)
+        rest = slice(k + 1, stop)
+        work[:, k + 1 :, rest] -= work[:, k + 1 :, k, None] * work[:, k, None, rest]
