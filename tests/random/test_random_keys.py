@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
@@ -50,6 +50,7 @@ def test_known_answers(counter, key, result):
     assert tuple(made.tolist()) == result
 
 
+@settings(max_examples=30)
 @given(key=st.tuples(WORDS, WORDS), shape=st.lists(st.integers(0, 9), max_size=3))
 def test_bits_are_those_of_numpy(key, shape):
     words = mtl.asarray(np.array(key, np.uint32))

@@ -55,7 +55,9 @@ def test_neighbours_are_independent():
     assert stats.chisquare(cells.ravel()).pvalue > UNLIKELY
 
 
-@pytest.mark.parametrize(("dtype", "digits"), [("float16", 11), ("bfloat16", 8), ("float32", 24), ("float64", 53)])
+@pytest.mark.parametrize(
+    ("dtype", "digits"), [("float16", 11), ("bfloat16", 8), ("float32", 24), ("float64", 53)]
+)
 def test_unit_numbers_have_all_digits(dtype, digits):
     x = mtl.random.uniform(shape=COUNT, dtype=dtype, key=key()).astype(mtl.float64)
     steps = np.asarray(x) * 2.0**digits
@@ -90,8 +92,8 @@ def test_parameters_may_be_arrays():
     x = np.asarray(mtl.random.normal((4000, 2), loc=loc, scale=mtl.asarray([1.0, 5.0]), key=key()))
     np.testing.assert_allclose(x.mean(0), [0, 1000], atol=5 * 5 / np.sqrt(4000))
     assert mtl.random.exponential(scale=loc, key=key()).shape == (2,)
-    with pytest.raises(ValueError, match=r"do not broadcast to \(3,\)"):
-        mtl.random.normal(3, loc=loc)
+    with pytest.raises(ValueError, match=r"of shape \[\(2,\)\] do not broadcast to \(1,\)"):
+        mtl.random.normal(1, loc=loc)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.5, 0.9, 1.0])
@@ -109,8 +111,11 @@ def test_bernoulli_of_an_array():
 FAMILIES = ["uniform", "normal", "exponential", "gumbel", "laplace"]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3, 4)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [((), "float32"), ((0,), "float32"), ((2, 0, 3), "float64"), ((2, 3, 4), "float16"),
+     ((3,), "bfloat16"), ((3, 1), "float64")],
+)  # fmt: skip
 def test_types_and_shapes(shape, dtype):
     for name in FAMILIES:
         x = getattr(mtl.random, name)(shape=shape, dtype=dtype, key=key())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,6 +20,7 @@ def ranges(draw):
     return dtype, low, draw(st.integers(low, int(limits.max))) + 1
 
 
+@settings(max_examples=30)
 @given(ranges())
 def test_the_upper_half_of_a_product(case):
     dtype, low, high = case
