@@ -1,5 +1,37 @@
 // The functions of the standard library for 64-bit floats, which Metal lacks: for devices that have
-// them.
+// them. A long double, as in 0.1l, is a constant of all digits, and is no type to compute in.
+namespace numpy {
+
+template <ushort N>
+METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
+  double sum = of[0];
+  for (ushort k = 1; k < N; ++k) {
+    sum = __builtin_fma(sum, x, of[k]);
+  }
+  return sum;
+}
+
+// The exponent of a number m 2^k with m about 1, and the series of log(m) = 2 atanh((m-1) / (m+1)).
+// Its sum is put together as in fdlibm, so that m - 1 is added last.
+METAL_FUNC double log(double x) {
+  const bool is_small = x < as_type<double>(0x0010000000000000ul);  // below the normal numbers
+  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x);
+  // From sqrt(1/2) on, the next power of two.
+  const ulong above = bits + (0x3FF0000000000000ul - 0x3FE6A09E667F3BCDul);
+  const int power = int(above >> 52) - 1023 - (is_small ? 54 : 0);
+  const double f = as_type<double>((above & 0xFFFFFFFFFFFFFul) + 0x3FE6A09E667F3BCDul) - 1.0;
+  constexpr double series[] = {2.0l / 23, 2.0l / 21, 2.0l / 19, 2.0l / 17, 2.0l / 15, 2.0l / 13,
+                               2.0l / 11, 2.0l / 9,  2.0l / 7,  2.0l / 5,  2.0l / 3};
+  const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
+  const double rest = z * polynomial(series, z);
+  constexpr double ln2_high = 6.93147180369123816490e-01l, ln2_low = 1.90821492927058770002e-10l;
+  const double low = s * (half_square + rest) + power * ln2_low;
+  const double result = power * ln2_high - ((half_square - low) - f);
+  return x > 0.0 && x < INFINITY ? result : x == 0.0 ? -INFINITY : x < 0.0 ? NAN : x;
+}
+
+}  // namespace numpy
+
 namespace metal {
 
 #define DOUBLE_FUNCTION(name) \
@@ -12,7 +44,6 @@ DOUBLE_FUNCTION(rint)
 DOUBLE_FUNCTION(sqrt)
 DOUBLE_FUNCTION(exp)
 DOUBLE_FUNCTION(exp2)
-DOUBLE_FUNCTION(log)
 DOUBLE_FUNCTION(log2)
 DOUBLE_FUNCTION(log10)
 DOUBLE_FUNCTION(sin)
@@ -29,6 +60,7 @@ DOUBLE_FUNCTION(acosh)
 DOUBLE_FUNCTION(atanh)
 #undef DOUBLE_FUNCTION
 
+METAL_FUNC double log(double x) { return numpy::log(x); }
 METAL_FUNC double fmod(double a, double b) { return __builtin_fmod(a, b); }
 METAL_FUNC double pow(double a, double b) { return __builtin_pow(a, b); }
 METAL_FUNC double atan2(double y, double x) { return __builtin_atan2(y, x); }
@@ -41,15 +73,6 @@ METAL_FUNC bool signbit(double x) { return (as_type<ulong>(x) >> 63) != 0; }
 namespace numpy {
 
 METAL_FUNC double erf(double x) { return __builtin_erf(x); }
-
-template <ushort N>
-METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
-  double sum = of[0];
-  for (ushort k = 1; k < N; ++k) {
-    sum = __builtin_fma(sum, x, of[k]);
-  }
-  return sum;
-}
 
 // As the one for floats, with polynomials of higher degrees: interpolated at Chebyshev's places,
 // relative errors below 5e-17.
@@ -80,9 +103,9 @@ METAL_FUNC double erfinv(double x) {
       -0.00017993907268887034l, -0.00021259950370020716l, 1.0102562759886649l, 4.9761913900162999l};
   const double w = -metal::log((1.0 - x) * (1.0 + x));
   const double root = metal::sqrt(w);
-  const double p = w < 6.25l    ? polynomial(low, w - 3.125l)
-                   : root < 4.0 ? polynomial(middle, root - 3.25l)
-                                : polynomial(high, root - 5.125l);
+  const double p = w < 6.25     ? polynomial(low, w - 3.125)
+                   : root < 4.0 ? polynomial(middle, root - 3.25)
+                                : polynomial(high, root - 5.125);
   return metal::fabs(x) == 1.0 ? x * INFINITY : p * x;
 }
 
