@@ -32,6 +32,8 @@ from metalloid.array.data_types import (
     isdtype,
     result_type,
 )
+from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
+from metalloid.array.einsum import einsum
 from metalloid.array.elementwise import (
     abs,
     acos,
@@ -185,6 +187,8 @@ __all__ = [
     "UniqueAll",
     "UniqueCounts",
     "UniqueInverse",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "acos",
     "acosh",
@@ -232,6 +236,7 @@ __all__ = [
     "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "equal",

@@ -47,7 +47,7 @@ class Array(Operators):
     array([ 9., 27.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_node")
+    __slots__ = ("__weakref__",)
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:

@@ -6,9 +6,12 @@ else: the plan for one serves the other.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from metalloid.array.node import COUNT, MAP, MEMORY, NUMBER, Node
+
+_by_age = operator.attrgetter("serial")  # arguments are older
 
 
 class Graph:
@@ -38,19 +41,15 @@ class Graph:
         parts: list[Any] = []
         known: dict[Any, int] = {}
         place_of: dict[Node, int] = {}
-        # Depth first without recursion: expressions may be thousands of operations deep.
-        pending = roots[::-1]
+        reached = set(roots)
+        pending = list(reached)
         while pending:
-            node = pending[-1]
-            if node in place_of:
-                pending.pop()
-                continue
-            missing = [arg for arg in node.args if arg not in place_of]
-            if missing:
-                missing.reverse()
-                pending += missing
-                continue
-            pending.pop()
+            args = pending.pop().args
+            for arg in args:
+                if arg not in reached:
+                    reached.add(arg)
+                    pending.append(arg)
+        for node in sorted(reached, key=_by_age):
             places = tuple([place_of[arg] for arg in node.args])
             kind = node.kind
             if kind is MAP:

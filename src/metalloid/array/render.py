@@ -109,7 +109,7 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
     if form == "row":
         files.append("reductions.metal")
     if types & {complex64, complex128}:
-        files.append("complex.metal")
+        files += ["complex.metal", "complex_functions.metal"]
     if any(entry.dtype.names for entry in entries):
         files.append("places.metal")
     own = (entry.data.file for entry in entries if entry.kind == "map")
