@@ -18,15 +18,11 @@ COUNT = 2**24
 
 def metalloid_draws() -> dict[str, Callable[[], object]]:
     key = mtl.random.key(0)
-
-    def ready(x: mtl.Array) -> None:
-        mtl.eval(x)
-
     return {
-        "uniform": lambda: ready(mtl.random.uniform(shape=COUNT, key=key)),
-        "normal": lambda: ready(mtl.random.normal(COUNT, key=key)),
-        "uniform, summed": lambda: ready(mtl.random.uniform(shape=COUNT, key=key).sum()),
-        "normal, summed": lambda: ready(mtl.random.normal(COUNT, key=key).sum()),
+        "uniform": lambda: mtl.eval(mtl.random.uniform(shape=COUNT, key=key)),
+        "normal": lambda: mtl.eval(mtl.random.normal(COUNT, key=key)),
+        "uniform, summed": lambda: mtl.eval(mtl.random.uniform(shape=COUNT, key=key).sum()),
+        "normal, summed": lambda: mtl.eval(mtl.random.normal(COUNT, key=key).sum()),
     }
 
 

@@ -56,6 +56,15 @@ def test_one_kernel_and_nothing_kept():
     assert "numpy::erfinv" in text
 
 
+def test_new_keys_are_computed_before_they_are_used():
+    """In a kernel of two words, not again for every number."""
+    report = mtl.random.normal(1000, key=mtl.random.split(KEY)[1]).explain()
+    first, second = report.split("\n2. ")
+    assert "numpy::key_word(" in first
+    assert "numpy::key_word(" not in second
+    assert "\n3. " not in second
+
+
 def test_the_other_engine_has_the_same(tmp_path, wholes):
     """Loops over threads, one after the other, and vector code: bit for bit."""
     path = tmp_path / "numbers.npz"

@@ -85,6 +85,12 @@ def test_choices_by_weight(replace):
     assert stats.chisquare(counts[[0, 2, 3]], expected[[0, 2, 3]]).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -1.0], [1.0, np.nan]])
+def test_weights_that_are_no_probabilities(weights):
+    with pytest.raises(ValueError, match="no probabilities are proportional to"):
+        np.asarray(mtl.random.choice(2, 3, p=mtl.asarray(weights)))
+
+
 def test_too_few_elements():
     with pytest.raises(ValueError, match="3 elements are not enough for 4"):
         mtl.random.choice(3, 4, replace=False)

@@ -124,7 +124,7 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
     Raises
     ------
     ValueError
-        If there are not enough elements.
+        If there are not enough elements; when it is computed, if weights are negative or all 0.
 
     Notes
     -----
@@ -170,6 +170,8 @@ def _first(order: Array, shape: tuple[int, ...]) -> Array:
 def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:
     """Places where the running sum of the weights passes a random part of the whole."""
     sums = np.cumsum(weights, dtype=np.float64)
+    if weights.min() < 0 or not 0 < sums[-1] < np.inf:
+        raise ValueError(f"[random.choice] no probabilities are proportional to {weights}.")
     part = (source >> np.uint64(11)) * 2.0**-53
     return np.asarray(np.searchsorted(sums, part * sums[-1], side="right"))
 
