@@ -58,7 +58,7 @@ def test_one_kernel_and_nothing_kept():
 
 def test_new_keys_are_computed_before_they_are_used():
     """In a kernel of two words, not again for every number."""
-    report = mtl.random.normal(1000, key=mtl.random.split(KEY)[1]).explain()
+    report = mtl.explain(mtl.random.normal(1000, key=mtl.random.split(KEY)[1]))
     first, second = report.split("\n2. ")
     assert "numpy::key_word(" in first
     assert "numpy::key_word(" not in second

@@ -138,6 +138,14 @@ def test_the_sequence_of_keys():
     assert [mtl.random.bits(4, key=k).tolist() for k in keys] == first
 
 
+def test_keys_of_other_libraries():
+    words = np.array([0, 6], np.uint32)
+    assert mtl.random.split(words).tolist() == mtl.random.split(mtl.random.key(6)).tolist()
+    assert mtl.random.bits(3, key=words).tolist() == (
+        mtl.random.bits(3, key=mtl.random.key(6)).tolist()
+    )
+
+
 def test_keys_are_checked():
     with pytest.raises(TypeError, match=r"\[random.uniform\] a key is of uint32, got int64"):
         mtl.random.uniform(shape=3, key=mtl.asarray([0, 1]))

@@ -85,9 +85,9 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     >>> mtl.random.uniform(shape=3, key=second)
     array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
-    shape = as_shape("random.split", num)
-    place = reshape(count((math.prod(shape),), 0, key.device), (*shape, 1))
-    return _new_keys("random.split", key, place, (*shape, 2))
+    node, shape = _checked("random.split", key), as_shape("random.split", num)
+    place = reshape(count((math.prod(shape),), 0, node.device), (*shape, 1))
+    return _new_keys(node, place, (*shape, 2))
 
 
 def fold_in(key: Array, data: Any) -> Array:
@@ -104,17 +104,18 @@ def fold_in(key: Array, data: Any) -> Array:
     >>> mtl.random.fold_in(mtl.random.key(0), 7)
     array([2716826189,  292468403], dtype=uint32)
     """
-    node = to_node(data, "random.fold_in", device=key.device)
-    if node.shape or kind_of(node.dtype) not in "iu":
+    node = _checked("random.fold_in", key)
+    place = to_node(data, "random.fold_in", device=node.device)
+    if place.shape or kind_of(place.dtype) not in "iu":
         raise TypeError(
-            f"[random.fold_in] wants a whole number, got {node.dtype} of shape {node.shape}."
+            f"[random.fold_in] wants a whole number, got {place.dtype} of shape {place.shape}."
         )
-    return _new_keys("random.fold_in", key, cast(node, int64), (2,))
+    return _new_keys(node, cast(place, int64), (2,))
 
 
-def _new_keys(where: str, key: Array, place: Node, shape: Ints) -> Array:
-    words = words_everywhere(where, key, shape)
+def _new_keys(key: Node, place: Node, shape: Ints) -> Array:
     word = count(shape, len(shape) - 1, key.device)
+    words = _words(key, shape)
     return Array(apply(KEY_WORD, uint32, *words, broadcast(place, shape), word))
 
 
@@ -126,13 +127,21 @@ def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
     TypeError, ValueError
         If it is no key.
     """
+    return _words(_checked(where, key), shape)
+
+
+def _words(key: Node, shape: Ints) -> tuple[Node, Node]:
+    first, second = (broadcast(reshape(sliced(key, [(k, 1, 1)]), ()), shape) for k in range(2))
+    return first, second
+
+
+def _checked(where: str, key: Array) -> Node:
     node = to_node(key, where)
     if node.dtype != uint32:
         raise TypeError(f"[{where}] a key is of uint32, got {node.dtype}. See `random.key`.")
     if node.shape != (2,):
         raise ValueError(f"[{where}] a key has the shape (2,), got {node.shape}. Take one of them.")
-    first, second = (broadcast(reshape(sliced(node, [(k, 1, 1)]), ()), shape) for k in range(2))
-    return first, second
+    return node
 
 
 # -- keys of a sequence
