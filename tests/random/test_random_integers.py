@@ -50,6 +50,13 @@ def test_limits_may_be_arrays():
     assert mtl.random.randint(0, high).shape == (2, 1)
 
 
+@pytest.mark.parametrize("shape", [(), 0, (0,), 3, (2, 0), (2, 3)])
+def test_shapes(shape):
+    expected = np.zeros(shape).shape
+    assert mtl.random.randint(0, 9, shape).shape == expected
+    assert mtl.random.randint(mtl.asarray(0), 9, shape).shape == expected
+
+
 def test_errors():
     with pytest.raises(ValueError, match="high must be above low, got 3 and 3"):
         mtl.random.randint(3, 3, 4)

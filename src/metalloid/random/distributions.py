@@ -97,8 +97,7 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     array([0.94766706, 0.9785799 , 0.33229148], dtype=float32)
     """
     where = "random.uniform"
-    wanted = as_dtype(dtype)
-    _types(where, wanted)
+    wanted, _ = _types(where, dtype)
     first, last = (_parameter(where, limit, wanted) for limit in (low, high))
     unit = _floats(where, UNIT, _shape(where, shape, first, last), wanted, key)
     if is_number(first) and is_number(last):

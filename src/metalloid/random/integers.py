@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,8 +38,7 @@ def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Nod
     if key is None:
         key = next_key()
     words = words_everywhere(where, key, shape)
-    size = int(np.prod(shape, dtype=object))
-    places = reshape(count((size,), 0, words[0].device), shape)
+    places = reshape(count((math.prod(shape),), 0, words[0].device), shape)
     return apply(BITS, dtype, *words, places)
 
 
@@ -107,8 +107,9 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     wanted = as_dtype(dtype)
     if kind_of(wanted) not in "iu":
         raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+    own = () if shape is None else as_shape(where, shape)
     if is_number(low) and is_number(high):
-        return _between(int(low), int(high), as_shape(where, shape or ()), wanted, key)
+        return _between(int(low), int(high), own, wanted, key)
     wide = wide_integer(wanted)
     first, last = (
         as_number(limit, wide, get_device())
@@ -116,7 +117,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
         else cast(to_node(limit, where), wide)
         for limit in (low, high)
     )
-    extents = broadcast_shape(where, first.shape, last.shape, as_shape(where, shape or ()))
+    extents = broadcast_shape(where, first.shape, last.shape, own)
     source = random_bits(where, extents, uint64, key)
     start = broadcast(first, extents)
     span = Array(broadcast(last, extents)) - Array(start)
