@@ -47,6 +47,7 @@ def repeated(graph: Graph, kept: Container[int]) -> list[int]:
         elif node.kind in (MAP, MOVE) and place not in kept:
             own = node.data.cost if node.kind is MAP else 0
             cost = own + sum(costs[arg] for arg in args)
+            cost = cost if cost == math.inf else min(cost, COSTLY)
         else:
             cost = 0
         costs.append(cost)
