@@ -9,7 +9,7 @@ from metalloid.array.graph import Graph
 from metalloid.array.node import MAP, MOVE, REDUCE
 
 #: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
-COSTLY = 40
+COSTLY = 16
 
 
 def highest_costly(graph: Graph, places: set[int]) -> set[int]:
