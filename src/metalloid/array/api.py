@@ -22,7 +22,6 @@ from metalloid.array.creation import (
     zeros,
     zeros_like,
 )
-from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
 from metalloid.array.data_types import (
     FloatInfo,
     IntInfo,
@@ -33,6 +32,8 @@ from metalloid.array.data_types import (
     isdtype,
     result_type,
 )
+from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
+from metalloid.array.einsum import einsum
 from metalloid.array.elementwise import (
     abs,
     acos,
@@ -178,14 +179,14 @@ newaxis = None
 pi = math.pi
 
 __all__ = [
-    "__array_api_version__",
-    "__array_namespace_info__",
     "Array",
     "FloatInfo",
     "IntInfo",
     "UniqueAll",
     "UniqueCounts",
     "UniqueInverse",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "acos",
     "acosh",
@@ -233,6 +234,7 @@ __all__ = [
     "diff",
     "divide",
     "e",
+    "einsum",
     "empty",
     "empty_like",
     "equal",

@@ -11,7 +11,6 @@ from typing import Any
 
 from metalloid.array.node import COUNT, MAP, MEMORY, NUMBER, Node
 
-
 _by_age = operator.attrgetter("serial")  # arguments are older
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from metalloid.array.array_object import Array
 from metalloid.array.build import axes_of, pair
+from metalloid.array.elementwise import conj, multiply
 from metalloid.array.manipulation import permute_dims
 from metalloid.array.movement import sliced, whole
 from metalloid.array.node import Node, reshape
 from metalloid.array.products import matrix_product
-from metalloid.array.types import kind_of
+from metalloid.array.types import float32, kind_of, promote
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
@@ -46,11 +47,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         raise ValueError(f"[vecdot] axis {axis} of {a.shape} and {b.shape}.")
     if a.shape[axis] != b.shape[axis]:
         raise ValueError(f"[vecdot] the shapes {a.shape} and {b.shape} do not fit.")
-    from metalloid.array.elementwise import conj
-
+    dtype = promote(a.dtype, b.dtype)
+    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
     left = conj(first) if kind_of(a.dtype) == "c" else first
-    product = left * second
-    return product.sum(axis=axis, dtype=product.dtype)
+    product = multiply(left.astype(wide), second.astype(wide))
+    return product.sum(axis=axis, dtype=wide).astype(dtype)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
@@ -63,6 +64,8 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     """
     a, b = pair("tensordot", x1, x2)
     if isinstance(axes, int):
+        if not 0 <= axes <= min(len(a.shape), len(b.shape)):
+            raise ValueError(f"[tensordot] {axes} axes of the shapes {a.shape} and {b.shape}.")
         over_a = tuple(range(len(a.shape) - axes, len(a.shape)))
         over_b = tuple(range(axes))
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metalloid.array.types import DType, bool_, complex_of, float32, kind_of, promote, real_of
+from metalloid.array.types import DType, bool_, complex_of, float32, kind_of, real_of
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
@@ -270,7 +270,3 @@ REDUCTIONS = {
         Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
     )
 }
-
-
-__all__ = ["BITS", "CAST", "COMPLEX", "MULTIPLY_HIGH", "OPS", "PLACE", "PLACED", "REDUCTIONS",
-           "WHERE", "Op", "Reduction", "promote"]  # fmt: skip

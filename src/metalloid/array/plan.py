@@ -368,7 +368,7 @@ class Planner:
             own = node.data.cost if node.kind is MAP else COSTLY if node.kind is REDUCE else 0
             costs.append(own + sum(costs[arg] for arg in self.graph.args[place] if arg in places))
         costly = {place for place in places if costs[place] >= COSTLY}
-        below = set()
+        below: set[int] = set()
         for place in sorted(places, reverse=True):
             if place in costly or place in below:
                 below.update(self.graph.args[place])

@@ -5,6 +5,7 @@ NumPy solves equations by it but does not hand out the factors.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,9 +60,9 @@ def lu(x: Any, /) -> LU:
 
 def _lu(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     wide = complex128 if kind_of(a.dtype) == "c" else float64
-    *_, rows, columns = a.shape
+    *stack, rows, columns = a.shape
     small = min(rows, columns)
-    work = a.astype(wide).reshape(-1 if a.size else 0, rows, columns)
+    work = a.astype(wide).reshape(math.prod(stack), rows, columns)
     order = np.tile(np.arange(rows), (len(work), 1))
     for start in range(0, small, _PANEL):
         stop = min(start + _PANEL, small)
