@@ -393,3 +393,12 @@ def test_texts_are_what_apples_compiler_takes(dtype):
          f"uint i [[thread_position_in_grid]]) {{ const {msl_name(dtype)} a = x[i], b = x[i + 1];", *lines, "}"]
     )  # fmt: skip
     mtl.library(source, portable=True)
+
+
+@pytest.mark.parametrize("length", [1, 2, 31, 33, 100])
+def test_any_and_all_see_each_lane(length):
+    one = np.eye(length, dtype=bool)
+    for k in range(length):
+        assert mtl.any(mtl.asarray(one[k]))
+        assert not mtl.all(mtl.asarray(~one[k]))
+    assert not mtl.any(mtl.asarray(one[0] & False))

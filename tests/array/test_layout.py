@@ -95,6 +95,7 @@ def test_collapsed_axes_visit_the_same_elements_in_the_same_order(shape, data):
     ]
     extents, columns = collapsed(shape, *strides)
     for before, after in zip(strides, columns, strict=True):
+
         def places(extents, strides):
             grid = np.indices(extents).reshape(len(extents), -1)
             return np.asarray(strides, int).reshape(-1) @ grid if len(extents) else np.zeros(1)

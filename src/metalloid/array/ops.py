@@ -264,8 +264,9 @@ REDUCTIONS = {
         Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
         Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
         Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
-        Reduction("any", "{0} || {1}", "false"),
-        Reduction("all", "{0} && {1}", "true"),
+        # Not || and &&: the lanes of a simdgroup compute the second operand together.
+        Reduction("any", "{0} | {1}", "false"),
+        Reduction("all", "{0} & {1}", "true"),
         Reduction("argmax", "numpy::larger({0}, {1})", "{T}(numpy::lowest<{V}>(), LONG_MAX)"),
         Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
     )
