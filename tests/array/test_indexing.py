@@ -135,6 +135,8 @@ def test_indices_that_do_not_fit(key, error):
 
 def test_values_that_do_not_fit():
     x = mtl.zeros((4, 3))
-    with pytest.raises(ValueError, match=r"\[setitem\] the shapes \(2,\) and \(3,\) do not broadcast"):
+    with pytest.raises(
+        ValueError, match=r"\[setitem\] the shapes \(2,\) and \(3,\) do not broadcast"
+    ):
         x[0] = mtl.zeros(2)
     assert np.asarray(x).tolist() == [[0.0] * 3] * 4

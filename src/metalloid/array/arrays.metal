@@ -121,16 +121,18 @@ METAL_FUNC T floor_divide_integers(T a, T b) {
   const T quotient = a / b;
   return a % b != T(0) && (a < T(0)) != (b < T(0)) ? T(quotient - 1) : quotient;
 }
-// The rounded quotient may be a whole number off; the exact remainder tells how many.
+// Quotients of infinities and by them stay what they are: the standard asks for it, while NumPy has
+// NaN for inf // 2 and -1 for 1 // -inf. The rounded quotient of others may be a whole number off;
+// the exact remainder tells how many.
 template <typename T>
 METAL_FUNC T floor_divide_floats(T a, T b) {
-  if (b == T(0)) {
+  if (b == T(0) || isinf(a) || isinf(b)) {
     return a / b;
   }
   const T rest = metal::fmod(a, b);
   const bool is_above = rest != T(0) && (b < T(0)) != (rest < T(0));
   T quotient = metal::rint((a - rest) / b);
-  if (isfinite(b) && metal::fabs(quotient) < T(1) / numeric_limits<T>::epsilon()) {
+  if (metal::fabs(quotient) < T(1) / numeric_limits<T>::epsilon()) {
     quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
   }
   quotient -= is_above ? T(1) : T(0);

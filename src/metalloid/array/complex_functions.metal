@@ -75,19 +75,19 @@ METAL_FUNC complex<T> cosh(complex<T> z) {
 
 template <typename T>
 METAL_FUNC complex<T> tanh(complex<T> z) {
-  const T size = metal::fabs(z.re);
+  const T size = metal::fabs(z.re), one = metal::copysign(T(1), z.re);
   if (z.im == T(0)) {
     return {metal::tanh(z.re), z.im};
   }
+  if (numpy::isinf(z.re)) {
+    return {one, metal::copysign(T(0), z.im)};
+  }
   if (!numpy::isfinite(z.im)) {
-    const T one = metal::copysign(T(1), z.re);
-    return numpy::isinf(z.re) ? complex<T>(one, metal::copysign(T(0), z.im))
-                              : complex<T>(z.re == T(0) ? z.re : T(NAN), T(NAN));
+    return {z.re == T(0) ? z.re : T(NAN), T(NAN)};
   }
   if (size > T(0.25) * numpy::exp_limit<T>()) {
     const T power = metal::exp(-size);
-    return {metal::copysign(T(1), z.re),
-            T(4) * metal::sin(z.im) * metal::cos(z.im) * power * power};
+    return {one, T(4) * metal::sin(z.im) * metal::cos(z.im) * power * power};
   }
   const T tangent = metal::tan(z.im), sine = metal::sinh(z.re);
   const T derivative = T(1) + tangent * tangent;
@@ -183,7 +183,7 @@ METAL_FUNC complex<T> log1p(complex<T> z) {
 template <typename T>
 METAL_FUNC complex<T> expm1(complex<T> z) {
   if (z.im == T(0)) {
-    return {expm1(z.re), z.im};
+    return {expm1(z.re) + T(0), z.im};  // of -0, too, it is +0
   }
   const complex<T> power = exp(z);
   if (!isfinite(z.im) || metal::fabs(z.re) > T(20)) {

@@ -43,7 +43,7 @@ class Op:
         How far from the exact result its float32 results may be, in units in the last place; 0 for
         those that are rounded once. Half floats are rounded once, float64 is not worse.
     complex_bound : float
-        The same of the parts of complex64 results, in units in the last place of the modulus.
+        The same of each part of results of complex64, in units in the last place of the modulus.
     cost : int
         About how many times as long as an addition it takes.
     oracle : str
@@ -120,7 +120,8 @@ _ARITHMETIC = (
     _unary("negative", "numpy::negative({0})", NUMBERS, "The number with its sign changed",
            float_text="-{0}"),
     _unary("positive", "{0}", NUMBERS, "The number itself"),
-    _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of),
+    _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of,
+           complex_bound=1),
     _unary("square", "numpy::square({0})", NUMBERS, "The number times itself",
            float_text="{0} * {0}", complex_bound=2),
     _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "One over the number",
@@ -276,8 +277,9 @@ REDUCTIONS = {
         Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
         Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
         Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
-        Reduction("any", "bool({0} | {1})", "false"),
-        Reduction("all", "bool({0} & {1})", "true"),
+        # Not || and &&: the lanes of a simdgroup compute the second operand together.
+        Reduction("any", "{0} | {1}", "false"),
+        Reduction("all", "{0} & {1}", "true"),
         Reduction("argmax", "numpy::larger({0}, {1})", "{T}(numpy::lowest<{V}>(), LONG_MAX)"),
         Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
     )

@@ -65,12 +65,10 @@ class Planner:
                 at_zero = Layout(node.shape, node.data[0], 0)
                 self._leaves[place] = len(self.sources) - 1, at_zero
                 leaf += 1
-        for place, reason in sorted(self.forced.items()):
-            self.store(place, reason)
-        for place in repeated(self.graph, self.stored.keys()):
-            self.store(place, Reason.REPEATED)
-        for place in self._deep():
-            self.store(place, Reason.SIZE)
+        kept = dict.fromkeys(self._deep(), Reason.SIZE)
+        kept.update(dict.fromkeys(repeated(self.graph, self.forced.keys()), Reason.REPEATED))
+        for place, reason in sorted((kept | self.forced).items()):
+            self.store(place, reason)  # lowest first: what is above finds it
         for root in self.graph.roots:
             if self.graph.nodes[root].kind is not MEMORY:
                 self.store(root, Reason.RESULT)
