@@ -34,7 +34,9 @@ def matrices(where: str, x: Any) -> tuple[Node, DType]:
     """
     node, dtype = floats(where, x)
     if len(node.shape) < 2:
-        raise ValueError(f"[{where}] wants matrices along the last two axes, got {node.shape}.")
+        raise ValueError(
+            f"[{where}] wants matrices along the last two axes, got shape {node.shape}."
+        )
     return node, dtype
 
 
