@@ -32,6 +32,7 @@ from metalloid.array.data_types import (
     isdtype,
     result_type,
 )
+from metalloid.array.data_types import array_namespace_info as __array_namespace_info__
 from metalloid.array.einsum import einsum
 from metalloid.array.elementwise import (
     abs,
@@ -104,7 +105,7 @@ from metalloid.array.elementwise import (
     trunc,
     where,
 )
-from metalloid.array.evaluation import async_eval, eval
+from metalloid.array.evaluation import async_eval, eval, explain
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
@@ -184,6 +185,8 @@ __all__ = [
     "UniqueAll",
     "UniqueCounts",
     "UniqueInverse",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "acos",
     "acosh",
@@ -239,6 +242,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "explain",
     "expm1",
     "eye",
     "finfo",

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array import indexing, statistics_nodes
-from metalloid.array.build import axes_of, binary, from_numpy, op, to_node, to_numpy, unary
+from metalloid.array import explain, indexing, statistics_nodes
+from metalloid.array.build import axes_of, from_numpy, op, unary
 from metalloid.array.calls import to_host
 from metalloid.array.evaluate import evaluate
-from metalloid.array.layout import Ints, is_contiguous
+from metalloid.array.layout import Ints
 from metalloid.array.movement import reshaped
 from metalloid.array.node import NUMBER, Node, cast, permute, reshape
 from metalloid.array.operators import Operators
@@ -47,7 +47,7 @@ class Array(Operators):
     array([ 9., 27.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_node")
+    __slots__ = ("__weakref__",)
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:
@@ -257,12 +257,10 @@ class Array(Operators):
         return self.__array__().tolist()
 
     def _one(self, kind: str) -> Any:
-        if self.size != 1 or self.shape:
-            if self.size != 1:
-                raise TypeError(
-                    f"[{kind}] only an array of one element is a number, this has shape "
-                    f"{self.shape}."
-                )
+        if self.size != 1:
+            raise TypeError(
+                f"[{kind}] only an array of one element is a number, this has shape {self.shape}."
+            )
         if self._node.kind is NUMBER:
             return self._node.data
         return self.__array__().reshape(()).item()
@@ -341,9 +339,7 @@ class Array(Operators):
 
     def msl(self) -> str:
         """The text of the kernels that compute it, as they would be pasted into Xcode."""
-        from metalloid.array.explain import msl_of
-
-        return msl_of(self._node)
+        return explain.msl([self._node])
 
 
 def _restored(array: np.ndarray) -> Array:
@@ -396,6 +392,3 @@ class Update:
     def max(self, value: Any) -> Array:
         """With the larger of the two."""
         return self._changed("maximum", value)
-
-
-__all__ = ["Array", "Update", "Updater", "binary", "is_contiguous", "to_node", "to_numpy"]

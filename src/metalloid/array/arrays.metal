@@ -2,6 +2,11 @@
 // results there than NumPy's. Plain MSL.
 namespace numpy {
 
+// What numbers are computed in that are rounded once: MSL's functions of half floats, too, are those
+// of floats.
+template <typename T>
+using wide = conditional_t<sizeof(T) < 4, float, T>;
+
 // Integers wrap around. MSL leaves the overflow of signed ones undefined, and short ones are
 // computed as int.
 template <typename T>
@@ -14,6 +19,8 @@ template <typename T>
 METAL_FUNC T subtract(T a, T b) { return T(wrapping<T>(a) - wrapping<T>(b)); }
 template <typename T>
 METAL_FUNC T multiply(T a, T b) { return T(wrapping<T>(a) * wrapping<T>(b)); }
+template <typename T>
+METAL_FUNC T square(T x) { return multiply(x, x); }
 METAL_FUNC bool add(bool a, bool b) { return a || b; }
 METAL_FUNC bool multiply(bool a, bool b) { return a && b; }
 
@@ -104,31 +111,37 @@ METAL_FUNC T round(T x) {
 
 // Division by zero gives zero; the least number divided by -1 is itself.
 template <typename T>
+METAL_FUNC T floor_divide_integers(T a, T b) {
+  if (b == T(0)) {
+    return T(0);
+  }
+  if (b == T(-1) && T(-1) < T(0)) {
+    return negative(a);
+  }
+  const T quotient = a / b;
+  return a % b != T(0) && (a < T(0)) != (b < T(0)) ? T(quotient - 1) : quotient;
+}
+// The rounded quotient may be a whole number off; the exact remainder tells how many.
+template <typename T>
+METAL_FUNC T floor_divide_floats(T a, T b) {
+  if (b == T(0)) {
+    return a / b;
+  }
+  const T rest = metal::fmod(a, b);
+  const bool is_above = rest != T(0) && (b < T(0)) != (rest < T(0));
+  T quotient = metal::rint((a - rest) / b);
+  if (isfinite(b) && metal::fabs(quotient) < T(1) / numeric_limits<T>::epsilon()) {
+    quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
+  }
+  quotient -= is_above ? T(1) : T(0);
+  return quotient == T(0) ? metal::copysign(T(0), a / b) : quotient;
+}
+template <typename T>
 METAL_FUNC T floor_divide(T a, T b) {
   if constexpr (is_integral_v<T>) {
-    if (b == T(0)) {
-      return T(0);
-    }
-    if (b == T(-1) && T(-1) < T(0)) {
-      return negative(a);
-    }
-    const T quotient = a / b;
-    return a % b != T(0) && (a < T(0)) != (b < T(0)) ? T(quotient - 1) : quotient;
+    return floor_divide_integers(a, b);
   } else {
-    if (b == T(0)) {
-      return a / b;
-    }
-    // From the exact remainder: the rounded quotient may be a whole number above the exact one.
-    T rest = metal::fmod(a, b);
-    T quotient = (a - rest) / b;
-    if (rest != T(0) && (b < T(0)) != (rest < T(0))) {
-      quotient -= T(1);
-    }
-    if (quotient == T(0)) {
-      return metal::copysign(T(0), a / b);
-    }
-    const T down = metal::floor(quotient);
-    return quotient - down > T(0.5) ? down + T(1) : down;
+    return T(floor_divide_floats(wide<T>(a), wide<T>(b)));
   }
 }
 
@@ -141,11 +154,11 @@ METAL_FUNC T remainder(T a, T b) {
     const T rest = a % b;
     return rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(rest + b) : rest;
   } else {
-    const T rest = metal::fmod(a, b);
-    if (rest == T(0)) {
+    const wide<T> divisor = wide<T>(b), rest = metal::fmod(wide<T>(a), divisor);
+    if (rest == wide<T>(0)) {
       return metal::copysign(T(0), b);
     }
-    return (b < T(0)) != (rest < T(0)) ? rest + b : rest;
+    return T((b < T(0)) != (rest < wide<T>(0)) ? rest + divisor : rest);
   }
 }
 
@@ -171,38 +184,39 @@ METAL_FUNC T power(T a, T b) {
 // W. Kahan's two, exact where e^x - 1 or log(1 + x) would cancel: the error of the rounded
 // argument is divided out. N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 1.14.1.
 template <typename T>
-METAL_FUNC T expm1(T x) {
-  const T power = metal::exp(x);
-  const T less = power - T(1);
-  if (power == T(1)) {
-    return x;
+METAL_FUNC T expm1(T value) {
+  const wide<T> one = wide<T>(1), x = wide<T>(value), power = metal::exp(x), less = power - one;
+  if (power == one) {
+    return value;
   }
-  return less == T(-1) || isinf(power) ? less : less * (x / metal::log(power));
+  return T(less == -one || isinf(power) ? less : less * (x / metal::log(power)));
 }
 template <typename T>
-METAL_FUNC T log1p(T x) {
-  const T more = T(1) + x;
-  if (more == T(1)) {
-    return x;
+METAL_FUNC T log1p(T value) {
+  const wide<T> one = wide<T>(1), x = wide<T>(value), more = one + x;
+  if (more == one) {
+    return value;
   }
-  return isinf(more) ? more : metal::log(more) * (x / (more - T(1)));
+  return T(more == wide<T>(INFINITY) ? more : metal::log(more) * (x / (more - one)));
 }
 
 template <typename T>
 METAL_FUNC T logaddexp(T a, T b) {
-  const T high = maximum(a, b), low = minimum(a, b);
-  return high == low ? high + T(M_LN2_F) : isnan(high) ? high : high + log1p(metal::exp(low - high));
+  const wide<T> high = wide<T>(maximum(a, b)), low = wide<T>(minimum(a, b));
+  const bool is_special = isinf(high) || isnan(high);
+  return T(is_special ? high : high + log1p(metal::exp(low - high)));
 }
 
+// The numbers are scaled by a power of two, so that their squares are normal floats.
 template <typename T>
 METAL_FUNC T hypot(T a, T b) {
   if (isinf(a) || isinf(b)) {
     return T(INFINITY);
   }
-  const T high = maximum(metal::fabs(a), metal::fabs(b));
-  const T low = minimum(metal::fabs(a), metal::fabs(b));
-  const T ratio = low / high;
-  return high == T(0) ? high : high * metal::sqrt(T(1) + ratio * ratio);
+  const float x = metal::fabs(float(a)), y = metal::fabs(float(b)), high = maximum(x, y);
+  const float scale = high > 0x1p62f ? 0x1p-66f : high < 0x1p-62f ? 0x1p88f : 1.0f;
+  const float larger = scale * high, smaller = scale * minimum(x, y);
+  return T(metal::sqrt(metal::fma(larger, larger, smaller * smaller)) / scale);
 }
 
 template <typename T>
@@ -231,8 +245,23 @@ METAL_FUNC T imag(T) { return T(0); }
 template <typename T>
 METAL_FUNC T conj(T x) { return x; }
 
+// What an integer type cannot hold becomes the nearest number that it can, and NaN becomes 0: C++
+// leaves both undefined, and NumPy has what the processor does.
 template <typename To, typename From>
-METAL_FUNC To cast(From x) { return To(x); }
+METAL_FUNC To cast(From x) {
+  if constexpr (is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (is_integral_v<To> && !is_integral_v<From>) {
+    // The greatest one is rounded up, if at all, so that all below it fit.
+    const From least = From(numeric_limits<To>::min()), greatest = From(numeric_limits<To>::max());
+    if (x >= greatest) {
+      return numeric_limits<To>::max();
+    }
+    return x > least ? To(x) : isnan(x) ? To(0) : numeric_limits<To>::min();
+  } else {
+    return To(x);
+  }
+}
 
 // The least and the greatest number of a type: what maxima and minima start from.
 template <typename T>

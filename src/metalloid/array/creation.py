@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from metalloid.array.build import (
 )
 from metalloid.array.movement import as_shape
 from metalloid.array.node import Node, broadcast, cast, count, reshape
-from metalloid.array.types import DEFAULTS, DType, as_dtype, bool_, float32, int64, kind_of
+from metalloid.array.types import DEFAULTS, DType, as_dtype, float32, int64, kind_of
 from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack as _numpy_from_dlpack
 from metalloid.runtime.registry import get_device
@@ -35,7 +34,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     Parameters
     ----------
     obj : array, number, nested lists, or an object with memory
-        DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32, of its integers int64.
+        With DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32,
+        of its integers int64.
     dtype : dtype, optional
         Type of the elements; that of `obj` without.
     copy : bool, optional
@@ -187,7 +187,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         raise ValueError("[arange] the step must not be 0.")
     is_whole = all(isinstance(n, int | np.integer) for n in (start, stop, step))
     wanted = (int64 if is_whole else float32) if dtype is None else as_dtype(dtype)
-    size = builtins.max(math.ceil((stop - start) / step), 0)
+    size = max(math.ceil((stop - start) / step), 0)
     target = get_device(device)
     if not is_whole or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
@@ -235,7 +235,8 @@ def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> 
     """Where column - row is k, or less, or more."""
     columns = Array(count(shape, len(shape) - 1, device))
     rows = Array(count(shape, len(shape) - 2, device))
-    return binary(op(relation), columns - rows, int(k))
+    beyond = max(shape[-2:]) + 1  # diagonals that far away are all the same
+    return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
@@ -292,8 +293,3 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
         own = tuple(n if order[axis] == k else 1 for axis, n in enumerate(shape))
         results.append(Array(broadcast(reshape(x._node, own), shape)))
     return tuple(results)
-
-
-__all__ = ["arange", "array", "asarray", "bool_", "empty", "empty_like", "eye", "from_dlpack",
-           "full", "full_like", "linspace", "meshgrid", "ones", "ones_like", "tril", "triu",
-           "zeros", "zeros_like"]  # fmt: skip

@@ -56,7 +56,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         result = promote(result, dtype)
     for value in arrays_and_dtypes:
         if is_number(value):
-            result = promote(result, type_of_number(type(value), result))
+            result = promote(result, type_of_number(value.__class__, result))
     return result
 
 
@@ -105,7 +105,7 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = real_of(type.dtype if isinstance(type, Array) else as_dtype(type))
     if kind_of(dtype) != "f":
         raise TypeError(f"[finfo] {dtype} is no float type.")
-    info = ml_dtypes.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min),
                      float(info.smallest_normal), dtype)  # fmt: skip
 

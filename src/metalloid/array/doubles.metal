@@ -30,6 +30,9 @@ DOUBLE_FUNCTION(atanh)
 #undef DOUBLE_FUNCTION
 
 METAL_FUNC double fmod(double a, double b) { return __builtin_fmod(a, b); }
+METAL_FUNC double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+METAL_FUNC double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
+METAL_FUNC int ilogb(double x) { return __builtin_ilogb(x); }
 METAL_FUNC double pow(double a, double b) { return __builtin_pow(a, b); }
 METAL_FUNC double atan2(double y, double x) { return __builtin_atan2(y, x); }
 METAL_FUNC double copysign(double x, double y) { return __builtin_copysign(x, y); }
@@ -37,3 +40,11 @@ METAL_FUNC double nextafter(double x, double y) { return __builtin_nextafter(x, 
 METAL_FUNC bool signbit(double x) { return (as_type<ulong>(x) >> 63) != 0; }
 
 }  // namespace metal
+
+namespace numpy {
+
+METAL_FUNC double expm1(double x) { return __builtin_expm1(x); }
+METAL_FUNC double log1p(double x) { return __builtin_log1p(x); }
+METAL_FUNC double hypot(double x, double y) { return __builtin_hypot(x, y); }
+
+}  // namespace numpy

@@ -39,6 +39,8 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
     types = ", ".join(word for letter, word in kinds.items() if letter in row.kinds)
     accuracy = f"At most {row.bound} ULP from the exact result in float32." if row.bound else (
         "Exact, or rounded once.")  # fmt: skip
+    if row.complex_bound:
+        accuracy += f" Parts of complex64: {row.complex_bound} ULP of the modulus."
     function.__doc__ = f"""{row.summary}, for every element.
 
     Parameters

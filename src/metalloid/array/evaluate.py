@@ -14,8 +14,10 @@ from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout
 from metalloid.array.memory import Memory
 from metalloid.array.node import MEMORY, Node, in_memory
-from metalloid.array.plan import CallStep, FusedKernel, Planner, Source, plan
-from metalloid.array.render import Rendered, pack, render
+from metalloid.array.numbers import pack
+from metalloid.array.plan import Planner, plan
+from metalloid.array.render import Rendered, render
+from metalloid.array.steps import CallStep, FusedKernel, Source
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
 from metalloid.runtime.device import Device
@@ -124,26 +126,26 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
 
 
 def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[Memory | None]:
-    memories: list[Memory | None] = [None] * len(prepared.sources)
-    for k, source in enumerate(prepared.sources):
-        if source.is_leaf:
-            memories[k] = graph.leaves[source.index].memory
-    starts = [leaf.data[1] for leaf in graph.leaves]
+    sources = prepared.sources
+    leaves = graph.leaves
+    memories: list[Memory | None] = [
+        leaves[source.index].memory if source.is_leaf else None for source in sources
+    ]
+    starts = [leaf.data[1] for leaf in leaves]
     for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
         if isinstance(step, Launch):
-            for source in makes:
-                memories[source] = _memory(prepared.sources[source], device)
+            for place in makes:
+                memories[place] = _memory(sources[place], device)
             step.run(memories, starts, graph.nodes, wait)
         else:
-            args = [_argument(prepared, memories, starts, arg, device) for arg in step.args]
-            results = step.call.run(args, device)
-            for source, result in zip(step.outs, results, strict=True):
-                memories[source] = result
-        for source in frees:
-            memories[source] = None
-    for source in {source for _, source, _ in prepared.results}:
-        if memories[source] is None:  # nothing was computed: it is empty
-            memories[source] = _memory(prepared.sources[source], device)
+            args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
+            for place, memory in zip(step.outs, step.call.run(args, device), strict=True):
+                memories[place] = memory
+        for place in frees:
+            memories[place] = None
+    for _, place, _ in prepared.results:
+        if memories[place] is None:  # nothing was computed: it is empty
+            memories[place] = _memory(sources[place], device)
     return memories
 
 
@@ -151,16 +153,17 @@ def _memory(source: Source, device: Device) -> Memory:
     return Memory(device, math.prod(source.shape) * source.dtype.itemsize)
 
 
-def _argument(prepared: Prepared, memories: list[Memory | None], starts: Sequence[int],
+def _argument(sources: Sequence[Source], memories: list[Memory | None], starts: Sequence[int],
               arg: tuple[int, Layout], device: Device) -> Node:  # fmt: skip
-    source, layout = arg
-    of = prepared.sources[source]
-    if of.is_leaf:
-        layout = layout._replace(start=layout.start + starts[of.index])
-    memory = memories[source]
+    """What a call is given: a leaf."""
+    place, layout = arg
+    source = sources[place]
+    if source.is_leaf:
+        layout = layout._replace(start=layout.start + starts[source.index])
+    memory = memories[place]
     if memory is None:  # nothing was computed: it is empty
-        memory = memories[source] = _memory(of, device)
-    return in_memory(memory, layout, of.dtype)
+        memory = memories[place] = _memory(source, device)
+    return in_memory(memory, layout, source.dtype)
 
 
 def _prepare(planner: Planner, device: Device) -> Prepared:

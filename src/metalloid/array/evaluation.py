@@ -7,6 +7,7 @@ from typing import Any
 
 from metalloid.array.array_object import Array
 from metalloid.array.evaluate import evaluate
+from metalloid.array.explain import report
 from metalloid.array.node import Node
 
 
@@ -35,6 +36,42 @@ def eval(*values: Any) -> None:
 def async_eval(*values: Any) -> None:
     """Start to compute arrays, and return; who looks at one waits for it."""
     evaluate(list(_nodes(values)), wait=False)
+
+
+def explain(*values: Any) -> str:
+    """What computing arrays would do: kernels, launches, bytes moved, and why each has its memory.
+
+    Nothing is computed.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.asarray([1.0, 2.0])
+    >>> print(mtl.explain(mtl.exp(x) + 1))
+    1. array_exp_add -> float32[2]: asked for
+       2 threads; reads 8 bytes, writes 8 bytes
+    <BLANKLINE>
+    struct Numbers {
+      long p0_start;
+      float n2;
+    };
+    <BLANKLINE>
+    kernel void array_exp_add(
+        device const float *x0 [[buffer(0)]],
+        device float *out [[buffer(1)]],
+        constant Numbers &given [[buffer(2)]],
+        uint3 at [[thread_position_in_grid]])
+    {
+      device const float *p0 = x0 + given.p0_start;
+      device float *to = out;
+      const float v0 = p0[at.x];
+      const float v1 = exp(v0);
+      const float v2 = given.n2;
+      const float v3 = v1 + v2;
+      to[at.x] = v3;
+    }
+    """
+    return report(list(_nodes(values)))
 
 
 def _nodes(value: Any) -> Iterator[Node]:

@@ -6,9 +6,12 @@ else: the plan for one serves the other.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from metalloid.array.node import COUNT, MAP, MEMORY, NUMBER, Node
+
+_by_age = operator.attrgetter("serial")  # arguments are older
 
 
 class Graph:
@@ -30,63 +33,50 @@ class Graph:
     __slots__ = ("again", "args", "key", "leaves", "nodes", "numbers", "roots")
 
     def __init__(self, roots: list[Node]) -> None:
-        self.nodes: list[Node] = []
-        self.args: list[tuple[int, ...]] = []
+        nodes: list[Node] = []
+        places_of_args: list[tuple[int, ...]] = []
         self.leaves: list[Node] = []
         self.numbers: list[Node] = []
         self.again: list[int] = []
+        parts: list[Any] = []
         known: dict[Any, int] = {}
-        of_node: dict[int, int] = {}
-        # Depth first without recursion: expressions may be thousands of operations deep.
-        pending = list(reversed(roots))
+        place_of: dict[Node, int] = {}
+        reached = set(roots)
+        pending = list(reached)
         while pending:
-            node = pending[-1]
-            if id(node) in of_node:
-                pending.pop()
-                continue
-            args = node.args
-            missing = [arg for arg in args if id(arg) not in of_node]
-            if missing:
-                pending.extend(reversed(missing))
-                continue
-            pending.pop()
-            places = tuple([of_node[id(arg)] for arg in args])
-            key = _identity(node, places)
-            place = known.get(key)
-            if place is None:
-                place = known[key] = len(self.nodes)
-                self.nodes.append(node)
-                self.args.append(places)
-            of_node[id(node)] = place
-        self.roots = [of_node[id(root)] for root in roots]
-        parts: list[Any] = [tuple(self.roots)]
-        for place, (node, places) in enumerate(zip(self.nodes, self.args, strict=True)):
+            args = pending.pop().args
+            for arg in args:
+                if arg not in reached:
+                    reached.add(arg)
+                    pending.append(arg)
+        for node in sorted(reached, key=_by_age):
+            places = tuple([place_of[arg] for arg in node.args])
             kind = node.kind
-            if node.inlined:
-                self.again.append(place)
             if kind is MAP:
-                parts.append((node.data, node.dtype, places))
+                part: Any = (node.data, node.dtype, places)
+                identity = part
             elif kind is MEMORY or kind is COUNT:
-                self.leaves.append(node)
-                parts.append((kind, node.dtype, node.shape, node.data[0]))
+                part = (kind, node.dtype, node.shape, node.data[0])
+                identity = (part, node.data[1], id(node.memory))
             elif kind is NUMBER:
-                self.numbers.append(node)
-                parts.append(node.dtype)
+                part = node.dtype
+                # 0 equals -0 and False, and NaN not even itself.
+                identity = (kind, part, node.data) if node.data else (kind, id(node))
             else:
-                parts.append((kind, node.data, node.dtype, node.shape, places))
-        if self.again:
-            parts.append(tuple(self.again))
-        self.key = tuple(parts)
-
-
-def _identity(node: Node, places: tuple[int, ...]) -> Any:
-    """What two nodes have in common if one can stand for the other."""
-    kind = node.kind
-    if kind is MAP:
-        return node.data, node.dtype, places
-    if kind is MEMORY or kind is COUNT:
-        return kind, id(node.memory), node.dtype, node.shape, node.data
-    if kind is NUMBER:
-        # 0 equals -0 and False, and NaN not even itself.
-        return (kind, node.dtype, node.data) if node.data else id(node)
-    return kind, node.data, places, node.shape, node.dtype
+                identity = part = (kind, node.data, node.dtype, node.shape, places)
+            place = known.get(identity)
+            if place is None:
+                place = known[identity] = len(nodes)
+                nodes.append(node)
+                places_of_args.append(places)
+                parts.append(part)
+                if kind is MEMORY or kind is COUNT:
+                    self.leaves.append(node)
+                elif kind is NUMBER:
+                    self.numbers.append(node)
+                if node.inlined:
+                    self.again.append(place)
+            place_of[node] = place
+        self.nodes, self.args = nodes, places_of_args
+        self.roots = [place_of[root] for root in roots]
+        self.key = (tuple(self.roots), tuple(parts), tuple(self.again))

@@ -9,7 +9,7 @@ import numpy as np
 
 from metalloid.array import movement
 from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, broadcast_shape, from_numpy, to_node
+from metalloid.array.build import as_number, axes_of, broadcast_shape, from_numpy, to_node
 from metalloid.array.indexing import gathered
 from metalloid.array.movement import as_shape, concatenated, flipped, moved_axes
 from metalloid.array.node import Node, broadcast, cast, permute
@@ -273,10 +273,8 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
         return Array(node)
     if mode != "constant":
         raise ValueError(f"[pad] mode is 'constant' or 'edge', got {mode!r}.")
-    from metalloid.array.creation import full
-
-    border = full(shape, constant_values, dtype=x.dtype, device=x.device)
-    places = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
+    border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
+    inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
     return Array(
-        movement.joined([border._node, x._node], [movement.whole(shape), places], shape, x.dtype)
+        movement.joined([border, x._node], [movement.whole(shape), inside], shape, x.dtype)
     )

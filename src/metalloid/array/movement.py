@@ -21,13 +21,17 @@ def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
     ValueError
         For a negative extent.
     """
-    try:
-        extents = (operator.index(shape),)  # type: ignore[arg-type]
-    except TypeError:
-        extents = tuple(operator.index(n) for n in shape)  # type: ignore[union-attr]
+    extents = _whole_numbers(shape)
     if any(n < 0 for n in extents):
         raise ValueError(f"[{where}] a shape has no negative extents, got {extents}.")
     return extents
+
+
+def _whole_numbers(shape: int | Sequence[int]) -> Ints:
+    try:
+        return (operator.index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        return tuple(operator.index(n) for n in shape)  # type: ignore[union-attr]
 
 
 def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
@@ -38,10 +42,7 @@ def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
     ValueError
         If the number of elements differs.
     """
-    try:
-        extents = (operator.index(shape),)  # type: ignore[arg-type]
-    except TypeError:
-        extents = tuple(operator.index(n) for n in shape)  # type: ignore[union-attr]
+    extents = _whole_numbers(shape)
     if extents.count(-1) == 1:
         known = -math.prod(extents)
         rest = node.size // known if known else 0

@@ -6,6 +6,7 @@ a leaf with memory, so that what went into it can be freed.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ CALL: Final = "call"  # data is a Call
 PART: Final = "part"  # data is which result of a Call
 
 
+_serials = itertools.count()
+
+
 class Node:
     """An expression.
 
@@ -45,10 +49,12 @@ class Node:
     memory : Memory or None
     inlined : bool
         Whether an evaluation has computed it on its way without keeping it.
+    serial : int
+        Larger than that of its arguments.
     """
 
     __slots__ = ("__weakref__", "args", "data", "device", "dtype", "inlined", "kind", "memory",
-                 "shape")  # fmt: skip
+                 "serial", "shape")  # fmt: skip
 
     def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
                  device: Device, memory: Memory | None = None) -> None:  # fmt: skip
@@ -60,6 +66,7 @@ class Node:
         self.device = device
         self.memory = memory
         self.inlined = False
+        self.serial = next(_serials)
 
     @property
     def size(self) -> int:

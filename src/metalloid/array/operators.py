@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -82,12 +82,12 @@ def _single(name: str) -> Any:
 class Operators:
     """What Python's operators mean, for a class with ``_node`` and ``_new(node)``."""
 
-    __slots__ = ()
+    __slots__ = ("_node",)
+    _node: Node
 
-    if TYPE_CHECKING:
-        _node: Node
-
-        def _new(self, node: Node) -> Any: ...
+    def _new(self, node: Node) -> Any:
+        """An array of a node."""
+        raise NotImplementedError
 
     __add__, __radd__, __iadd__ = _forward("add"), _reflected("add"), _in_place("add")
     __sub__, __rsub__, __isub__ = (
@@ -133,4 +133,4 @@ class Operators:
 
     __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")
     __invert__ = _single("bitwise_invert")
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metalloid.array.types import DType, bool_, complex_of, float32, kind_of, promote, real_of
+from metalloid.array.types import DType, bool_, complex_of, float32, kind_of, real_of
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
@@ -40,7 +40,10 @@ class Op:
     result : callable
         From the type it computes in to the type of its result.
     bound : float
-        How far from the exact result its float32 results may be, in units in the last place.
+        How far from the exact result its float32 results may be, in units in the last place; 0 for
+        those that are rounded once. Half floats are rounded once, float64 is not worse.
+    complex_bound : float
+        The same of the parts of complex64 results, in units in the last place of the modulus.
     cost : int
         About how many times as long as an addition it takes.
     oracle : str
@@ -59,6 +62,7 @@ class Op:
     operands: int = 1
     result: Callable[[DType], DType] = _same
     bound: float = 0
+    complex_bound: float = 0
     cost: int = 1
     oracle: str = ""
     float_text: str = ""
@@ -96,67 +100,76 @@ _ARITHMETIC = (
     _binary("add", "numpy::add({0}, {1})", ANY, "Sum", float_text="{0} + {1}"),
     _binary("subtract", "numpy::subtract({0}, {1})", NUMBERS, "Difference",
             float_text="{0} - {1}"),
-    _binary("multiply", "numpy::multiply({0}, {1})", ANY, "Product", float_text="{0} * {1}"),
-    _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, a float", cost=4),
+    _binary("multiply", "numpy::multiply({0}, {1})", ANY, "Product",
+            float_text="{0} * {1}", complex_bound=1.5),
+    _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, a float",
+            cost=4, complex_bound=4),
     _binary("floor_divide", "numpy::floor_divide({0}, {1})", REALS,
-            "Quotient, rounded down", cost=8),
+            "Quotient, rounded down", cost=8, bound=1),
     _binary("remainder", "numpy::remainder({0}, {1})", REALS,
             "Remainder of `floor_divide`, with the sign of the divisor", cost=8),
-    _binary("pow", "numpy::power({0}, {1})", NUMBERS, "`x1` to the power of `x2`",
-            bound=4, cost=30, oracle="power"),
+    _binary("pow", "numpy::power({0}, {1})", NUMBERS,
+            "`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`",
+            cost=30, oracle="power", bound=2.5, complex_bound=4),
     _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "The larger of two; NaN if one is"),
     _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "The smaller of two; NaN if one is"),
     _unary("negative", "numpy::negative({0})", NUMBERS, "The number with its sign changed",
            float_text="-{0}"),
     _unary("positive", "{0}", NUMBERS, "The number itself"),
     _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of),
-    _unary("square", "numpy::multiply({0}, {0})", NUMBERS, "The number times itself",
-           float_text="{0} * {0}"),
+    _unary("square", "numpy::square({0})", NUMBERS, "The number times itself",
+           float_text="{0} * {0}", complex_bound=2),
     _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "One over the number",
-           cost=4),
+           cost=4, complex_bound=4),
     _unary("sign", "numpy::sign({0})", NUMBERS, "-1, 0 or 1; of a complex number, z / |z|",
-           oracle="sign"),
+           oracle="sign", complex_bound=2),
 )  # fmt: skip
 
 _EXPONENTIAL = (
     _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "e to the power of the number",
-           bound=1, cost=10),
-    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", bound=1.5, cost=10),
+           cost=10, bound=1, complex_bound=2),
+    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, bound=1),
     _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
-           "`exp(x) - 1`, exact where x is small", bound=4, cost=25),
-    _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm", bound=1, cost=10),
+           "`exp(x) - 1`, exact where x is small", cost=25, bound=3, complex_bound=4),
+    _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm",
+           cost=10, bound=1, complex_bound=3),
     _unary("log1p", "numpy::log1p({0})", FLOATS_AND_COMPLEX,
-           "`log(1 + x)`, exact where x is small", bound=3, cost=15),
-    _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2", bound=1.5, cost=10),
-    _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10", bound=2, cost=10),
-    _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS, "`log(exp(x1) + exp(x2))`",
-            bound=4, cost=25),
-    _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4),
-    _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse",
-            bound=2, cost=8),
+           "`log(1 + x)`, exact where x is small", cost=15, bound=3, complex_bound=4),
+    _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
+           cost=10, bound=1.5, complex_bound=4),
+    _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
+           cost=10, bound=2, complex_bound=4),
+    _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
+            "`log(exp(x1) + exp(x2))`, its error in units of the largest of the three",
+            cost=25, bound=4),
+    _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_bound=2),
+    _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8, bound=1),
 )  # fmt: skip
 
 _TRIGONOMETRIC = (
-    _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", bound=2, cost=15),
-    _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", bound=2, cost=15),
-    _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", bound=4, cost=20),
-    _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", bound=3, cost=15,
-           oracle="arcsin"),
-    _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", bound=3, cost=15,
-           oracle="arccos"),
-    _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", bound=3, cost=15,
-           oracle="arctan"),
+    _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, bound=2, complex_bound=3),
+    _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, bound=2, complex_bound=3),
+    _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", cost=20, bound=3.5, complex_bound=5),
+    _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", cost=15,
+           oracle="arcsin", bound=2, complex_bound=4),
+    _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", cost=15,
+           oracle="arccos", bound=1.5, complex_bound=4),
+    _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", cost=15,
+           oracle="arctan", bound=2, complex_bound=4),
     _binary("atan2", "numpy::atan2({0}, {1})", FLOATS, "Angle of the point (`x2`, `x1`)",
-            bound=4, cost=20, oracle="arctan2"),
-    _unary("sinh", "sinh({0})", FLOATS_AND_COMPLEX, "Hyperbolic sine", bound=3, cost=20),
-    _unary("cosh", "cosh({0})", FLOATS_AND_COMPLEX, "Hyperbolic cosine", bound=3, cost=20),
-    _unary("tanh", "tanh({0})", FLOATS_AND_COMPLEX, "Hyperbolic tangent", bound=3, cost=20),
+            cost=20, oracle="arctan2", bound=2),
+    _unary("sinh", "sinh({0})", FLOATS_AND_COMPLEX, "Hyperbolic sine",
+           cost=20, bound=2, complex_bound=3),
+    _unary("cosh", "cosh({0})", FLOATS_AND_COMPLEX, "Hyperbolic cosine",
+           cost=20, bound=2, complex_bound=3),
+    _unary("tanh", "tanh({0})", FLOATS_AND_COMPLEX, "Hyperbolic tangent",
+           cost=20, bound=3, complex_bound=5),
     _unary("asinh", "asinh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic sine",
-           bound=4, cost=25, oracle="arcsinh"),
+           cost=25, oracle="arcsinh", bound=2, complex_bound=4),
     _unary("acosh", "acosh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic cosine",
-           bound=4, cost=25, oracle="arccosh"),
+           cost=25, oracle="arccosh", bound=2.5, complex_bound=4),
     _unary("atanh", "atanh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic tangent",
-           bound=4, cost=25, oracle="arctanh"),
+           cost=25, oracle="arctanh", bound=2.5, complex_bound=4),
 )  # fmt: skip
 
 _ROUNDING = (
@@ -256,7 +269,3 @@ REDUCTIONS = {
         Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
     )
 }
-
-
-__all__ = ["BITS", "CAST", "COMPLEX", "MULTIPLY_HIGH", "OPS", "PLACE", "PLACED", "REDUCTIONS",
-           "WHERE", "Op", "Reduction", "promote"]  # fmt: skip

@@ -8,32 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout, Movement, contiguous, moved
 from metalloid.array.node import CALL, COUNT, GATHER, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
+from metalloid.array.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.array.trace import Entry, NeedsCopy, TooLarge, Trace, plain
-from metalloid.array.types import DType
 
 #: Kinds that a generated kernel computes.
 FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
-
-
-class Reason(Enum):
-    """Why a value was given memory."""
-
-    RESULT = "asked for"
-    REDUCTION = "a reduction that others need in another shape"
-    LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
-    SHARED = "costly, and used by several kernels"
-    AGAIN = "an earlier evaluation has computed it without keeping it"
-    ORDER = "its elements are needed in an order that strides cannot express"
-    SIZE = "one kernel would be too large with it"
-    CALL = "an argument of a function or kernel of its own"
-    JOIN = "put together from several parts"
-    GATHER = "read at computed places"
 
 
 #: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
@@ -46,55 +29,6 @@ DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
 _LONGEST_ROW = 2**17
 #: Threadgroups, or threads, that a reduction should have at least.
 _LEAST_GROUPS, _LEAST_THREADS = 64, 4096
-
-
-@dataclass(frozen=True)
-class Source:
-    """Memory that kernels read or write: a leaf of the graph, or memory of the plan's own."""
-
-    is_leaf: bool
-    index: int
-    dtype: DType
-    shape: Ints
-    reason: Reason = Reason.RESULT
-
-
-@dataclass(frozen=True)
-class FusedKernel:
-    """What one generated kernel does.
-
-    Attributes
-    ----------
-    space, row_axes : tuple of int
-    entries : tuple of Entry
-    result : int
-        The entry that is written.
-    out : int
-        Source to write to.
-    strides : tuple of int
-        Of what is written, along the axes of the space; one more for the chunks, if there are any.
-    start : int
-    chunk : int
-        Elements of the first row axis that one threadgroup or thread takes; 0 for all.
-    """
-
-    space: Ints
-    row_axes: Ints
-    entries: tuple[Entry, ...]
-    result: int
-    out: int
-    strides: Ints
-    start: int = 0
-    chunk: int = 0
-
-
-@dataclass(frozen=True)
-class CallStep:
-    """A function or a kernel of somebody else, with its arguments in memory."""
-
-    call: Any
-    args: tuple[tuple[int, Layout], ...]
-    outs: tuple[int, ...]
 
 
 @dataclass
@@ -434,7 +368,7 @@ class Planner:
             own = node.data.cost if node.kind is MAP else COSTLY if node.kind is REDUCE else 0
             costs.append(own + sum(costs[arg] for arg in self.graph.args[place] if arg in places))
         costly = {place for place in places if costs[place] >= COSTLY}
-        below = set()
+        below: set[int] = set()
         for place in sorted(places, reverse=True):
             if place in costly or place in below:
                 below.update(self.graph.args[place])

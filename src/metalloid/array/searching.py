@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, from_numpy, promote, to_node
+from metalloid.array.build import axes_of, from_numpy, to_node
 from metalloid.array.calls import host_call, to_host
-from metalloid.array.elementwise import where
 from metalloid.array.evaluate import evaluate
 from metalloid.array.indexing import gathered, places_of
-from metalloid.array.movement import concatenated, moved_axes, sliced, whole
-from metalloid.array.node import broadcast, cast, count, reshape
+from metalloid.array.movement import concatenated, sliced, whole
+from metalloid.array.node import broadcast, cast, count
 from metalloid.array.statistics_nodes import Axis, summed
-from metalloid.array.types import as_dtype, bool_, int64, kind_of
+from metalloid.array.types import as_dtype, bool_, int64, kind_of, promote
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -102,8 +101,9 @@ def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    turned = np.flip(x, axis)
-    return x.shape[axis] - 1 - np.flip(np.argsort(turned, axis=axis, kind="stable"), axis)
+    turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    places: np.ndarray = x.shape[axis] - 1 - np.flip(turned, axis)
+    return places
 
 
 def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
@@ -283,9 +283,3 @@ def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = Non
         high, low = Array(sliced(node, right)), Array(sliced(node, left))
         node = (high != low)._node if kind_of(node.dtype) == "b" else (high - low)._node
     return Array(node)
-
-
-__all__ = ["argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod", "cumulative_sum",
-           "diff", "isin", "moved_axes", "nonzero", "reshape", "searchsorted", "sort", "take",
-           "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse",
-           "unique_values", "where"]  # fmt: skip

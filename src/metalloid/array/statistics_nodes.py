@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from metalloid.array.build import axes_of, binary, op, wide_integer
+from metalloid.array.build import axes_of, op, wide_integer
 from metalloid.array.layout import Ints
 from metalloid.array.node import Node, apply, broadcast, cast, count, number, reduce, reshape
 from metalloid.array.ops import PLACE, PLACED
@@ -112,7 +112,3 @@ def binary_abs(node: Node) -> Node:
     """Absolute values of complex numbers."""
     absolute = op("abs")
     return apply(absolute, absolute.result(node.dtype), node)
-
-
-__all__ = ["Axis", "binary", "counted", "extreme", "mean", "place_of_extreme", "reduced", "summed",
-           "truth", "variance", "without"]  # fmt: skip

@@ -159,7 +159,7 @@ def as_dtype(value: Any) -> DType:
     try:
         dtype = bfloat16 if value == "bfloat16" else np.dtype(value)
     except TypeError:
-        dtype = None  # type: ignore[assignment]
+        dtype = None
     if dtype is not None:
         dtype = dtype.newbyteorder("=")
     if dtype not in _MSL_NAMES:

@@ -1,0 +1,75 @@
+"""The steps of a plan: kernels that are generated, and calls of what others wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from metalloid.array.layout import Ints, Layout
+from metalloid.array.trace import Entry
+from metalloid.array.types import DType
+
+
+class Reason(Enum):
+    """Why a value was given memory."""
+
+    RESULT = "asked for"
+    REDUCTION = "a reduction that others need in another shape"
+    LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
+    SHARED = "costly, and used by several kernels"
+    AGAIN = "an earlier evaluation has computed it without keeping it"
+    ORDER = "its elements are needed in an order that strides cannot express"
+    SIZE = "one kernel would be too large with it"
+    CALL = "an argument of a function or kernel of its own"
+    JOIN = "put together from several parts"
+    GATHER = "read at computed places"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Memory that kernels read or write: a leaf of the graph, or memory of the plan's own."""
+
+    is_leaf: bool
+    index: int
+    dtype: DType
+    shape: Ints
+    reason: Reason = Reason.RESULT
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """What one generated kernel does.
+
+    Attributes
+    ----------
+    space, row_axes : tuple of int
+    entries : tuple of Entry
+    result : int
+        The entry that is written.
+    out : int
+        Source to write to.
+    strides : tuple of int
+        Of what is written, along the axes of the space; one more for the chunks, if there are any.
+    start : int
+    chunk : int
+        Elements of the first row axis that one threadgroup or thread takes; 0 for all.
+    """
+
+    space: Ints
+    row_axes: Ints
+    entries: tuple[Entry, ...]
+    result: int
+    out: int
+    strides: Ints
+    start: int = 0
+    chunk: int = 0
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """A function or a kernel of somebody else, with its arguments in memory."""
+
+    call: Any
+    args: tuple[tuple[int, Layout], ...]
+    outs: tuple[int, ...]
