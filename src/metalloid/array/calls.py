@@ -5,8 +5,9 @@ Their arguments are NumPy arrays on the memory of the nodes; their results becom
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,14 @@ class HostCall:
         of a module, not one made for the occasion.
     parameters : tuple
     results : tuple of (dtype, shape)
+    parts : list of weakref.ref
+        The nodes of the results: whoever still holds one has its values when another was wanted.
     """
 
     function: Callable[..., Any]
     parameters: tuple[Any, ...]
     results: tuple[tuple[DType, Ints], ...]
+    parts: list[weakref.ref[Node]] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -56,6 +60,9 @@ class HostCall:
             node = from_numpy(array, device, copy=False)
             assert node.memory is not None
             memories.append(node.memory)
+            part = self.parts[len(memories) - 1]()
+            if part is not None:
+                part.become(node.memory, node.layout)
         return memories
 
 
@@ -79,6 +86,8 @@ def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tu
     call = HostCall(function, parameters, results)
     device = args[0].device
     node = Node(CALL, call, tuple(args), results[0][0], results[0][1], device)
-    return tuple(
+    parts = tuple(
         Node(PART, k, (node,), dtype, shape, device) for k, (dtype, shape) in enumerate(results)
     )
+    call.parts.extend(map(weakref.ref, parts))
+    return parts

@@ -139,7 +139,8 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
             step.run(memories, starts, graph.nodes, wait)
         else:
             args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
-            for place, memory in zip(step.outs, step.call.run(args, device), strict=True):
+            results = graph.nodes[step.place].data.run(args, device)
+            for place, memory in zip(step.outs, results, strict=True):
                 memories[place] = memory
         for place in frees:
             memories[place] = None
