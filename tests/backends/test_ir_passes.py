@@ -19,6 +19,7 @@ from metalloid.compiler.llvm.parser import (
     parse_function,
     replace_function,
 )
+from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.expand import expand_copies
@@ -33,6 +34,7 @@ def all_of_them(function):
     """As `vectorise.parse` and `vectorise` do."""
     expand_copies(function)
     take_apart(function)
+    keep_as_bits(function)
     split_at_barriers(function)
     make_canonical(function)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from metalloid.array import explain, indexing, statistics_nodes
 from metalloid.array.build import axes_of, from_numpy, op, unary
-from metalloid.array.calls import to_host
-from metalloid.array.evaluate import evaluate
+from metalloid.array.interop import Interop
 from metalloid.array.layout import Ints
 from metalloid.array.movement import reshaped
 from metalloid.array.node import NUMBER, Node, cast, permute, reshape
@@ -22,7 +21,7 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
 
-class Array(Operators):
+class Array(Operators, Interop):
     """Numbers of one type in a grid of any number of axes, computed when they are looked at.
 
     Made by `asarray` and its like, not by calling the class. An array does not change what it
@@ -224,6 +223,8 @@ class Array(Operators):
         return Array(indexing.selected(self._node, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self._is_sole_owner() and indexing.written(self._node, key, value):
+            return
         self._node = indexing.updated(self._node, key, value)
 
     @property
@@ -285,47 +286,7 @@ class Array(Operators):
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
 
-    # -- others
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        evaluate([self._node])
-        array = to_host(self._node)
-        if dtype is not None and array.dtype != dtype:
-            if copy is False:
-                raise ValueError(f"[asarray] {self.dtype} as {dtype} takes a copy.")
-            return array.astype(dtype)
-        if copy:
-            return array.copy()
-        view = array.view()
-        view.flags.writeable = False
-        return view
-
-    def numpy(self) -> np.ndarray:
-        """The values for NumPy: a read-only view of the same memory where there is one."""
-        return self.__array__()
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        import metalloid
-
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
-            raise ValueError(f"[array_namespace] there is no version {api_version!r}.")
-        return metalloid
-
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
-                   copy: bool | None = None) -> Any:  # fmt: skip
-        evaluate([self._node])
-        array = to_host(self._node)
-        if array.dtype == np.bool_ and not array.flags.writeable:
-            array = array.copy()
-        if copy:
-            array = array.copy()
-        return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-    def __reduce__(self) -> Any:
-        return _restored, (self.__array__(copy=True),)
+    # -- text
 
     def __repr__(self) -> str:
         text = np.array2string(self.__array__(), separator=", ", prefix="array(")
@@ -340,10 +301,6 @@ class Array(Operators):
     def msl(self) -> str:
         """The text of the kernels that compute it, as they would be pasted into Xcode."""
         return explain.msl([self._node])
-
-
-def _restored(array: np.ndarray) -> Array:
-    return Array(from_numpy(array, get_device()))
 
 
 class Updater:

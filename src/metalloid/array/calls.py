@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.array.build import from_numpy
-from metalloid.array.layout import Ints, reach
+from metalloid.array.layout import Ints, contiguous, reach
 from metalloid.array.memory import Memory
 from metalloid.array.node import CALL, PART, Node
 from metalloid.array.types import DType
@@ -32,7 +32,7 @@ class HostCall:
     parameters : tuple
     results : tuple of (dtype, shape)
     parts : list of weakref.ref
-        The nodes of the results: whoever still holds one has its values when another was wanted.
+        The nodes of the results.
     """
 
     function: Callable[..., Any]
@@ -57,13 +57,14 @@ class HostCall:
             ]
         memories = []
         for array in arrays:
-            node = from_numpy(array, device, copy=False)
-            assert node.memory is not None
-            memories.append(node.memory)
-            part = self.parts[len(memories) - 1]()
-            if part is not None:
-                part.become(node.memory, node.layout)
+            memories.append(_memory_of(array, device))
         return memories
+
+
+def _memory_of(array: np.ndarray, device: Device) -> Memory:
+    memory = from_numpy(array, device, copy=False).memory
+    assert memory is not None
+    return memory
 
 
 def to_host(node: Node) -> np.ndarray:
@@ -80,14 +81,62 @@ def to_host(node: Node) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)
 
 
+class KernelCall:
+    """A kernel made by `metal_kernel`, called when its results are needed.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        Of the inputs that are arrays.
+    parts : list of weakref.ref
+        The nodes of the results.
+    """
+
+    def __init__(self, kernel: Any, inputs: tuple[Any, ...], options: dict[str, Any],
+                 results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
+        self.kernel, self.options, self.results = kernel, options, results
+        self.name = str(kernel.name)
+        self.nodes = [value._node for value in inputs if hasattr(value, "_node")]
+        # Arrays would keep alive what the nodes give up.
+        self._inputs = tuple(None if hasattr(value, "_node") else value for value in inputs)
+        self.parts: list[weakref.ref[Node]] = []
+        self._key = (kernel, repr(self._inputs), repr(options), results)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelCall) and self._key == other._key
+
+    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+        """Launch it."""
+        arrays = iter([to_host(node) for node in args])
+        inputs = [next(arrays) if value is None else value for value in self._inputs]
+        results = self.kernel(inputs=inputs, device=device, **self.options)
+        return [_memory_of(result, device) for result in results]
+
+
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
               *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
     """Nodes of what a function of the host returns."""
-    call = HostCall(function, parameters, results)
+    return call_nodes(HostCall(function, parameters, results), args)
+
+
+def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes of what a call returns."""
     device = args[0].device
-    node = Node(CALL, call, tuple(args), results[0][0], results[0][1], device)
+    node = Node(CALL, call, tuple(args), *call.results[0], device)
     parts = tuple(
-        Node(PART, k, (node,), dtype, shape, device) for k, (dtype, shape) in enumerate(results)
+        Node(PART, k, (node,), dtype, shape, device)
+        for k, (dtype, shape) in enumerate(call.results)
     )
     call.parts.extend(map(weakref.ref, parts))
     return parts
+
+
+def hand_out(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
+    """Give all results to those who still hold their nodes, also those that nobody asked for."""
+    for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
+        node = part()
+        if node is not None:
+            node.become(memory, contiguous(shape))

@@ -236,6 +236,26 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     return joined([node, reshape(new, region)], places, node.shape, node.dtype)
 
 
+def written(node: Node, key: Any, value: Any) -> bool:
+    """Write elements of memory that nobody else sees; False if the index is no plain slice.
+
+    An array that is filled piece by piece then costs as much as its pieces.
+    """
+    if node.device.name != "cpu":
+        return False
+    selection = Selection(node, key)
+    if selection.arrays or selection.mask is not None:
+        return False
+    new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
+        value, "setitem", device=node.device)  # fmt: skip
+    new = _fitting(converted(new, node.dtype), tuple(selection.shape))
+    evaluate([new])
+    region = sliced(node, selection.slices)
+    shape = tuple(count for _, _, count in selection.slices)
+    to_host(region)[...] = to_host(new).reshape(shape)
+    return True
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex)
 

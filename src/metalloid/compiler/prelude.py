@@ -31,8 +31,11 @@ LANGUAGE_FLAGS = (
 
 
 #: Texts with tensors are compiled as C++23, which is like Metal 4 in these points: descriptors of
-#: operations are template arguments, and ``t[i, j]`` is an element. Others are spared its changes.
-_TENSOR_FLAGS = ("-std=c++23",)
+#: operations are template arguments, and ``t[i, j]`` is an element. So are those that name array<T,
+#: N>, whose elements are in the space of the object: before C++23 no member function can know it.
+#: Others are spared its changes.
+_NEWER_FLAGS = ("-std=c++23",)
+_ARRAY = re.compile(r"\barray\s*<")
 _TENSOR_INCLUDE = re.compile(
     r'^# 1 "[^"\n]*/(?:metal_(?:cooperative_)?tensor|MetalPerformancePrimitives/\w+\.h)" 1$', re.M
 )
@@ -40,7 +43,8 @@ _TENSOR_INCLUDE = re.compile(
 
 def language_flags(text: str) -> tuple[str, ...]:
     """Flags of the language of a text, preprocessed or lowered."""
-    return (*LANGUAGE_FLAGS, *(_TENSOR_FLAGS if uses_tensors(text) else ()))
+    is_newer = uses_tensors(text) or _ARRAY.search(text) is not None
+    return (*LANGUAGE_FLAGS, *(_NEWER_FLAGS if is_newer else ()))
 
 
 def uses_tensors(text: str) -> bool:
@@ -87,7 +91,7 @@ def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: 
     """
     flags = [*language_flags(text), *target.flags, *math_flags(math_mode)]
     headers = [target.entry_header.name, *(["tensor_ops.h"] if uses_tensors(text) else [])]
-    key = digest("prelude", toolchain_digest(), target.identity, *flags)
+    key = digest("prelude", toolchain_digest(), target.identity, *flags, *headers)
     files = cache.load(key)
     if files is None:
         # Flattened into one text: a precompiled header remembers the times of the files it read

@@ -140,9 +140,14 @@ class Builder:
         return f"<{type(self).__name__} {self.name}({inputs}) -> {outputs}>"
 
 
-def result_of(outputs: Sequence[Operand]) -> Any:
-    """What a call returns: the one output, or a tuple of all."""
-    values = tuple(output.value for output in outputs)
+def result_of(outputs: Sequence[Operand], inputs: Sequence[Operand]) -> Any:
+    """What a call returns: the one output, or a tuple of all; lazy arrays if an input is one."""
+    lazy = next((i.value for i in inputs if hasattr(i.value, "__metalloid_wrap__")), None)
+    values = tuple(
+        output.value if lazy is None or not isinstance(output.value, np.ndarray)
+        else lazy.__metalloid_wrap__(output.value)
+        for output in outputs
+    )  # fmt: skip
     return values[0] if len(values) == 1 else values
 
 

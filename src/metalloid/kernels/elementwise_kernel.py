@@ -120,7 +120,7 @@ class ElementwiseKernel(Builder):
         outputs = self._outputs(inputs, given, shape, types)
         if math.prod(shape):
             self._launch([*inputs, *outputs], shape, types)
-        return result_of(outputs)
+        return result_of(outputs, inputs)
 
     def _shape(
         self, inputs: list[Operand], given: list[Operand | None], size: int | None

@@ -113,7 +113,8 @@ class MetalKernel:
         -------
         list
             An item for each of `output_names`: a new, row-contiguous NumPy array, or the caller's
-            own value if it was updated in place.
+            own value if it was updated in place. If an input is a metalloid `Array`, so are the
+            new ones, and the kernel runs when they are needed.
 
         Raises
         ------
@@ -124,6 +125,21 @@ class MetalKernel:
         KernelFault
             If the kernel failed.
         """
+        lazy = next((value for value in inputs if hasattr(value, "__metalloid_call__")), None)
+        if lazy is not None and not set(self.output_names) & set(self.input_names):
+            options = {
+                "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
+                "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
+                "verbose": verbose,
+            }  # fmt: skip
+            promised = [
+                (output_dtype(f"[{self.name}] output {name!r}", dtype), tuple(shape))
+                for name, dtype, shape in zip(
+                    self._new_names, output_dtypes, output_shapes, strict=True
+                )
+            ]
+            made: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
+            return made
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)

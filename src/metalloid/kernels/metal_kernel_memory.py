@@ -125,6 +125,9 @@ def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
                 f"{label} is updated in place and is {describe(value)}. Pass an array or a Buffer."
             )
         return number_array(label, value)
+    if hasattr(value, "__metalloid_memory__"):  # a lazy array
+        lazy: np.ndarray = value.__metalloid_memory__(is_written)
+        return lazy
     try:
         return np.asarray(memoryview(value))
     except (TypeError, ValueError):

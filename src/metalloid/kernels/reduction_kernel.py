@@ -130,7 +130,7 @@ class ReductionKernel(AxisKernel):
                 strides = tuple(0 if a in plan.along else own[a] for a in every)
                 plan.add_output(parameter.name, output, strides)
             self._launch(inputs, outputs, plan, types)
-        return result_of(outputs)
+        return result_of(outputs, inputs)
 
     def _launch(
         self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: Types

@@ -128,7 +128,7 @@ class ScanKernel(AxisKernel):
             for parameter, output in zip(self.out_params, outputs, strict=True):
                 plan.add_output(parameter.name, output, output.strides)
             self._launch(inputs, outputs, plan, types)
-        return result_of(outputs)
+        return result_of(outputs, inputs)
 
     def _launch(
         self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: Types

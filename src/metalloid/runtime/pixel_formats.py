@@ -86,6 +86,8 @@ _BY_DTYPE = {
     "u": {"uint8": "8uint", "uint16": "16uint", "uint32": "32uint"},
     "i": {"int8": "8sint", "int16": "16sint", "int32": "32sint"},
 }  # fmt: skip
+#: What textures of ulong read, one number in two components; as an array it is one of uint64.
+LONG_FORMAT = FORMATS["rg32uint"]
 
 
 @functools.cache

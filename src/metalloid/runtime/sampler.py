@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from metalloid.errors import ArgumentError
@@ -18,14 +19,16 @@ _FIELDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "mag_filter": (12, _FILTERS),
     "min_filter": (13, _FILTERS),
     "mip_filter": (14, ("none", *_FILTERS)),
+    "reduction": (25, ("weighted_average", "minimum", "maximum")),
     "compare_func": (
         16,
         ("none", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "always",
          "never"),
     ),
 }  # fmt: skip
-_ANISOTROPY_BIT, _LOD_LEAST_BIT, _LOD_MOST_BIT = 20, 32, 48
-_LOD_STEPS = 2048
+_ANISOTROPY_BIT, _LOD_LEAST_BIT, _LOD_MOST_BIT, _LOD_BIAS_BIT = 20, 27, 40, 53
+_LOD_STEPS, _MOST_LOD = 256, 2**13 - 1
+_LOD_BIAS_STEPS, _LOD_BIAS_BITS = 64, 11
 
 
 class Sampler:
@@ -41,7 +44,12 @@ class Sampler:
         For both `mag_filter` and `min_filter`.
     mip_filter : {"none", "nearest", "linear"}
     compare_func : {"none", "less", "less_equal", "greater", ..., "always", "never"}
+    reduction : {"weighted_average", "minimum", "maximum"}
+        What linear filters make of texels; Metal ignores it unless all three are linear.
     lod_clamp : tuple of two floats
+        In steps of 1/256.
+    lod_bias : float
+        Is added to every level of detail: -16 to 15.999, in steps of 1/64.
     max_anisotropy : int
         1 to 16; without effect here, as kernels have no derivatives.
 
@@ -84,7 +92,9 @@ class Sampler:
         min_filter: str | None = None,
         mip_filter: str = "none",
         compare_func: str = "none",
+        reduction: str = "weighted_average",
         lod_clamp: Sequence[float] = (0.0, 32.0),
+        lod_bias: float = 0.0,
         max_anisotropy: int = 1,
     ) -> None:
         settings = {
@@ -97,6 +107,7 @@ class Sampler:
             "min_filter": min_filter or filter,
             "mip_filter": mip_filter,
             "compare_func": compare_func,
+            "reduction": reduction,
         }
         self._settings = settings
         self.word = 0
@@ -116,6 +127,9 @@ class Sampler:
                 f"[Sampler] lod_clamp is two numbers, 0 <= least <= most, not {lod_clamp!r}."
             )
         self.word |= _lod_bits(least) << _LOD_LEAST_BIT | _lod_bits(most) << _LOD_MOST_BIT
+        if not -16 <= lod_bias < 16:
+            raise ArgumentError(f"[Sampler] lod_bias is -16 to 15.999, not {lod_bias!r}.")
+        self.word |= _lod_bias_bits(lod_bias) << _LOD_BIAS_BIT
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._settings.items())
@@ -123,4 +137,9 @@ class Sampler:
 
 
 def _lod_bits(lod: float) -> int:
-    return min(int(min(lod, 32) * _LOD_STEPS + 0.5), 2**16 - 1)
+    return min(int(min(lod, 32) * _LOD_STEPS + 0.5), _MOST_LOD)
+
+
+def _lod_bias_bits(bias: float) -> int:
+    most = (1 << _LOD_BIAS_BITS - 1) - 1
+    return min(math.floor(bias * _LOD_BIAS_STEPS + 0.5), most) % (1 << _LOD_BIAS_BITS)

@@ -164,6 +164,8 @@ class BufferSlot(Slot):
         """Anything with the buffer protocol or DLPack."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
+        if hasattr(value, "__metalloid_memory__"):  # a lazy array
+            return self._bind_array(value.__metalloid_memory__(self._writes), bound)
         try:
             view = memoryview(value)
         except TypeError:

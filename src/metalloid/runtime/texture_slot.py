@@ -11,7 +11,7 @@ from metalloid.msl.layout import TextureType
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments, Device
-from metalloid.runtime.pixel_formats import PixelFormat, dtypes_of, format_of
+from metalloid.runtime.pixel_formats import LONG_FORMAT, PixelFormat, dtypes_of, format_of
 from metalloid.runtime.sampler import Sampler
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.texture import Texture, padding_hint
@@ -95,11 +95,15 @@ class TextureSlot(Slot):
         if len(shape) not in (self._axes, self._axes + 1):
             raise self.refuse(value, f"its shape is not {self._shape}")
         channels = shape[-1] if len(shape) > self._axes else 1
+        if self._is_long and channels != 1:
+            raise self.refuse(value, "a texture of ulong has one channel")
         if channels not in (1, 2, 4):
             raise self.refuse(
                 value, f"texels have 1, 2 or 4 channels, not {channels}", padding_hint(channels)
             )
         pixel_format = format_of(dtype, channels, self._element_kind)
+        if self._is_long:
+            pixel_format = LONG_FORMAT if dtype == np.uint64 else None
         if pixel_format is None:
             raise self._wrong_dtype(value, dtype)
         self._check_format(value, pixel_format)
@@ -138,6 +142,8 @@ class TextureSlot(Slot):
             raise self.refuse(value, "its texels are not aligned", "Pass a copy.")
 
     def _check_format(self, value: Any, pixel_format: PixelFormat) -> None:
+        if self._is_long and pixel_format is not LONG_FORMAT:
+            raise self.refuse(value, f"textures of ulong read {LONG_FORMAT.name}")
         if pixel_format.element_kind != self._element_kind:
             readers = {"f": "float or half", "i": "int or short", "u": "uint or ushort"}
             raise self.refuse(
@@ -148,11 +154,11 @@ class TextureSlot(Slot):
             raise self.refuse(value, "a depth texture has one channel")
 
     def _wrong_dtype(self, value: Any, dtype: np.dtype) -> ArgumentError:
-        names = dtypes_of(self._element_kind)
+        names = ("uint64",) if self._is_long else dtypes_of(self._element_kind)
+        listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         return self.refuse(
             value,
-            f"a texture of {self._type.element} has components of {', '.join(names[:-1])} "
-            f"or {names[-1]}",
+            f"a texture of {self._type.element} has components of {listed}",
             "Its byte order is not this machine's: convert it."
             if not dtype.isnative
             else f"Convert it: x.astype(numpy.{names[-1]}).",
@@ -160,6 +166,10 @@ class TextureSlot(Slot):
 
     def _elsewhere(self, value: Any) -> ArgumentError:
         return self.refuse(value, f"it is on {value.device.name}, the kernel on {self.device.name}")
+
+    @property
+    def _is_long(self) -> bool:
+        return self._type.element == "ulong"
 
     @property
     def _shape(self) -> str:

@@ -264,6 +264,9 @@ SAMPLERS = {
     "mip_filter::linear, lod_clamp(0.5, 1.75), max_anisotropy(4), compare_func::less":
         {"mip_filter": "linear", "lod_clamp": (0.5, 1.75), "max_anisotropy": 4,
          "compare_func": "less"},
+    "filter::linear, mip_filter::linear, reduction::maximum, lod_bias(-0.75)":
+        {"filter": "linear", "mip_filter": "linear", "reduction": "maximum", "lod_bias": -0.75},
+    "lod_bias(20), mip_filter::linear": {"lod_bias": 15.999, "mip_filter": "linear"},
     "mip_filter::nearest, compare_func::not_equal":
         {"mip_filter": "nearest", "compare_func": "not_equal"},
 }  # fmt: skip
@@ -299,3 +302,111 @@ kernel void from_constant(texture2d<float> t, device const float2* at, device fl
     lib.given(texture, mtl.Sampler(filter="linear"), at, a, threads=300)
     lib.from_constant(texture, at, b, threads=300)
     np.testing.assert_array_equal(a, b)
+
+
+# ---- reductions and biases -----------------------------------------------------------------------
+
+
+def footprints(levels, at, lod):
+    """Texels that trilinear filtering weighs, for each place: (count, texels), NaN for no weight."""
+    low, found = np.floor(lod).astype(int), []
+    for level in (low, low + 1):
+        weighs = np.ones_like(lod, bool) if level is low else lod > low
+        for step in map(np.array, np.ndindex(2, 2)):
+            one = np.full(len(lod), np.nan)
+            for n in np.unique(level[weighs]):
+                texels, here = levels[n], weighs & (level == n)
+                corner = at[here] * texels.shape[::-1] - 0.5
+                index = np.floor(corner) + step
+                counts = ((step == 0) | (corner > np.floor(corner))).all(1)
+                x, y = np.clip(index, 0, np.array(texels.shape[::-1]) - 1).astype(int).T
+                one[here] = np.where(counts, texels[y, x], np.nan)
+            found.append(one)
+    return np.stack(found, -1)
+
+
+@functools.cache
+def reducing():
+    return mtl.library(
+        HEADER
+        + f"""
+kernel void given(texture2d<float> t, sampler s, device const float2* at, device const float* lod,
+                  device float* y, {ID}) {{ y[i] = t.sample(s, at[i], level(lod[i])).x; }}
+kernel void minimum(texture2d<float> t, device const float2* at, device const float* lod,
+                    device float* y, {ID}) {{
+  constexpr sampler s(filter::linear, mip_filter::linear, reduction::minimum);
+  y[i] = t.sample(s, at[i], level(lod[i])).x;
+}}
+kernel void biased(texture2d<float> t, device const float* lod, device float* y, {ID}) {{
+  constexpr sampler s(mip_filter::linear, lod_bias(-1.25), lod_clamp(0.5, 3));
+  y[i] = t.sample(s, float2(0.5), level(lod[i])).x;
+}}
+kernel void cube(texturecube<float> t, sampler s, device float* y)
+{{ y[0] = t.sample(s, float3(1, 0, 0), level(0)).x; }}
+"""
+    )
+
+
+def reduction_case(rng):
+    texture = mtl.Texture(rng.random((8, 16), np.float32), mipmaps=True)
+    levels = [texture.numpy(n) for n in range(texture.levels)]
+    at = rng.uniform(-0.2, 1.2, (COUNT, 2)).astype(np.float32)
+    # Also where some weights are 0: at centres of texels, and at whole levels.
+    at[::3] = (rng.integers(0, (16, 8), (len(at[::3]), 2)) + 0.5) / (16, 8)
+    lod = rng.uniform(0, 3, COUNT).astype(np.float32)
+    lod[::2] = 0
+    return texture, levels, at, lod
+
+
+@pytest.mark.parametrize("reduction", ["minimum", "maximum"])
+def test_reductions_of_linear_filters(rng, reduction):
+    texture, levels, at, lod = reduction_case(rng)
+    take = {"minimum": np.nanmin, "maximum": np.nanmax}[reduction]
+    expected = take(footprints(levels, at, lod), axis=-1).astype(np.float32)
+    y = np.zeros(COUNT, np.float32)
+    sampler = mtl.Sampler(filter="linear", mip_filter="linear", reduction=reduction)
+    reducing().given(texture, sampler, at, lod, y, threads=COUNT)
+    np.testing.assert_array_equal(y, expected)
+    if reduction == "minimum":
+        reducing().minimum(texture, at, lod, y, threads=COUNT)
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"filter": "linear"},
+        {"filter": "linear", "mip_filter": "nearest"},
+        {"mag_filter": "linear", "mip_filter": "linear"},
+        {"min_filter": "linear", "mip_filter": "linear"},
+    ],
+)
+def test_other_filters_have_no_reduction(rng, filters):
+    texture, _, at, lod = reduction_case(rng)
+    a, b = np.zeros(COUNT, np.float32), np.zeros(COUNT, np.float32)
+    reducing().given(texture, mtl.Sampler(**filters), at, lod, a, threads=COUNT)
+    reduced = mtl.Sampler(**filters, reduction="maximum")
+    reducing().given(texture, reduced, at, lod, b, threads=COUNT)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_reductions_across_the_faces_of_a_cube():
+    """Between four texels of a face, all of them count."""
+    faces = np.arange(24, dtype=np.float32).reshape(6, 2, 2)
+    y = np.zeros(1, np.float32)
+    for reduction, wanted in (("minimum", 0), ("maximum", 3), ("weighted_average", 1.5)):
+        sampler = mtl.Sampler(filter="linear", mip_filter="linear", reduction=reduction)
+        reducing().cube(faces, sampler, y, threads=1)
+        assert y[0] == wanted
+
+
+def test_biases_of_the_level_of_detail():
+    lod = np.float32([-3, 0, 0.75, 1.25, 2, 3.5, 9])
+    y = np.zeros_like(lod)
+    reducing().biased(numbered_levels(), lod, y, threads=lod.size)
+    np.testing.assert_allclose(y, 10 * np.clip(lod - 1.25, 0.5, 3), rtol=4 * 2**-24)
+    for bias in (-16, -1.25, -1 / 64, 0, 0.3, 2.5, 15.999):
+        kept = np.clip(np.floor(bias * 64 + 0.5) / 64, -16, 1023 / 64)
+        sampler = mtl.Sampler(mip_filter="linear", lod_bias=bias)
+        kernels().lods(numbered_levels(), sampler, lod, y, threads=lod.size)
+        np.testing.assert_allclose(y, 10 * np.clip(lod + kept, 0, 4), rtol=4 * 2**-24)

@@ -153,17 +153,20 @@ def lower(kernel: KernelIR, variant: str) -> str:
     for name, type, number in (("state_bytes", "i64", state), ("width", "i32", width)):
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
+    ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
     if not kernel.synchronises:
-        return _with_driver(assemble(ir, _SCALAR, made), kind)
+        return assemble(ir, _SCALAR, made)
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
     rounds = rounds_text(whole, part, made[0].outcomes, width, state)
-    return _with_driver(assemble(ir, _SCALAR, made, rounds), "waiting")
+    return assemble(ir, _SCALAR, made, rounds)
 
 
 def _with_simdgroup_index(ir: str) -> str:
     """A thread's simdgroup follows from its index, a parameter of the code of one thread."""
     own = definition(ir, _SCALAR)
+    if "@__msl_simdgroup_index(" not in own:
+        return ir
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
@@ -195,13 +198,14 @@ def _waiting(width: int, kind: str) -> list[Form]:
 
 
 def _with_driver(ir: str, name: str) -> str:
-    """Keep one of the drivers, as the kernel's entry."""
+    """Keep one of the drivers, as the kernel's entry, and what it calls."""
 
     def keep(match: re.Match[str]) -> str:
         if match[1] != name:
             return ""
         return match[0].replace(f"@mtl_run_{name}(", f"@{ENTRY_SYMBOL}(", 1)
 
+    ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
     return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.llvm.types import DOUBLE, I1, Integer, Type, Unsupported
-from metalloid.compiler.spmd import matrices, memory, simdgroup
+from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Type, Unsupported
+from metalloid.compiler.spmd import bfloats, matrices, memory, simdgroup
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
@@ -93,6 +93,15 @@ def _lanes(writer: Writer, instruction: Instruction) -> str:
         wide = writer.wide(instruction.type)
         chosen = f"select i1 {writer.scalar(condition)}, "
         return writer.new(f"{chosen}{wide} {writer.vector(yes)}, {wide} {writer.vector(no)}")
+    if instruction.op in ("fpext", "fptrunc"):
+        [operand] = instruction.operands
+        vector, pair = writer.vector(operand), (operand.type, instruction.type)
+        if pair == (BFLOAT, FLOAT):
+            given = writer.new(f"bitcast {writer.wide(BFLOAT)} {vector} to {writer.wide(I16)}")
+            return bfloats.extended(writer, given, writer.width)
+        if pair == (FLOAT, BFLOAT):
+            bits = bfloats.rounded(writer, vector)
+            return writer.new(f"bitcast {writer.wide(I16)} {bits} to {writer.wide(BFLOAT)}")
     return writer.new(_text(instruction, fast_math(instruction), writer.vector, writer.wide))
 
 

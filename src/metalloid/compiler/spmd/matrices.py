@@ -22,23 +22,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import FLOAT, I64, Type, Vector
+from metalloid.compiler.llvm.types import FLOAT, I16, I64, Type, Vector
+from metalloid.compiler.spmd.bfloats import extended
 from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
 from metalloid.compiler.spmd.permute import active_or
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 SIDE = 8
 _COUNT = SIDE * SIDE
+_ALL = f"<{_COUNT} x {FLOAT}>"
 
 
 @dataclass(frozen=True)
 class Matrix(Type):
-    """Eight rows of floats, one behind the other."""
+    """Eight rows of floats."""
 
     columns: int
 
     def __str__(self) -> str:
-        return f"<{SIDE * self.columns} x {FLOAT}>"
+        return f"[{SIDE} x {self.row}]"
 
     @property
     def row(self) -> str:
@@ -123,91 +125,94 @@ def _to_matrix(writer: Writer, instruction: Instruction) -> None:
         for row in range(SIDE)
         for column in range(SIDE)
     ]
-    wide = writer.wide(FLOAT)
-    writer.set(instruction, scalar=_shuffle(writer, wide, first, second, sources))
+    everything = _shuffle(writer, writer.wide(FLOAT), first, second, sources)
+    _set(writer, instruction, _cut(writer, everything))
 
 
 def _of_matrix(writer: Writer, instruction: Instruction) -> None:
     [matrix] = instruction.operands
     element = int(instruction.detail)
     sources = [row_of(lane) * SIDE + column_of(lane) + element for lane in range(WIDTH)]
-    rows = writer.scalar(matrix)
-    writer.set(instruction, vector=_shuffle(writer, str(MATRIX), rows, "poison", sources))
+    everything = writer.remembered(("everything", matrix.name))
+    if everything is None:
+        everything = _joined(writer, _rows(writer, matrix), FLOAT)
+        writer.remember(("everything", matrix.name), everything)
+    writer.set(instruction, vector=_shuffle(writer, _ALL, everything, "poison", sources))
 
 
 def _multiply(writer: Writer, instruction: Instruction) -> None:
     left, right, start = instruction.operands
     form = instruction.type
+    slot = _in_memory(writer, left)
+    rows, sums = _rows(writer, right), list(_rows(writer, start))
+    if form is PAIR:
+        _set(writer, instruction, _summed(writer, slot, rows, sums))
+        return
     assert isinstance(form, Matrix)
-    elements = _elements(writer, left, form)
-    rows, sums = _rows(writer, right), _rows(writer, start)
     for k in range(SIDE):
         for row in range(SIDE):
-            given = [(form.row, v) for v in (elements[row * SIDE + k], rows[k], sums[row])]
+            element = _repeated(writer, slot, row * SIDE + k)
+            given = [(form.row, v) for v in (element, rows[k], sums[row])]
             sums[row] = writer.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
-    if form is PAIR:
-        sums = _finished(writer, sums)
-    writer.set(instruction, scalar=_joined(writer, sums, form.columns))
+    _set(writer, instruction, sums)
 
 
-def _elements(writer: Writer, matrix: Value, form: Matrix) -> list[str]:
-    """Each element as a row of its own, from memory."""
+def _in_memory(writer: Writer, matrix: Value) -> str:
+    """Where the elements of a first factor are."""
     slot = writer.remembered(("left", matrix.name))
     if slot is None:
         slot = writer.slot(quoted("left", matrix.name), str(MATRIX))
-        writer.emit(f"store {MATRIX} {writer.scalar(matrix)}, ptr {slot}, align 64")
+        for number, row in enumerate(_rows(writer, matrix)):
+            place = writer.new(f"getelementptr {MATRIX.row}, ptr {slot}, i64 {number}")
+            writer.emit(f"store {MATRIX.row} {row}, ptr {place}, align 32")
         # LLVM must not know what is there: it would take the elements out of registers.
         writer.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
         writer.remember(("left", matrix.name), slot)
-    known = []
-    for number in range(_COUNT):
-        place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
-        one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
-        known.append(_shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * form.columns))
-    return known
+    return str(slot)
 
 
-def _rows(writer: Writer, matrix: Value) -> list[str]:
-    form = matrix.type
-    assert isinstance(form, Matrix)
-    numbers = range(form.columns)
-    return [
-        _shuffle(
-            writer, str(form), writer.scalar(matrix), "poison",
-            [row * form.columns + number for number in numbers],
-        )
-        for row in range(SIDE)
-    ]  # fmt: skip
+def _repeated(writer: Writer, slot: str, number: int) -> str:
+    """One of the elements as a row of its own, from memory."""
+    place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+    one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
+    return _shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * SIDE)
 
 
-def _finished(writer: Writer, rows: list[str]) -> list[str]:
-    """The same, all computed before anything that comes next.
+def _summed(writer: Writer, slot: str, rows: list[str], sums: list[str]) -> list[str]:
+    """The product for rows that fill a register of AVX-512, as the instructions themselves.
 
-    Or else LLVM would go on with all products at the same time, and have registers for none. The
-    next product reads its elements from memory again: as rows, they would fill registers as well.
+    They are what LLVM would choose, in a fraction of its time. Nor could it go on with all products
+    at the same time, and have registers for none.
     """
+    text = "\\0A".join(
+        f"vfmadd231ps {4 * (row * SIDE + k)}($16){{1to16}}, ${SIDE + k}, ${row}"
+        for k in range(SIDE)
+        for row in range(SIDE)
+    )
+    constraints = ["=&v"] * SIDE + ["v"] * SIDE + ["r", *map(str, range(SIDE)), "~{memory}"]
     results = ", ".join([PAIR.row] * SIDE)
-    constraints = ",".join(["=v"] * SIDE + [str(row) for row in range(SIDE)] + ["~{memory}"])
-    given = ", ".join(f"{PAIR.row} {row}" for row in rows)
-    all_rows = writer.new(f'call {{ {results} }} asm sideeffect "", "{constraints}"({given})')
+    given = ", ".join(
+        [*(f"{PAIR.row} {v}" for v in rows), f"ptr {slot}", *(f"{PAIR.row} {v}" for v in sums)]
+    )
+    called = f'asm sideeffect "{text}", "{",".join(constraints)}"({given})'
+    all_rows = writer.new(f"call {{ {results} }} {called}")
     return [writer.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
 
 
 def _join(writer: Writer, instruction: Instruction) -> None:
     """Rows of two matrices side by side."""
-    first, second = (_rows(writer, matrix) for matrix in instruction.operands)
-    both = list(range(2 * SIDE))
-    pairs = zip(first, second, strict=True)
+    pairs = zip(*(_rows(writer, matrix) for matrix in instruction.operands), strict=True)
+    both = list(range(PAIR.columns))
     rows = [_shuffle(writer, MATRIX.row, low, high, both) for low, high in pairs]
-    writer.set(instruction, scalar=_joined(writer, rows, PAIR.columns))
+    _set(writer, instruction, rows)
 
 
 def _half(writer: Writer, instruction: Instruction) -> None:
     [pair] = instruction.operands
     start = int(instruction.detail) * SIDE
-    sources = [row * PAIR.columns + start + i for row in range(SIDE) for i in range(SIDE)]
-    rows = _shuffle(writer, str(PAIR), writer.scalar(pair), "poison", sources)
-    writer.set(instruction, scalar=rows)
+    columns = list(range(start, start + SIDE))
+    rows = [_shuffle(writer, PAIR.row, row, "poison", columns) for row in _rows(writer, pair)]
+    _set(writer, instruction, rows)
 
 
 def _load(writer: Writer, instruction: Instruction) -> None:
@@ -224,23 +229,60 @@ def _load(writer: Writer, instruction: Instruction) -> None:
         parts.append(
             writer.new(f"load <{SIDE} x {element}>, ptr {place}, align {instruction.align}")
         )
-    rows = _joined(writer, parts, SIDE, element)
-    if element != FLOAT:
-        rows = writer.new(f"fpext <{_COUNT} x {element}> {rows} to {MATRIX}")
     if not is_plain:
         sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
-        rows = _shuffle(writer, str(MATRIX), rows, "poison", sources)
-    writer.set(instruction, scalar=rows)
+        type = f"<{_COUNT} x {element}>"
+        columns = _joined(writer, parts, element)
+        parts = _cut(writer, _shuffle(writer, type, columns, "poison", sources), element)
+    if element == I16:
+        parts = [extended(writer, part, SIDE) for part in parts]
+    elif element != FLOAT:
+        parts = [writer.new(f"fpext <{SIDE} x {element}> {part} to {MATRIX.row}") for part in parts]
+    _set(writer, instruction, parts)
 
 
-def _joined(writer: Writer, parts: list[str], length: int, element: Type = FLOAT) -> str:
-    """Vectors of `length` numbers one behind the other."""
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _set(writer: Writer, instruction: Instruction, rows: list[str]) -> None:
+    """Record a matrix."""
+    form, whole = instruction.type, "poison"
+    assert isinstance(form, Matrix)
+    for number, row in enumerate(rows):
+        whole = writer.new(f"insertvalue {form} {whole}, {form.row} {row}, {number}")
+    writer.set(instruction, scalar=whole)
+    writer.remember(("rows", instruction.result), rows)
+
+
+def _rows(writer: Writer, matrix: Value) -> list[str]:
+    """The rows of a matrix."""
+    rows: list[str] | None = writer.remembered(("rows", matrix.name))
+    if rows is None:
+        whole = writer.scalar(matrix)
+        rows = [writer.new(f"extractvalue {matrix.type} {whole}, {n}") for n in range(SIDE)]
+        writer.remember(("rows", matrix.name), rows)
+    return rows
+
+
+def _joined(writer: Writer, parts: list[str], element: Type) -> str:
+    """Vectors of eight numbers one behind the other."""
+    length = SIDE
     while len(parts) > 1:
         type, everything = f"<{length} x {element}>", list(range(2 * length))
         pairs = zip(parts[::2], parts[1::2], strict=True)
         parts = [_shuffle(writer, type, low, high, everything) for low, high in pairs]
         length *= 2
     return parts[0]
+
+
+def _cut(writer: Writer, everything: str, element: Type = FLOAT) -> list[str]:
+    """The opposite."""
+    type = f"<{_COUNT} x {element}>"
+    starts = range(0, _COUNT, SIDE)
+    return [
+        _shuffle(writer, type, everything, "poison", list(range(start, start + SIDE)))
+        for start in starts
+    ]
 
 
 def _shuffle(writer: Writer, type: str, first: str, second: str, sources: list[int]) -> str:

@@ -10,17 +10,16 @@ from metalloid.compiler.spmd.vectorise import Vectorised
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
+_DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)
+_DECLARED = re.compile(r"^declare [^\n]*?@([\w.$]+)\([^\n]*\n", re.M)
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 
 
 def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str = "") -> str:
     """The module with the functions added, and the loops over simdgroups."""
     texts = [*(function.text for function in functions), rounds]
-    defined = [
-        name for text in texts for name in re.findall(r"^define [^@]*@([\w.]+)\(", text, re.M)
-    ]
-    for name in defined:
-        ir = re.sub(rf"^declare [^\n]*@{re.escape(name)}\([^\n]*\n", "", ir, flags=re.M)
+    defined = {name for text in texts for name in _DEFINED.findall(text)}
+    ir = _DECLARED.sub(lambda match: "" if match[1] in defined else match[0], ir)
     declarations = {k: v for function in functions for k, v in function.declarations.items()}
     known = set(re.findall(r"^declare [^\n]*?(@[\w.$]+)\(", ir, re.M))
     added = [line for name, line in declarations.items() if name not in known]

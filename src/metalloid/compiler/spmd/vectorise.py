@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
+from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import analyse
@@ -88,6 +89,7 @@ def parse(ir: str, scalar: Scalar) -> Function:
     expand_copies(function)
     find_products(function)
     take_apart(function)
+    keep_as_bits(function)
     split_at_barriers(function)
     return function
 

@@ -41,7 +41,11 @@ class _Composition:
 
 _ELEMENTS = _Composition("to_matrix", "of_matrix", MATRIX, FLOAT)
 _HALVES = _Composition("join_matrices", "half_of_pair", PAIR, MATRIX)
-_DROPPED = frozenset(("to_matrix", "of_matrix", "join_matrices", "half_of_pair", "load", "fpext"))
+_DROPPED = frozenset(
+    (
+        "to_matrix", "of_matrix", "join_matrices", "half_of_pair", "load", "fpext", "bitcast",
+    )
+)  # fmt: skip
 
 
 def keep_whole(function: Function, divergence: Divergence, pairs: bool) -> bool:
@@ -108,8 +112,11 @@ class _Keeping:
             same = whole == second.operands[0] and (first.detail, second.detail) == ("0", "1")
             leaves = self._divergence.leaves_loop(first.value, name)
             return whole if same and not leaves else None
-        if first.op == second.op == "fpext":
-            first, second = (self._computed_by.get(i.operands[0].name, i) for i in (first, second))
+        for cast in ("fpext", "bitcast"):  # the second of the bits of bfloats
+            if first.op == second.op == cast:
+                first, second = (
+                    self._computed_by.get(i.operands[0].name, i) for i in (first, second)
+                )
         if first.op == second.op == "load":
             return self._loaded(first, second)
         return None

@@ -44,6 +44,33 @@ struct array {
 
   T elements[N];
 
+#if __cplusplus >= 202302L
+  // An element is in the space of the object, whichever that is.
+  template <class A>
+  METALLOID_INLINE constexpr auto& operator[](this A&& self, size_t i) {
+    return self.elements[i];
+  }
+  template <class A>
+  METALLOID_INLINE constexpr auto& front(this A&& self) {
+    return self.elements[0];
+  }
+  template <class A>
+  METALLOID_INLINE constexpr auto& back(this A&& self) {
+    return self.elements[N - 1];
+  }
+  template <class A>
+  METALLOID_INLINE constexpr auto data(this A&& self) {
+    return &self.elements[0];
+  }
+  template <class A>
+  METALLOID_INLINE constexpr auto begin(this A&& self) {
+    return &self.elements[0];
+  }
+  template <class A>
+  METALLOID_INLINE constexpr auto end(this A&& self) {
+    return &self.elements[0] + N;
+  }
+#else
   METALLOID_INLINE constexpr T& operator[](size_t i) { return elements[i]; }
   METALLOID_INLINE constexpr const T& operator[](size_t i) const { return elements[i]; }
   METALLOID_INLINE constexpr T& front() { return elements[0]; }
@@ -56,6 +83,7 @@ struct array {
   METALLOID_INLINE constexpr const T* begin() const { return elements; }
   METALLOID_INLINE constexpr T* end() { return elements + N; }
   METALLOID_INLINE constexpr const T* end() const { return elements + N; }
+#endif
   METALLOID_INLINE static constexpr size_t size() { return N; }
   METALLOID_INLINE static constexpr size_t max_size() { return N; }
   METALLOID_INLINE static constexpr bool empty() { return N == 0; }

@@ -18,6 +18,7 @@ enum class filter { nearest, linear };
 enum class mag_filter { nearest, linear };
 enum class min_filter { nearest, linear };
 enum class mip_filter { none, nearest, linear };
+enum class reduction { weighted_average, minimum, maximum };
 enum class compare_func {
   none, less, less_equal, greater, greater_equal, equal, not_equal, always, never,
 };
@@ -25,6 +26,10 @@ enum class compare_func {
 struct max_anisotropy {
   int value;
   constexpr explicit max_anisotropy(int value) : value(value) {}
+};
+struct lod_bias {
+  float value;
+  constexpr explicit lod_bias(float value) : value(value) {}
 };
 struct lod_clamp {
   float least, most;
@@ -55,14 +60,23 @@ using sampler_min = sampler_field<13, 1>;
 using sampler_mip = sampler_field<14, 2>;
 using sampler_compare = sampler_field<16, 4>;
 using sampler_anisotropy = sampler_field<20, 5>;
-using sampler_lod_least = sampler_field<32, 16>;
-using sampler_lod_most = sampler_field<48, 16>;
+using sampler_reduction = sampler_field<25, 2>;
+using sampler_lod_least = sampler_field<27, 13>;
+using sampler_lod_most = sampler_field<40, 13>;
+using sampler_lod_bias = sampler_field<53, 11>;
 
-// Levels of detail are kept in steps of 1/2048; 31.99 is above all levels that a texture may have.
-constexpr float lod_steps = 2048.0f;
+// Levels of detail are kept in steps of 1/256; 31.99 is above all levels that a texture may have.
+constexpr float lod_steps = 256.0f;
 constexpr ulong lod_bits(float lod) {
-  return !(lod > 0) ? 0 : lod >= 65535 / lod_steps ? 65535 : ulong(lod * lod_steps + 0.5f);
+  return !(lod > 0) ? 0 : lod >= 8191 / lod_steps ? 8191 : ulong(lod * lod_steps + 0.5f);
 }
+// A bias is from -16 to 15.98, in steps of 1/64: the top of the word as a signed number.
+constexpr float lod_bias_steps = 64.0f;
+constexpr ulong lod_bias_bits(float bias) {
+  const float steps = bias * lod_bias_steps;
+  return ulong(!(steps > -1024) ? -1024 : steps >= 1023 ? 1023 : long(steps + 1024.5f) - 1024);
+}
+METALLOID_INLINE float lod_bias_of(ulong word) { return float(long(word) >> 53) / lod_bias_steps; }
 
 template <class T>
 inline constexpr bool is_sampler_option = false;
@@ -85,8 +99,10 @@ METALLOID_SAMPLER_OPTION(mag_filter, sampler_mag::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(min_filter, sampler_min::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(filter, with(with(word, metal::mag_filter(v)), metal::min_filter(v)))
 METALLOID_SAMPLER_OPTION(mip_filter, sampler_mip::set(word, ulong(v)))
+METALLOID_SAMPLER_OPTION(reduction, sampler_reduction::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(compare_func, sampler_compare::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(max_anisotropy, sampler_anisotropy::set(word, ulong(v.value)))
+METALLOID_SAMPLER_OPTION(lod_bias, sampler_lod_bias::set(word, lod_bias_bits(v.value)))
 METALLOID_SAMPLER_OPTION(lod_clamp, sampler_lod_most::set(sampler_lod_least::set(
                                         word, lod_bits(v.least)), lod_bits(v.most)))
 #undef METALLOID_SAMPLER_OPTION

@@ -1,8 +1,8 @@
-// Atomic functions on textures of 32-bit integers (MSL specification, "Texture Functions").
+// Atomic functions on textures of integers (MSL specification, "Texture Functions").
 //
 // They work on the first component of a texel, and on formats of one 32-bit component only
 // (r32uint, r32sint), as in Metal; on others, and where there is no texel, they do nothing and
-// return 0.
+// return 0. Textures of ulong, whose format is rg32uint, have atomic_min and atomic_max.
 #pragma once
 
 #include "texture_base.h"
@@ -55,12 +55,30 @@ struct atomic_texture : texture_base<T, mode, kind> {
   METALLOID_TEXTURE_ATOMIC(fetch_xor)
 #undef METALLOID_TEXTURE_ATOMIC
 
+#define METALLOID_LONG_TEXTURE_ATOMIC(name) \
+  METALLOID_INLINE void atomic_##name(uints coord, uint array, texel operand) const { \
+    static_assert(is_long_texel<T>, "atomic_" #name " needs a texture of ulong"); \
+    check_access(); \
+    if (device uchar* const there = this->place(grid_position(coord, array), 0)) \
+      metal::atomic_##name##_explicit((device metal::atomic<T>*)there, operand.x, relaxed); \
+  } \
+  METALLOID_INLINE void atomic_##name(uints coord, texel operand) const { \
+    atomic_##name(coord, 0, operand); \
+  }
+  METALLOID_LONG_TEXTURE_ATOMIC(min)
+  METALLOID_LONG_TEXTURE_ATOMIC(max)
+#undef METALLOID_LONG_TEXTURE_ATOMIC
+
  private:
   static constexpr metal::memory_order relaxed = metal::memory_order_relaxed;
 
-  METALLOID_INLINE device metal::atomic<T>* atomic_place(uints coord, uint array) const {
+  static METALLOID_INLINE constexpr void check_access() {
     static_assert(mode == metal::access::read_write,
                   "atomic functions need a texture of access::read_write");
+  }
+
+  METALLOID_INLINE device metal::atomic<T>* atomic_place(uints coord, uint array) const {
+    check_access();
     static_assert(metal::is_same_v<T, int> || metal::is_same_v<T, uint>,
                   "atomic functions need a texture of int or uint");
     const uint format = this->descriptor->format;

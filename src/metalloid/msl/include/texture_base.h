@@ -28,7 +28,8 @@ using if_texture = metal::enable_if_t<__is_base_of(texture_handle, T), int>;
 template <class T>
 inline constexpr bool is_texture_element =
     metal::is_same_v<T, float> || metal::is_same_v<T, half> || metal::is_same_v<T, int> ||
-    metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort>;
+    metal::is_same_v<T, uint> || metal::is_same_v<T, short> || metal::is_same_v<T, ushort> ||
+    is_long_texel<T>;
 
 // ---- coordinates -------------------------------------------------------------------------------
 // Coordinates of `axes` axes: a scalar for one.
@@ -76,13 +77,14 @@ METALLOID_INLINE uint layer_of(L layer, uint layers) {
   }
 }
 
-#define METALLOID_CANNOT_SAMPLE "only a texture of access::sample can be sampled"
+#define METALLOID_CANNOT_SAMPLE \
+  "only a texture of access::sample can be sampled, and none of ulong"
 
 // ---- what the kinds share -----------------------------------------------------------------------
 template <class T, metal::access mode, texture_kind texture_shape>
 struct texture_base : texture_handle {
   static_assert(is_texture_element<T>,
-                "the element of a texture is float, half, int, uint, short or ushort");
+                "the element of a texture is float, half, int, uint, short, ushort or ulong");
   using element = T;
   using texel = metal::vec<T, 4>;
   static constexpr metal::access access_mode = mode;
@@ -135,7 +137,7 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     const cube_place at = face_of(direction);
     const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
-      return sample_cube_level<T>(descriptor->format, level, is_linear, at, 6 * layer, map);
+      return sample_cube_level<T>(descriptor->format, level, s, is_linear, at, 6 * layer, map);
     };
     return texel(sample_levels<T>(*descriptor, s, options.lod, one));
   }
@@ -167,7 +169,7 @@ struct texture_base : texture_handle {
   }
 
  private:
-  static constexpr bool can_sample = mode == metal::access::sample;
+  static constexpr bool can_sample = mode == metal::access::sample && !is_long_texel<T>;
 
   template <class Map>
   static METALLOID_INLINE texel gathered(const texel_group<T, 4>& corners, metal::component which,

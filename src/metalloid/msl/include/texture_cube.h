@@ -83,8 +83,8 @@ METALLOID_INLINE void find_cube_taps(constant texture_level& level, bool is_line
 
 template <class T, class Map>
 METALLOID_INLINE working_texel<T> sample_cube_level(uint format, constant texture_level& level,
-                                                    bool is_linear, cube_place at, uint first_slice,
-                                                    Map map) {
+                                                    metal::sampler s, bool is_linear, cube_place at,
+                                                    uint first_slice, Map map) {
   is_linear = is_linear && is_float<T>;
   axis_taps taps[2];
   const device uchar* places[4];
@@ -93,7 +93,7 @@ METALLOID_INLINE working_texel<T> sample_cube_level(uint format, constant textur
     if (is_linear) {
       auto corners = load_texels<T>(format, places);
       for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, 2>(corners.texels, taps);
+      return blend<working_texel<T>, 2>(reduction_of(s), corners.texels, taps);
     }
   }
   return map(load_texel<T>(format, places[0], working_texel<T>(0)));

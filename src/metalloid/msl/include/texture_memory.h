@@ -57,11 +57,16 @@ METALLOID_COMPONENT_BITS(float16, half, 0)
 METALLOID_COMPONENT_BITS(float32, float, 0)
 #undef METALLOID_COMPONENT_BITS
 
-// Texels in the type that computes: float, or integers of 32 bits.
+// A texel of ulong is one number in the two components of rg32uint, the first the lower half.
 template <class T>
-using working_type =
-    metal::conditional_t<is_float<T>, float,
-                         metal::conditional_t<is_unsigned_integer<T>(), uint, int>>;
+inline constexpr bool is_long_texel = metal::is_same_v<T, ulong>;
+
+// Texels in the type that computes: float, or integers of 32 bits, or ulong.
+template <class T>
+using working_type = metal::conditional_t<
+    is_float<T>, float,
+    metal::conditional_t<is_long_texel<T>, ulong,
+                         metal::conditional_t<is_unsigned_integer<T>(), uint, int>>>;
 template <class T>
 using working_texel = metal::vec<working_type<T>, 4>;
 
@@ -184,8 +189,14 @@ template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_texels(uint format,
                                                    const device uchar* const (&places)[count]) {
   texel_group<T, count> group;
-  METALLOID_SWITCH_OVER(COMMON_, format)
-  return load_texels_of_any_format<T, count>(format, places);
+  if constexpr (is_long_texel<T>) {
+    for (int i = 0; i < count; ++i)
+      group.texels[i] = {*(const device ulong*)places[i], 0, 0, 1};
+    return group;
+  } else {
+    METALLOID_SWITCH_OVER(COMMON_, format)
+    return load_texels_of_any_format<T, count>(format, places);
+  }
 }
 #undef METALLOID_TEXEL_CASE
 
@@ -215,8 +226,12 @@ __attribute__((noinline)) void store_texel_of_any_format(uint format, device uch
 
 template <class T>
 METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
-  METALLOID_SWITCH_OVER(COMMON_, format)
-  store_texel_of_any_format<T>(format, place, v);
+  if constexpr (is_long_texel<T>) {
+    *(device ulong*)place = v.x;
+  } else {
+    METALLOID_SWITCH_OVER(COMMON_, format)
+    store_texel_of_any_format<T>(format, place, v);
+  }
 }
 #undef METALLOID_TEXEL_CASE
 #undef METALLOID_SWITCH_OVER

@@ -124,15 +124,31 @@ METALLOID_INLINE working_texel<T> border_of(uint format, metal::sampler s) {
           working_type<T>(is_opaque)};
 }
 
-// Weighted mean of 2, 4 or 8 corners, axis by axis.
+// How texels become one: only where all filters are linear there is a choice.
+METALLOID_INLINE metal::reduction reduction_of(metal::sampler s) {
+  const bool is_linear = sampler_min::get(s.word) && sampler_mag::get(s.word) &&
+                         metal::mip_filter(sampler_mip::get(s.word)) == metal::mip_filter::linear;
+  return is_linear ? metal::reduction(sampler_reduction::get(s.word))
+                   : metal::reduction::weighted_average;
+}
+
+// Two values as one, `weight` being that of the second; what has none does not count.
+template <class V>
+METALLOID_INLINE V reduced(metal::reduction how, V a, V b, float weight) {
+  if (how == metal::reduction::weighted_average) return a * (1 - weight) + b * weight;
+  if (!(weight > 0)) return a;
+  return how == metal::reduction::minimum ? metal::min(a, b) : metal::max(a, b);
+}
+
+// 2, 4 or 8 corners as one, axis by axis.
 template <class V, int axes>
-METALLOID_INLINE V blend(const V (&corners)[1 << axes], const axis_taps (&taps)[axes]) {
+METALLOID_INLINE V blend(metal::reduction how, const V (&corners)[1 << axes],
+                         const axis_taps (&taps)[axes]) {
   V values[1 << axes];
   for (int i = 0; i < 1 << axes; ++i) values[i] = corners[i];
   for (int axis = 0; axis < axes; ++axis) {
-    const float b = taps[axis].weight, a = 1 - b;
     for (int i = 0; i < 1 << (axes - 1 - axis); ++i)
-      values[i] = values[2 * i] * a + values[2 * i + 1] * b;
+      values[i] = reduced(how, values[2 * i], values[2 * i + 1], taps[axis].weight);
   }
   return values[0];
 }
@@ -172,7 +188,7 @@ METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_lev
       find_corners<axes>(level, taps, at.slice, misses, 1 << axes, places);
       auto corners = load_corners<T>(format, places, misses, border);
       for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, axes>(corners.texels, taps);
+      return blend<working_texel<T>, axes>(reduction_of(s), corners.texels, taps);
     }
   }
   find_corners<axes>(level, taps, at.slice, misses, 1, places);
@@ -204,7 +220,7 @@ METALLOID_INLINE float lod_of_gradients(const lod_request& request, constant tex
 METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s,
                               constant texture_level& base) {
   float lod = request.has_gradients ? lod_of_gradients(request, base) : request.level;
-  lod = metal::fmax(lod, request.least);
+  lod = metal::fmax(lod + lod_bias_of(s.word), request.least);
   const float least = float(sampler_lod_least::get(s.word)) / lod_steps;
   const float most = float(sampler_lod_most::get(s.word)) / lod_steps;
   return metal::fmin(metal::fmax(lod, least), most);
@@ -226,7 +242,8 @@ METALLOID_INLINE auto sample_levels(constant texture_descriptor& texture, metal:
   const int low = int(level);
   const float weight = level - float(low);
   auto texel = f(texture.level[low], is_linear);
-  if (weight > 0) texel = texel * (1 - weight) + f(texture.level[low + 1], is_linear) * weight;
+  if (weight > 0)
+    texel = reduced(reduction_of(s), texel, f(texture.level[low + 1], is_linear), weight);
   return texel;
 }
 

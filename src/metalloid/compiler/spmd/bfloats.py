@@ -1,0 +1,114 @@
+"""bfloats as the 16 bits they are, computed with as floats.
+
+Few processors have registers for vectors of bfloat. On the others LLVM would take each load, choice
+and argument apart, lane by lane, and call a function to round a lane. So `keep_as_bits` leaves two
+operations on bfloats in a function, which `extended` and `rounded` write in integer arithmetic.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.types import BFLOAT, FLOAT, I16, I32, Type
+from metalloid.compiler.spmd.writer import Writer
+
+#: Instructions that only move values.
+_MOVES = frozenset(("load", "store", "phi", "select", "freeze"))
+_CASTS = frozenset(("bitcast", "fpext", "fptrunc"))
+#: What works on the sign alone, as an operation on the bits.
+_SIGNS = {"fneg": ("xor", -0x8000), "@llvm.fabs.bf16": ("and", 0x7FFF)}
+
+
+# ---- the code of one thread ----------------------------------------------------------------------
+
+
+def keep_as_bits(function: Function) -> None:
+    """Let all values of type bfloat in `function` be integers, and floats in arithmetic."""
+    names = (f"%mtl.bfloat{number}" for number in itertools.count())
+    for block in function.blocks.values():
+        block.phis = [_moved(phi) for phi in block.phis]
+        body, block.body = block.body, []
+        for instruction in body:
+            if instruction.op in _MOVES:
+                block.body.append(_moved(instruction))
+            elif BFLOAT in (instruction.type, *(value.type for value in instruction.operands)):
+                _compute(instruction, block.body, names)
+            else:
+                block.body.append(instruction)
+
+
+def _moved(instruction: Instruction) -> Instruction:
+    instruction.operands = [_bits(value) for value in instruction.operands]
+    if instruction.type == BFLOAT:
+        instruction.type = I16
+    return instruction
+
+
+def _bits(value: Value) -> Value:
+    if value.type != BFLOAT:
+        return value
+    name = value.name
+    if name.startswith("0xR"):
+        number = int(name[3:], 16)
+        name = str(number - (number >> 15 << 16))
+    return Value(I16, "0" if name == "0.0" else name)
+
+
+def _compute(instruction: Instruction, body: list[Instruction], names: Iterator[str]) -> None:
+    """Add `instruction` to `body`, and the casts that it needs."""
+    result, called = instruction.result, instruction.op == "call"
+    name = instruction.detail if called else instruction.op
+    if name in _SIGNS:
+        op, bits = _SIGNS[name]
+        operands = [_bits(instruction.operands[0]), Value(I16, str(bits))]
+        body.append(Instruction(op, result, I16, operands))
+        return
+    in_float = name not in _CASTS and (not called or name.startswith("@llvm."))
+
+    def cast(op: str, name: str, type: Type, value: Value) -> Value:
+        body.append(Instruction(op, name, type, [value]))
+        return body[-1].value
+
+    for number, value in enumerate(instruction.operands):
+        if value.type == BFLOAT:
+            given = cast("bitcast", next(names), BFLOAT, _bits(value))
+            instruction.operands[number] = (
+                cast("fpext", next(names), FLOAT, given) if in_float else given
+            )
+    body.append(instruction)
+    if in_float:
+        instruction.detail = instruction.detail.replace(".bf16", ".f32")
+    if instruction.type == BFLOAT:
+        instruction.result, instruction.type = next(names), FLOAT if in_float else BFLOAT
+        made = instruction.value
+        if in_float:
+            made = cast("fptrunc", next(names), BFLOAT, made)
+        cast("bitcast", result, I16, made)
+
+
+# ---- vector code ---------------------------------------------------------------------------------
+
+
+def extended(writer: Writer, bits: str, lanes: int) -> str:
+    """Floats from the bits of as many bfloats."""
+    integers = f"<{lanes} x {I32}>"
+    wide = writer.new(f"zext <{lanes} x {I16}> {bits} to {integers}")
+    upper = writer.new(f"shl {integers} {wide}, splat (i32 16)")
+    return writer.new(f"bitcast {integers} {upper} to <{lanes} x {FLOAT}>")
+
+
+def rounded(writer: Writer, floats: str) -> str:
+    """Bits of the nearest bfloats, of two the even one; a NaN becomes a quiet one."""
+    wide, integers = writer.wide(FLOAT), writer.wide(I32)
+    number = writer.new(f"bitcast {wide} {floats} to {integers}")
+    upper = writer.new(f"lshr {integers} {number}, splat (i32 16)")
+    odd = writer.new(f"and {integers} {upper}, splat (i32 1)")
+    most = writer.new(f"add {integers} {number}, splat (i32 {0x7FFF})")
+    raised = writer.new(f"add {integers} {most}, {odd}")
+    nearest = writer.new(f"lshr {integers} {raised}, splat (i32 16)")
+    quiet = writer.new(f"or {integers} {upper}, splat (i32 {0x40})")
+    is_nan = writer.new(f"fcmp uno {wide} {floats}, zeroinitializer")
+    chosen = writer.blend(is_nan, quiet, nearest, I32)
+    return writer.new(f"trunc {integers} {chosen} to {writer.wide(I16)}")

@@ -1,0 +1,148 @@
+"""Evaluating: memory that is given back, plans that serve again, failures that leave no trace."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.array import evaluate as evaluation
+from metalloid.array.memory import Memory, pool_of
+
+
+@pytest.fixture
+def pool():
+    gc.collect()
+    return pool_of(mtl.Device("cpu"))
+
+
+def test_arrays_of_other_shapes_find_the_kernel_compiled(monkeypatch):
+    compiled = []
+    original = evaluation.library
+
+    def counted(text, **options):
+        compiled.append(text)
+        return original(text, **options)
+
+    evaluation._compiled.cache_clear()
+    monkeypatch.setattr(evaluation, "library", counted)
+    for n in (3, 50, 700):
+        x = mtl.asarray(np.ones(n, np.float32))
+        for factor in (2.0, 3.0):
+            mtl.eval(mtl.tanh(x * factor) - 1.5)
+    assert len(compiled) == 1
+
+
+def test_nothing_leaks(pool):
+    x = mtl.asarray(np.ones(100, np.float32))
+    before = pool.live_buffers
+    for _ in range(2000):
+        mtl.eval((x * 2 + 1).sum())
+    assert pool.live_buffers <= before
+
+
+@pytest.mark.slow
+def test_nothing_leaks_over_many_evaluations(pool):
+    x = mtl.asarray(np.ones(100, np.float32))
+    before = pool.live_buffers
+    for k in range(100_000):
+        y = (x * float(k) + 1).reshape(10, 10)
+        mtl.eval(y.sum(axis=1), y[k % 10])
+    del y
+    gc.collect()
+    assert pool.live_buffers <= before
+
+
+@pytest.mark.parametrize("n", [2**20, pytest.param(2**27, marks=pytest.mark.slow)])
+def test_a_fused_chain_allocates_only_its_output(pool, monkeypatch, n):
+    x = mtl.asarray(np.ones(n, np.float32))
+    taken = []
+    original = type(pool).take
+    monkeypatch.setattr(
+        type(pool), "take", lambda self, size: (taken.append(size), original(self, size))[1]
+    )
+    y = mtl.exp(-x * x) * mtl.sin(x) + mtl.sqrt(x) / (1 + x * x)
+    mtl.eval(y)
+    assert taken == [4 * n]
+
+
+def test_memory_in_a_cycle_of_garbage_is_given_back_once(pool):
+    """A buffer that only garbage refers to must not be freed and then used again."""
+
+    class Loop:
+        pass
+
+    for _ in range(50):
+        loop = Loop()
+        loop.self, loop.array = loop, mtl.asarray(np.ones(5, np.float32)) * 2
+        mtl.eval(loop.array)
+    addresses = {id(buffer) for buffer in pool._used.values()}
+    del loop
+    gc.collect()
+    assert len(pool._used) < len(addresses)
+    kept = [mtl.asarray(np.full(5, k, np.float32)) for k in range(60)]
+    for k, array in enumerate(kept):
+        assert np.asarray(array).tolist() == [float(k)] * 5
+
+
+def test_numpy_keeps_the_memory_it_looks_at():
+    shown = np.asarray(mtl.ones(1000) * 3)
+    others = [mtl.zeros(1000) + k for k in range(5)]
+    mtl.eval(*others)
+    assert (shown == 3).all()
+
+
+def test_out_of_memory_leaves_the_expression_usable(monkeypatch):
+    x = mtl.asarray(np.ones(10, np.float32)) + 1
+
+    def refuse(self, device, nbytes):
+        self._pool = None
+        raise mtl.OutOfMemory("[Buffer] no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "__init__", refuse)
+        with pytest.raises(mtl.OutOfMemory):
+            mtl.eval(x)
+    assert np.asarray(x).tolist() == [2.0] * 10
+
+
+def test_too_large_an_array_is_out_of_memory():
+    with pytest.raises(mtl.OutOfMemory):
+        mtl.eval(mtl.zeros((2**30, 2**20)))
+
+
+def test_results_of_one_evaluation_are_shared():
+    x = mtl.asarray(np.arange(4.0, dtype=np.float32))
+    a, b = mtl.exp(x), mtl.exp(x) + 1
+    mtl.eval(a, [b], {"c": a})
+    np.testing.assert_allclose(np.asarray(b) - 1, np.asarray(a), rtol=1e-6)
+
+
+def test_async_evaluation_is_waited_for():
+    x = mtl.asarray(np.ones(100_000, np.float32))
+    y = mtl.exp(x * 0) + x
+    mtl.async_eval(y)
+    assert (np.asarray(y) == 2).all()
+
+
+def test_threads_may_build_and_evaluate_at_once():
+    x = mtl.asarray(np.arange(100, dtype=np.float32))
+    shared = mtl.sin(x) * 2
+    failures = []
+
+    def work(k):
+        try:
+            for _ in range(20):
+                y = (shared + k).sum()
+                expected = (np.sin(np.arange(100)) * 2 + k).sum()
+                assert abs(float(y) - expected) < 1e-2 * max(1, abs(expected))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -1,0 +1,151 @@
+"""What is fused and what gets memory: counted in kernels, with the reasons that are given."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.array.graph import Graph
+from metalloid.array.plan import plan
+from metalloid.array.steps import FusedKernel, Reason
+
+
+def planned(*arrays):
+    return plan(Graph([array._node for array in arrays]))
+
+
+def kernels(*arrays):
+    return [step for step in planned(*arrays).steps if isinstance(step, FusedKernel)]
+
+
+def reasons(*arrays):
+    return [s.reason for s in planned(*arrays).sources if not s.is_leaf]
+
+
+@pytest.fixture
+def x():
+    return mtl.asarray(np.random.default_rng(0).random((64, 100), np.float32))
+
+
+def test_elementwise_chains_are_one_kernel(x):
+    y = mtl.exp(-x * x) * mtl.sin(x) + mtl.sqrt(x) / (1 + x * x)
+    assert len(kernels(y)) == 1
+
+
+def test_movements_cost_nothing(x):
+    y = mtl.exp(mtl.flip(x.T[::2], axis=1)) + mtl.expand_dims(x, 0)[0].T[::2]
+    assert len(kernels(y)) == 1
+
+
+def test_a_view_of_known_values_launches_nothing(x):
+    assert kernels(x.T) == []
+    view = x.T[1:3]
+    mtl.eval(view)
+    assert np.shares_memory(np.asarray(view), np.asarray(x))
+
+
+@pytest.mark.parametrize(
+    ("expression", "count"),
+    [
+        (lambda x: mtl.exp(x).sum(axis=1), 1),
+        (lambda x: mtl.sqrt((x * x).sum(axis=1)), 1),
+        (lambda x: mtl.mean(x, axis=0), 1),
+        (lambda x: mtl.exp(x - x.max(axis=1, keepdims=True)), 1),
+        (lambda x: (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True), 1),
+        (lambda x: mtl.log(mtl.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)), 1),
+        (lambda x: x.argmax(axis=1), 1),
+        (lambda x: mtl.var(x, axis=1), 1),
+        (lambda x: x.sum(axis=0) + x.sum(axis=1)[0], 2),  # reductions along different axes
+        (lambda x: mtl.concat([x + 1, x * 2]), 2),  # straight into their places
+    ],
+)
+def test_reductions_take_in_what_is_around_them(x, expression, count):
+    assert len(kernels(expression(x))) == count
+
+
+def test_softmax_is_one_kernel_with_two_reductions(x):
+    e = mtl.exp(x - x.max(axis=1, keepdims=True))
+    (kernel,) = kernels(e / e.sum(axis=1, keepdims=True))
+    assert [entry.kind for entry in kernel.entries].count("reduce") == 2
+
+
+def test_long_rows_are_shared():
+    x = mtl.zeros(2**20) + 1
+    first, second = kernels(x.sum())
+    assert first.chunk > 0
+    assert second.chunk == 0
+    assert Reason.LONG_ROWS in reasons(x.sum())
+
+
+def test_common_subexpressions_are_computed_once(x):
+    y = mtl.exp(x) + mtl.exp(x)
+    (kernel,) = kernels(y)
+    assert sum(getattr(entry.data, "name", "") == "exp" for entry in kernel.entries) == 1
+
+
+def test_costly_values_are_shared_by_kernels(x):
+    costly = mtl.sin(mtl.exp(mtl.cos(x)))
+    rows, columns = costly.sum(axis=1), costly.sum(axis=0)
+    assert len(kernels(rows, columns)) == 3
+    assert Reason.SHARED in reasons(rows, columns)
+
+
+def test_cheap_values_are_computed_again(x):
+    rows, columns = (x + 1).sum(axis=1), (x + 1).sum(axis=0)
+    assert len(kernels(rows, columns)) == 2
+
+
+def test_a_value_that_was_computed_on_the_way_is_kept_the_second_time(x):
+    costly = mtl.sin(mtl.exp(mtl.cos(x)))
+    mtl.eval(costly + 1)
+    assert Reason.AGAIN in reasons(costly + 2)
+    mtl.eval(costly + 2)
+    assert len(kernels(costly + 3)) == 1
+    np.testing.assert_allclose(
+        np.asarray(costly + 3), np.sin(np.exp(np.cos(np.asarray(x)))) + 3, rtol=1e-6
+    )
+
+
+def test_an_order_that_strides_cannot_express_takes_a_copy(x):
+    y = mtl.reshape(x.T, (50, 128)) + 1
+    assert Reason.ORDER in reasons(y)
+    np.testing.assert_array_equal(np.asarray(y), np.asarray(x).T.reshape(50, 128) + 1)
+
+
+def test_more_arrays_than_a_kernel_has_buffers():
+    parts = [mtl.asarray(np.full(3, k, np.float32)) for k in range(70)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    assert len(kernels(total)) > 1
+    assert np.asarray(total).tolist() == [sum(range(70))] * 3
+
+
+def test_thousands_of_operations():
+    x = mtl.ones(3)
+    for _ in range(3000):
+        x = x * 1.0 + 1.0
+    assert np.asarray(x).tolist() == [3001.0] * 3
+
+
+def test_hundreds_of_reductions_behind_each_other():
+    x = mtl.ones((4, 3))
+    for _ in range(300):
+        x = x - x.sum(axis=1, keepdims=True) / 3 + 1
+    assert np.asarray(x).tolist() == [[1.0] * 3] * 4
+
+
+def test_values_used_twice_at_every_step_do_not_double_the_work():
+    x = mtl.ones(4)
+    for _ in range(60):
+        x = x + x.sum() * 0.0 + mtl.flip(x) * 0.0
+    assert np.asarray(x).tolist() == [1.0] * 4
+
+
+def test_explain_says_why():
+    x = mtl.zeros((300, 1000)) + 1
+    text = mtl.explain(mtl.sin(x.sum()) + x.sum(axis=0))
+    assert "asked for" in text
+    assert "reads" in text
+    assert "threads" in text
+    assert "kernel void array_" in text
+    assert mtl.explain(mtl.asarray([1.0])).startswith("The values are known")
