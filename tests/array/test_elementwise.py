@@ -1,16 +1,13 @@
 """Elementwise operations, every row of the table on every type, against NumPy and mpmath."""
 
-import hypothesis
 import ml_dtypes
 import numpy as np
 import pytest
 from elementwise_oracles import exact, operands, pairs, units
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
 from metalloid.array.ops import OPS
-from metalloid.array.types import ALL, bfloat16, kind_of, real_of
+from metalloid.array.types import ALL, kind_of, real_of
 
 _AT_ONCE = 12
 #: Complex operations whose parts may cancel: only the modulus bounds their errors.

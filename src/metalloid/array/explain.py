@@ -61,11 +61,8 @@ def _of_kernel(number: int, step: FusedKernel, sources: Sequence[Source]) -> str
 
 def _written(step: FusedKernel, rendered: Rendered) -> int:
     """Bytes of the result: of an element for each place that the kernel writes."""
-    varies = step.entries[step.result].varies or not step.row_axes
-    axes = range(len(step.space)) if varies else [
-        k for k in range(len(step.space)) if k not in step.row_axes
-    ]  # fmt: skip
-    places = math.prod(step.space[k] for k in axes)
+    skipped = () if step.is_by_element else step.row_axes
+    places = math.prod(n for axis, n in enumerate(step.space) if axis not in skipped)
     if step.chunk:
         places = math.prod(rendered.threads[1:])
     return places * step.entries[step.result].dtype.itemsize

@@ -246,7 +246,8 @@ class Reduction:
     ----------
     name : str
     text : str
-        MSL that makes one of two; it must not matter in which order.
+        MSL that makes one of two; it must not matter in which order. Both operands are evaluated
+        always: one of them is what another lane has.
     identity : str
         MSL of the value that changes nothing; `{T}` is the type, `{V}` that of a placed value.
     """
@@ -263,8 +264,8 @@ REDUCTIONS = {
         Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
         Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
         Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
-        Reduction("any", "{0} || {1}", "false"),
-        Reduction("all", "{0} && {1}", "true"),
+        Reduction("any", "bool({0} | {1})", "false"),
+        Reduction("all", "bool({0} & {1})", "true"),
         Reduction("argmax", "numpy::larger({0}, {1})", "{T}(numpy::lowest<{V}>(), LONG_MAX)"),
         Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
     )

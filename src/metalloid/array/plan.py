@@ -7,6 +7,7 @@ by one of the rules of `Reason`. Everything else is computed where it is used.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from metalloid.array.graph import Graph
@@ -20,7 +21,7 @@ FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
 
 
 #: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
-COSTLY = 40
+COSTLY = 16
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
 DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
@@ -146,6 +147,15 @@ class Planner:
         leaf = self._leaves.get(place)
         self._compute(place, Reason.ORDER, leaf)
 
+    def seen_through(self, place: int, moves: Sequence[Movement | int]) -> Layout | None:
+        """The layout of a node's elements after movements, as if they lay behind each other."""
+        layout: Layout | None = contiguous(self.graph.nodes[place].shape)
+        for move in moves:
+            if layout is None:
+                return None
+            layout = moved(layout, self.graph.nodes[move].data if isinstance(move, int) else move)
+        return layout
+
     # -- kernels
 
     def _compute(
@@ -212,12 +222,15 @@ class Planner:
         pending: list[tuple[int, tuple[Movement, ...]]] = [(place, ())]
         seen = set()
         while pending:
-            visit = pending.pop()
+            at, moves = pending.pop()
+            node = nodes[at]
+            if node.kind is NUMBER:
+                continue
+            layout = self.seen_through(at, moves)
+            visit = at, layout or moves
             if visit in seen:
                 continue
             seen.add(visit)
-            at, moves = visit
-            node = nodes[at]
             if at in self.stored and at != place:
                 continue
             if node.kind is MAP:
@@ -225,9 +238,6 @@ class Planner:
             elif node.kind is MOVE:
                 pending.append((args[at][0], (node.data, *moves)))
             elif node.kind is REDUCE:
-                layout: Layout | None = contiguous(node.shape)
-                for move in moves:
-                    layout = moved(layout, move) if layout else None
                 if layout is None or layout.start:
                     continue
                 if plain(layout) == own and node.size == root.size:

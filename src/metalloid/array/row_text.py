@@ -28,7 +28,7 @@ class RowWriter(Writer):
             self._reduce([k for k in reductions if depth[k] == level], known)
         self._invariants(depth, max(depth, default=0), known)
         result = self.kernel.result
-        if self.entries[result].varies:
+        if self.kernel.is_by_element:
             with_row = self._open_loops(blocked=False)
             self._compute([result], set(known), with_row)
             self._store(self._names[result], with_row)

@@ -65,6 +65,11 @@ class FusedKernel:
     start: int = 0
     chunk: int = 0
 
+    @property
+    def is_by_element(self) -> bool:
+        """Whether every place of a row is written; otherwise there is a result for each row."""
+        return any(self.strides[axis] for axis in self.row_axes)
+
 
 @dataclass(frozen=True)
 class CallStep:

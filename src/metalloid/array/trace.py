@@ -106,7 +106,16 @@ class Trace:
 
     def value(self, place: int, moves: tuple[Movement | int, ...] = ()) -> int:
         """The entry of a node after some movements: MOVE nodes, or movements of our own."""
-        key = place, moves
+        if self.planner.graph.nodes[place].kind is NUMBER:
+            moves = ()  # it is the same everywhere
+        if moves:
+            # Movements that undo each other are none: what is reached in many ways is one value.
+            layout = self.planner.seen_through(place, moves)
+            if layout == contiguous(self.planner.graph.nodes[place].shape):
+                moves = ()
+            key: Any = (place, layout or moves)
+        else:
+            key = place
         found = self._values.get(key)
         if found is None:
             self._depth += 1

@@ -1,0 +1,104 @@
+"""Arrays among others: NumPy, torch's protocol, pickle, and kernels of one's own in the graph."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.array.graph import Graph
+from metalloid.array.plan import plan
+
+
+@pytest.fixture
+def x():
+    return mtl.arange(6, dtype=mtl.float32)
+
+
+def test_numpy_functions_give_arrays(x):
+    for result in (np.exp(x), np.ones(6, np.float32) + x, np.concatenate([x, x]), np.sum(x)):
+        assert isinstance(result, mtl.Array)
+    assert float(np.sum(x)) == 15
+    assert float(np.add.reduce(x)) == 15
+    np.testing.assert_array_equal(np.asarray(np.ones(6, np.float32) + x), np.arange(6) + 1)
+
+
+def test_numpy_sees_the_same_memory_and_cannot_write(x):
+    mtl.eval(x)
+    shown = np.asarray(x)
+    assert np.shares_memory(shown, np.asarray(x))
+    with pytest.raises(ValueError, match="read-only"):
+        shown[0] = 1
+
+
+def test_dlpack_both_ways(x):
+    assert np.from_dlpack(x).tolist() == [0, 1, 2, 3, 4, 5]
+    theirs = np.arange(3.0)
+    own = mtl.from_dlpack(theirs)
+    theirs[0] = 9
+    assert float(own[0]) == 9
+
+
+def test_asarray_copies_unless_told_not_to():
+    theirs = np.arange(3, dtype=np.float32)
+    copied, shared = mtl.asarray(theirs), mtl.asarray(theirs, copy=False)
+    theirs[0] = 9
+    assert float(copied[0]) == 0
+    assert float(shared[0]) == 9
+    with pytest.raises(ValueError, match="takes a copy"):
+        mtl.asarray([1, 2], copy=False)
+
+
+def test_pickle(x):
+    assert np.asarray(pickle.loads(pickle.dumps(x * 2))).tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_conversions_to_python(x):
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert float(x[2]) == 2.0
+    assert int(mtl.asarray(3)) == 3
+    assert bool(x.sum() > 3)
+    assert [float(v) for v in x] == x.tolist()
+    assert f"{x.sum():.2f}" == "15.00"
+    with pytest.raises(TypeError, match="only an array of one element"):
+        bool(x)
+
+
+def test_a_kernel_made_of_its_body_is_part_of_the_graph(x):
+    kernel = mtl.metal_kernel(
+        "twice", ["x"], ["y"], "uint i = thread_position_in_grid.x; y[i] = x[i] * 2;"
+    )
+    (y,) = kernel(inputs=[x + 1], grid=6, output_shapes=[(6,)], output_dtypes=[np.float32])
+    assert isinstance(y, mtl.Array)
+    graph = plan(Graph([(y * 10)._node]))
+    assert [type(step).__name__ for step in graph.steps] == [
+        "FusedKernel", "CallStep", "FusedKernel"]  # fmt: skip
+    assert (y * 10).tolist() == [20, 40, 60, 80, 100, 120]
+
+
+def test_builders_return_arrays(x):
+    multiply = mtl.ElementwiseKernel("T x, T y", "T z", "z = x * y", "multiply_elements")
+    total = mtl.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
+    y = multiply(x, x + 1)
+    assert isinstance(y, mtl.Array)
+    assert y.tolist() == [0, 2, 6, 12, 20, 30]
+    assert float(total(x)) == 15
+
+
+def test_kernels_write_into_memory_that_nobody_else_sees(x):
+    library = mtl.library(
+        "kernel void add_one(device float *x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"
+    )
+    before, view = x + 0, x[1:]
+    library.add_one(x, threads=6)
+    assert x.tolist() == [1, 2, 3, 4, 5, 6]
+    assert before.tolist() == [0, 1, 2, 3, 4, 5]
+    assert view.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_kernels_check_the_type_of_arrays(x):
+    library = mtl.library(
+        "kernel void add_one(device int *x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"
+    )
+    with pytest.raises(mtl.ArgumentError, match="its elements are not int32"):
+        library.add_one(x, threads=6)

@@ -1,0 +1,124 @@
+"""Reductions against NumPy in double precision, over shapes, axes, orders and types."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metalloid as mtl
+
+DTYPES = ["int8", "uint8", "int16", "uint32", "int64", "float16", "float32", "float64", "bool"]
+RNG = np.random.default_rng(7)
+
+
+@st.composite
+def layouts(draw):
+    """A NumPy array in any order: reversed, strided, transposed, repeated."""
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=4)))
+    x = np.random.default_rng(draw(st.integers(0, 99))).standard_normal([2 * n for n in shape])
+    x = x.astype(np.float32)[
+        tuple(slice(None, None, draw(st.sampled_from([2, -2]))) for _ in shape)
+    ]
+    x = x.transpose(draw(st.permutations(range(len(shape)))))
+    if draw(st.booleans()):
+        x = np.broadcast_to(x, (3, *x.shape))
+    return x
+
+
+@settings(max_examples=60, deadline=None)
+@given(x=layouts(), data=st.data())
+def test_any_axes_of_any_layout(x, data):
+    own = (
+        mtl.from_dlpack(np.ascontiguousarray(x.T)).T if data.draw(st.booleans()) else mtl.asarray(x)
+    )
+    axes = data.draw(st.sets(st.sampled_from(range(x.ndim)))) or None
+    axis = None if axes is None else tuple(axes)
+    keepdims = data.draw(st.booleans())
+    exact = x.astype(np.float64)
+    for name in ("sum", "max", "mean", "var"):
+        got = np.asarray(getattr(mtl, name)(own, axis=axis, keepdims=keepdims))
+        expected = getattr(np, name)(exact, axis=axis, keepdims=keepdims)
+        assert got.shape == np.shape(expected)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_every_type(dtype, axis):
+    x = (RNG.standard_normal((40, 50)) * 5).astype(dtype)
+    own = mtl.asarray(x)
+    wide = np.float64 if "float" in dtype else None
+    np.testing.assert_allclose(
+        np.asarray(own.sum(axis=axis)), x.sum(axis=axis, dtype=wide),
+        rtol=2e-3 if dtype == "float16" else 1e-6, atol=0.05 if dtype == "float16" else 1e-4,
+    )  # fmt: skip
+    np.testing.assert_array_equal(np.asarray(own.max(axis=axis)), x.max(axis=axis))
+    np.testing.assert_array_equal(np.asarray(own.min(axis=axis)), x.min(axis=axis))
+    np.testing.assert_array_equal(np.asarray(own.argmax(axis=axis)), x.argmax(axis=axis))
+    np.testing.assert_array_equal(np.asarray(own.argmin(axis=axis)), x.argmin(axis=axis))
+    np.testing.assert_array_equal(np.asarray(own.any(axis=axis)), x.any(axis=axis))
+    np.testing.assert_array_equal(np.asarray(own.all(axis=axis)), x.all(axis=axis))
+
+
+def test_integers_wrap():
+    x = mtl.asarray(np.array([2**62, 2**62, 2**62], np.int64))
+    assert int(x.sum()) == 3 * 2**62 - 2**64
+    assert mtl.sum(x, dtype=mtl.int8).dtype == np.int8
+
+
+@pytest.mark.parametrize("n", [1000, 5000, 2**16 + 3, 2**22 + 1])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_error_of_sums_grows_slowly(n, axis):
+    """Terms added one after the other would be off by hundreds of units here."""
+    x = RNG.random((n, 1) if axis == 0 else (1, n), np.float32) + np.float32(0.1)
+    got = float(mtl.asarray(x).sum(axis=axis)[0])
+    exact = float(np.sum(x, dtype=np.float64))
+    assert abs(got - exact) <= 4 * np.log2(n) * 2**-24 * exact
+
+
+def test_nan_and_ties():
+    x = mtl.asarray([1.0, float("nan"), 3.0, float("nan")])
+    assert np.isnan(float(x.max()))
+    assert np.isnan(float(x.min()))
+    assert int(x.argmax()) == 1
+    assert int(mtl.argmax(mtl.asarray([2, 7, 7, 1]))) == 1
+    assert int(mtl.argmin(mtl.asarray([2, -7.5, -7.5, 1]))) == 1
+    assert int(mtl.argmax(mtl.asarray([-np.inf, -np.inf]))) == 0
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
+def test_nothing_to_add(shape):
+    x = np.zeros(shape, np.float32)
+    own = mtl.asarray(x)
+    for axis in range(x.ndim):
+        np.testing.assert_array_equal(np.asarray(own.sum(axis=axis)), x.sum(axis=axis))
+        np.testing.assert_array_equal(np.asarray(own.prod(axis=axis)), x.prod(axis=axis))
+    with pytest.raises(ValueError, match="there is no element"):
+        own.max()
+
+
+def test_32_axes():
+    shape = (1, 2) * 5 + (1,) * 22
+    x = np.arange(32, dtype=np.float32).reshape(shape)
+    own = mtl.asarray(x) * 2
+    np.testing.assert_array_equal(np.asarray(own.sum(axis=(1, 5))), (x * 2).sum(axis=(1, 5)))
+    np.testing.assert_array_equal(np.asarray(mtl.flip(own)), np.flip(x * 2))
+
+
+@pytest.mark.parametrize("shape", [(7, 33), (300, 5), (5, 3000), (2, 70_000)])
+def test_rows_that_are_normalised(shape):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    own, exact = mtl.asarray(x), x.astype(np.float64)
+    e = mtl.exp(own - own.max(axis=1, keepdims=True))
+    soft = np.exp(exact - exact.max(1, keepdims=True))
+    np.testing.assert_allclose(
+        np.asarray(e / e.sum(axis=1, keepdims=True)), soft / soft.sum(1, keepdims=True), rtol=1e-5
+    )
+    normal = (own - own.mean(axis=1, keepdims=True)) / own.std(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        np.asarray(normal), (exact - exact.mean(1, keepdims=True)) / exact.std(1, keepdims=True),
+        rtol=1e-4, atol=1e-5,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        np.asarray(mtl.log(mtl.sum(mtl.exp(own), axis=1))), np.log(np.exp(exact).sum(1)), rtol=1e-5
+    )
