@@ -71,6 +71,10 @@ WHEN_COMPUTED = {
     "pinv of NaN": (lambda: la.pinv(NAN * mtl.ones((2, 3, 3))),
         "[pinv] matrix (0,) of shape (2, 3, 3) has singular values that were not found, as with "
         "NaNs."),
+    "pinv with tolerances": (
+        lambda: la.pinv(mtl.stack([mtl.eye(2), NAN * mtl.eye(2)]), rtol=mtl.asarray([0.1, 0.2])),
+        "[pinv] matrix (1,) of shape (2, 2, 2) has singular values that were not found, as with "
+        "NaNs."),
     "lstsq of NaN": (lambda: la.lstsq(NAN * mtl.ones((3, 2)), mtl.ones(3)).solution,
         "[lstsq] the matrix of shape (3, 2) has singular values that were not found, as with "
         "NaNs."),

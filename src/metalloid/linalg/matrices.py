@@ -81,4 +81,6 @@ def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any
             if index:
                 return f"matrix {index} of shape {a.shape}"
             break
+        except ValueError:
+            continue  # it is sound, but the other operands are those of a whole stack
     return f"the matrix of shape {a.shape[-2:]}"
