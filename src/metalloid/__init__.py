@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metalloid.array.api import *  # noqa: F403
+    from metalloid.array.io import load
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from metalloid.kernels.elementwise_kernel import ElementwiseKernel
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
-    from metalloid.kernels.load import load
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
     from metalloid.kernels.reduction_kernel import ReductionKernel
     from metalloid.kernels.scan_kernel import ScanKernel
@@ -89,7 +89,7 @@ _HOMES = {
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",
-    "load": "kernels.load",
+    "load": "array.io",
     "metal_kernel": "kernels.metal_kernel",
     "threadgroup_memory": "runtime.arguments",
 }

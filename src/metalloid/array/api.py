@@ -3,6 +3,7 @@
 import math
 
 from metalloid.array.array_object import Array
+from metalloid.array.convolution import avg_pool, conv1d, conv2d, conv3d, conv_general, max_pool
 from metalloid.array.creation import (
     arange,
     array,
@@ -58,6 +59,8 @@ from metalloid.array.elementwise import (
     cosh,
     divide,
     equal,
+    erf,
+    erfinv,
     exp,
     exp2,
     expm1,
@@ -106,6 +109,7 @@ from metalloid.array.elementwise import (
     where,
 )
 from metalloid.array.evaluation import async_eval, eval, explain
+from metalloid.array.io import save
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.array.manipulation import (
     broadcast_arrays,
@@ -127,6 +131,7 @@ from metalloid.array.manipulation import (
     transpose,
     unstack,
 )
+from metalloid.array.scans import cumulative_prod, cumulative_sum
 from metalloid.array.searching import (
     UniqueAll,
     UniqueCounts,
@@ -135,8 +140,6 @@ from metalloid.array.searching import (
     argmin,
     argsort,
     count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
     diff,
     isin,
     nonzero,
@@ -206,6 +209,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "avg_pool",
     "bfloat16",
     "bitwise_and",
     "bitwise_invert",
@@ -225,6 +229,10 @@ __all__ = [
     "concat",
     "concatenate",
     "conj",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_general",
     "copysign",
     "cos",
     "cosh",
@@ -238,6 +246,8 @@ __all__ = [
     "empty",
     "empty_like",
     "equal",
+    "erf",
+    "erfinv",
     "eval",
     "exp",
     "exp2",
@@ -285,6 +295,7 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "meshgrid",
@@ -314,6 +325,7 @@ __all__ = [
     "result_type",
     "roll",
     "round",
+    "save",
     "searchsorted",
     "sign",
     "signbit",

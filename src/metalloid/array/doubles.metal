@@ -1,5 +1,37 @@
 // The functions of the standard library for 64-bit floats, which Metal lacks: for devices that have
-// them.
+// them. A long double, as in 0.1l, is a constant of all digits, and is no type to compute in.
+namespace numpy {
+
+template <ushort N>
+METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
+  double sum = of[0];
+  for (ushort k = 1; k < N; ++k) {
+    sum = __builtin_fma(sum, x, of[k]);
+  }
+  return sum;
+}
+
+// The exponent of a number m 2^k with m about 1, and the series of log(m) = 2 atanh((m-1) / (m+1)).
+// Its sum is put together as in fdlibm, so that m - 1 is added last.
+METAL_FUNC double log(double x) {
+  const bool is_small = x < as_type<double>(0x0010000000000000ul);  // below the normal numbers
+  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x);
+  // From sqrt(1/2) on, the next power of two.
+  const ulong above = bits + (0x3FF0000000000000ul - 0x3FE6A09E667F3BCDul);
+  const int power = int(above >> 52) - 1023 - (is_small ? 54 : 0);
+  const double f = as_type<double>((above & 0xFFFFFFFFFFFFFul) + 0x3FE6A09E667F3BCDul) - 1.0;
+  constexpr double series[] = {2.0l / 23, 2.0l / 21, 2.0l / 19, 2.0l / 17, 2.0l / 15, 2.0l / 13,
+                               2.0l / 11, 2.0l / 9,  2.0l / 7,  2.0l / 5,  2.0l / 3};
+  const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
+  const double rest = z * polynomial(series, z);
+  constexpr double ln2_high = 6.93147180369123816490e-01l, ln2_low = 1.90821492927058770002e-10l;
+  const double low = s * (half_square + rest) + power * ln2_low;
+  const double result = power * ln2_high - ((half_square - low) - f);
+  return x > 0.0 && x < INFINITY ? result : x == 0.0 ? -INFINITY : x < 0.0 ? NAN : x;
+}
+
+}  // namespace numpy
+
 namespace metal {
 
 #define DOUBLE_FUNCTION(name) \
@@ -12,7 +44,6 @@ DOUBLE_FUNCTION(rint)
 DOUBLE_FUNCTION(sqrt)
 DOUBLE_FUNCTION(exp)
 DOUBLE_FUNCTION(exp2)
-DOUBLE_FUNCTION(log)
 DOUBLE_FUNCTION(log2)
 DOUBLE_FUNCTION(log10)
 DOUBLE_FUNCTION(sin)
@@ -29,6 +60,7 @@ DOUBLE_FUNCTION(acosh)
 DOUBLE_FUNCTION(atanh)
 #undef DOUBLE_FUNCTION
 
+METAL_FUNC double log(double x) { return numpy::log(x); }
 METAL_FUNC double fmod(double a, double b) { return __builtin_fmod(a, b); }
 METAL_FUNC double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 METAL_FUNC double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
@@ -46,5 +78,41 @@ namespace numpy {
 METAL_FUNC double expm1(double x) { return __builtin_expm1(x); }
 METAL_FUNC double log1p(double x) { return __builtin_log1p(x); }
 METAL_FUNC double hypot(double x, double y) { return __builtin_hypot(x, y); }
+METAL_FUNC double erf(double x) { return __builtin_erf(x); }
+
+// As the one for floats, with polynomials of higher degrees: interpolated at Chebyshev's places,
+// relative errors below 5e-17.
+METAL_FUNC double erfinv(double x) {
+  constexpr double low[] = {
+      3.2407044593799019e-21l, -1.1134837698327019e-21l, -3.4996044354754178e-19l,
+      1.150022252066253e-18l, 1.5574320246233252e-17l, -1.3016928016796445e-16l,
+      -4.0282154327661742e-17l, 6.5964077124208341e-15l, -4.0012377350918959e-14l,
+      -8.1183994430743532e-14l, 2.6304834740560441e-12l, -1.2976885526532076e-11l,
+      -5.4142871980847161e-11l, 1.0512181539804127e-9l, -4.1126608200232401e-9l,
+      -2.9070382262927266e-8l, 4.2347881737823393e-7l, -1.3654691850603575e-6l,
+      -1.3882523394405317e-5l, 0.00018673420802464838l, -0.00074070253415447699l,
+      -0.0060336708714278499l, 0.24015818242558832l, 1.6536545626831027l};
+  constexpr double middle[] = {
+      -1.5102695423335064e-8l, 6.969241977629694e-10l, 1.3104351499972014e-7l,
+      -2.7134511054394561e-7l, -2.7004219280868946e-8l, 1.4987130784186126e-6l,
+      -3.986084395214756e-6l, 2.9257291901789825e-6l, 1.2465167157087252e-5l,
+      -4.7318984120112455e-5l, 6.8287086547533767e-5l, 2.4031257015092524e-5l,
+      -0.00035503780975963811l, 0.00095328936374356372l, -0.0016882755357337072l,
+      0.0024914420969817609l, -0.0037512085082155611l, 0.0053709145535716796l,
+      1.0052589676941653l, 3.0838856104922206l};
+  constexpr double high[] = {
+      -9.9002433300356743e-12l, 1.4647802177936625e-11l, 7.6569920205700076e-11l,
+      -3.0557794852107119e-10l, 7.1744391615656008e-10l, -1.6877439799651723e-9l,
+      3.6623822092168959e-9l, -7.0398596168279896e-9l, 1.4470941585735901e-8l,
+      -4.152263917857985e-8l, 1.693575853830829e-7l, -7.9624855196128587e-7l,
+      3.747577389743533e-6l, -1.6589893725332541e-5l, 6.4690757802935802e-5l,
+      -0.00017993907268887034l, -0.00021259950370020716l, 1.0102562759886649l, 4.9761913900162999l};
+  const double w = -metal::log((1.0 - x) * (1.0 + x));
+  const double root = metal::sqrt(w);
+  const double p = w < 6.25     ? polynomial(low, w - 3.125)
+                   : root < 4.0 ? polynomial(middle, root - 3.25)
+                                : polynomial(high, root - 5.125);
+  return metal::fabs(x) == 1.0 ? x * INFINITY : p * x;
+}
 
 }  // namespace numpy

@@ -47,12 +47,15 @@ class Op:
     cost : int
         About how many times as long as an addition it takes.
     oracle : str
-        NumPy's function with the same meaning; empty where it has the same name.
+        NumPy's function with the same meaning; empty where it has the same name. With a dot, that
+        of another library.
     operands : int
     float_text : str
         A simpler expression for floats, if there is one.
     summary : str
         First sentence of the documentation.
+    file : str
+        The ``.metal`` file that the text calls, if it is none of those that all kernels have.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Op:
     cost: int = 1
     oracle: str = ""
     float_text: str = ""
+    file: str = ""
 
     def dtype(self, dtype: DType) -> DType:
         """The type it computes in, for operands of `dtype`.
@@ -146,6 +150,14 @@ _EXPONENTIAL = (
     _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8, bound=1),
 )  # fmt: skip
 
+_SPECIAL = (
+    _unary("erf", "numpy::erf({0})", FLOATS, "Error function: the part of a normal distribution "
+           "within `x` times the square root of 2", bound=1.5, cost=20,
+           oracle="scipy.special.erf", file="special.metal"),
+    _unary("erfinv", "numpy::erfinv({0})", FLOATS, "The number whose `erf` is x",
+           bound=4, cost=25, oracle="scipy.special.erfinv", file="special.metal"),
+)  # fmt: skip
+
 _TRIGONOMETRIC = (
     _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, bound=2, complex_bound=3),
     _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, bound=2, complex_bound=3),
@@ -223,8 +235,8 @@ _PARTS = (
 #: The rows that are functions of the array API, by name.
 OPS = {
     op.name: op
-    for op in (*_ARITHMETIC, *_EXPONENTIAL, *_TRIGONOMETRIC, *_ROUNDING, *_COMPARISON, *_LOGIC,
-               *_PARTS)
+    for op in (*_ARITHMETIC, *_EXPONENTIAL, *_SPECIAL, *_TRIGONOMETRIC, *_ROUNDING, *_COMPARISON,
+               *_LOGIC, *_PARTS)
 }  # fmt: skip
 
 #: What the others are made of: never called by name, and of operands whose types may differ.

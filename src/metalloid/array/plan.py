@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from metalloid.array.costs import highest_costly, repeated
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout, Movement, contiguous, moved
 from metalloid.array.node import CALL, COUNT, GATHER, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
@@ -20,8 +21,6 @@ from metalloid.array.trace import Entry, NeedsCopy, TooLarge, Trace, plain
 FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
 
 
-#: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
-COSTLY = 16
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
 DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
@@ -68,6 +67,8 @@ class Planner:
                 leaf += 1
         for place, reason in sorted(self.forced.items()):
             self.store(place, reason)
+        for place in repeated(self.graph, self.stored.keys()):
+            self.store(place, Reason.REPEATED)
         for place in self._deep():
             self.store(place, Reason.SIZE)
         for root in self.graph.roots:
@@ -363,26 +364,14 @@ class Planner:
     def passed(self) -> Ints:
         """Costly nodes that no memory is kept of; of those above each other, the highest."""
         inside = set().union(*self.touched) - set(self.stored)
-        return tuple(self._costly(inside))
+        return tuple(highest_costly(self.graph, inside))
 
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; of those above each other, the highest."""
         counts = Counter(place for touched in self.touched for place in touched)
-        return self._costly({k for k, n in counts.items() if n > 1 and k not in self.stored})
-
-    def _costly(self, places: set[int]) -> set[int]:
-        if not places:
-            return places
-        costs: list[int] = []
-        for place, node in enumerate(self.graph.nodes):
-            own = node.data.cost if node.kind is MAP else COSTLY if node.kind is REDUCE else 0
-            costs.append(own + sum(costs[arg] for arg in self.graph.args[place] if arg in places))
-        costly = {place for place in places if costs[place] >= COSTLY}
-        below: set[int] = set()
-        for place in sorted(places, reverse=True):
-            if place in costly or place in below:
-                below.update(self.graph.args[place])
-        return costly - below
+        return highest_costly(
+            self.graph, {k for k, n in counts.items() if n > 1 and k not in self.stored}
+        )
 
 
 def plan(graph: Graph) -> Planner:

@@ -112,4 +112,5 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
         files += ["complex.metal", "complex_functions.metal"]
     if any(entry.dtype.names for entry in entries):
         files.append("places.metal")
-    return tuple(files)
+    own = (entry.data.file for entry in entries if entry.kind == "map")
+    return tuple(dict.fromkeys([*files, *filter(None, own)]))

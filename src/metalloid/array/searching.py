@@ -14,7 +14,7 @@ from metalloid.array.indexing import gathered, places_of
 from metalloid.array.movement import concatenated, sliced, whole
 from metalloid.array.node import broadcast, cast, count
 from metalloid.array.statistics_nodes import Axis, summed
-from metalloid.array.types import as_dtype, bool_, int64, kind_of, promote
+from metalloid.array.types import bool_, int64, kind_of, promote
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -225,48 +225,6 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:
     return np.isin(x1, x2, invert=invert)
-
-
-# -- running sums and products
-
-
-def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
-                   include_initial: bool = False) -> Array:  # fmt: skip
-    """Sums of all elements up to each, along an axis.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.cumulative_sum(mtl.asarray([1, 2, 3]))
-    array([1, 3, 6], dtype=int64)
-    """
-    return _running(x, "cumulative_sum", np.cumsum, axis, dtype, include_initial, 0)
-
-
-def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None,
-                    include_initial: bool = False) -> Array:  # fmt: skip
-    """Products of all elements up to each, along an axis."""
-    return _running(x, "cumulative_prod", np.cumprod, axis, dtype, include_initial, 1)
-
-
-def _running(x: Array, name: str, function: Any, axis: int | None, dtype: Any, initial: bool,
-             start: int) -> Array:  # fmt: skip
-    if axis is None:
-        if x.ndim != 1:
-            raise ValueError(f"[{name}] an array of shape {x.shape} wants an axis.")
-        axis = 0
-    (along,) = axes_of(name, axis, x.ndim)
-    kind = kind_of(x.dtype)
-    if dtype is not None:
-        result = as_dtype(dtype)
-    else:
-        result = as_dtype("uint64" if kind == "u" else int64) if kind in "biu" else x.dtype
-    (found,) = host_call(function, [cast(x._node, result)], (along,), (result, x.shape))
-    if initial:
-        shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
-        first = Array(broadcast(to_node(start, name, result, x.device), shape))
-        found = concatenated([first._node, found], along)
-    return Array(found)
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,

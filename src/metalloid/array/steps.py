@@ -18,6 +18,7 @@ class Reason(Enum):
     REDUCTION = "a reduction that others need in another shape"
     LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
     SHARED = "costly, and used by several kernels"
+    REPEATED = "costly, and used at several places of one kernel"
     AGAIN = "an earlier evaluation has computed it without keeping it"
     ORDER = "its elements are needed in an order that strides cannot express"
     SIZE = "one kernel would be too large with it"

@@ -1,0 +1,42 @@
+"""Random numbers, each a function of a key and of its place alone.
+
+There is no hidden stream that an evaluation moves on: a number comes out the same on every device,
+in every order, whole or sliced, and is computed inside the kernel that uses it. A key is spent on
+one array; `split` and `fold_in` make new ones. Without a key, functions take the next one of a
+sequence that `seed` starts.
+"""
+
+from metalloid.random.distributions import (
+    bernoulli,
+    exponential,
+    gumbel,
+    laplace,
+    normal,
+    truncated_normal,
+    uniform,
+)
+from metalloid.random.generator import Generator, default_rng
+from metalloid.random.integers import bits, randint
+from metalloid.random.keys import fold_in, key, seed, split
+from metalloid.random.sampling import categorical, choice, permutation
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "bits",
+    "categorical",
+    "choice",
+    "default_rng",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "key",
+    "laplace",
+    "normal",
+    "permutation",
+    "randint",
+    "seed",
+    "split",
+    "truncated_normal",
+    "uniform",
+]

@@ -1,0 +1,244 @@
+"""Continuous distributions, and the toss of a coin: functions of random bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import broadcast_shape, is_number, to_node
+from metalloid.array.elementwise import copysign, erf, erfinv, log, maximum, minimum, nextafter
+from metalloid.array.layout import Ints
+from metalloid.array.movement import as_shape
+from metalloid.array.node import apply
+from metalloid.array.ops import Op
+from metalloid.array.types import DType, as_dtype, float32, float64, kind_of, uint32, uint64
+from metalloid.random.integers import Shape, random_bits
+
+UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random.metal")
+OPEN_UNIT = Op("open_unit", "numpy::open_unit<{T}>({0})", "u", "In (0, 1)", cost=3,
+               file="random.metal")  # fmt: skip
+SYMMETRIC_UNIT = Op("symmetric_unit", "numpy::symmetric_unit<{T}>({0})", "u", "In (-1, 1)",
+                    cost=3, file="random.metal")  # fmt: skip
+
+
+def _floats(where: str, row: Op, shape: Ints, dtype: DType, key: Array | None) -> Array:
+    """What a row makes of random bits, as many as the type has use for."""
+    source = random_bits(where, shape, uint64 if dtype == float64 else uint32, key)
+    return Array(apply(row, dtype, source))
+
+
+def _types(where: str, dtype: Any) -> tuple[DType, DType]:
+    """The type of the result, and the one to compute in: short floats are rounded once, at the end.
+
+    Raises
+    ------
+    TypeError
+        If it is no type of floats.
+    """
+    wanted = as_dtype(dtype)
+    if kind_of(wanted) != "f":
+        raise TypeError(f"[{where}] wants a type of floats, got {wanted}.")
+    return wanted, wanted if wanted.itemsize >= 4 else float32
+
+
+def _shape(where: str, shape: Shape | None, *parameters: Any) -> Ints:
+    """The shape asked for, or that of the parameters.
+
+    Raises
+    ------
+    ValueError
+        If parameters do not broadcast to it.
+    """
+    own = [p.shape for p in parameters if not is_number(p)]
+    if shape is None:
+        return broadcast_shape(where, *own)
+    extents = as_shape(where, shape)
+    if own and broadcast_shape(where, extents, *own) != extents:
+        raise ValueError(f"[{where}] parameters of shape {own} do not broadcast to {extents}.")
+    return extents
+
+
+def _parameter(where: str, value: Any, dtype: DType) -> Any:
+    """A number as it is; anything else as an array."""
+    return float(value) if is_number(value) else Array(to_node(value, where)).astype(dtype)
+
+
+def _moved(x: Array, loc: Any, scale: Any) -> Array:
+    """Stretched and shifted, where that changes something."""
+    if not is_number(scale) or scale != 1:
+        x = x * scale
+    return x if is_number(loc) and loc == 0 else x + loc
+
+
+def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any = float32,
+            key: Array | None = None) -> Array:  # fmt: skip
+    """Numbers from `low` up to but without `high`.
+
+    Parameters
+    ----------
+    low, high : number or Array
+        Arrays broadcast to `shape`, or without one make it.
+    shape : int or sequence of int, optional
+    dtype : dtype
+        A float type.
+    key : Array, optional
+        Spent by this; without one, the next of the sequence of `seed`.
+
+    Notes
+    -----
+    Between 0 and 1 they are the multiples of 2**-24 in float32, of 2**-53 in float64, 2**-11 in
+    float16 and 2**-8 in bfloat16, each as likely as the others.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.uniform(shape=3, key=mtl.random.key(0))
+    array([0.94766706, 0.9785799 , 0.33229148], dtype=float32)
+    """
+    where = "random.uniform"
+    wanted, _ = _types(where, dtype)
+    first, last = (_parameter(where, limit, wanted) for limit in (low, high))
+    unit = _floats(where, UNIT, _shape(where, shape, first, last), wanted, key)
+    if is_number(first) and is_number(last):
+        if (first, last) == (0, 1):
+            return unit
+        first, last = (Array(to_node(limit, where, wanted, unit.device)) for limit in (first, last))
+    # The sum may be rounded up to the end of the range, which does not belong to it.
+    return minimum(unit * (last - first) + first, nextafter(last, first))
+
+
+def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
+           key: Array | None = None) -> Array:  # fmt: skip
+    """Normally distributed numbers.
+
+    Parameters
+    ----------
+    loc, scale : number or Array
+        Mean and standard deviation.
+    shape, dtype, key
+        See `uniform`.
+
+    Notes
+    -----
+    The inverse of the distribution function, of one uniform number that is symmetric about 0: in
+    float32 at most 5.42 standard deviations away, in float64 8.29. Against the method of Box and
+    Muller it takes one number for each, and keeps the order: larger bits make a larger number,
+    here and in `truncated_normal`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.normal(3, key=mtl.random.key(0))
+    array([ 1.6226426 ,  2.0252647 , -0.43359444], dtype=float32)
+    """
+    where = "random.normal"
+    wanted, computed = _types(where, dtype)
+    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
+    x = _floats(where, SYMMETRIC_UNIT, _shape(where, shape, loc, scale), computed, key)
+    return _moved(erfinv(x) * math.sqrt(2), loc, scale).astype(wanted)
+
+
+def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float32,
+                     key: Array | None = None) -> Array:  # fmt: skip
+    """Normally distributed numbers within limits: of standard deviation 1, before they are cut.
+
+    Parameters
+    ----------
+    lower, upper : number or Array
+        Neither belongs to the range. In float32 little is left beyond 5.4 on either side.
+    shape, dtype, key
+        See `uniform`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.random.truncated_normal(-1, 1, 1000, key=mtl.random.key(0))
+    >>> bool((abs(x) < 1).all())
+    True
+    """
+    where = "random.truncated_normal"
+    wanted, computed = _types(where, dtype)
+    limits = [_parameter(where, limit, computed) for limit in (lower, upper)]
+    shape = _shape(where, shape, *limits)
+    first, last = (Array(to_node(limit, where, computed)) for limit in limits)
+    low, high = erf(first * math.sqrt(0.5)), erf(last * math.sqrt(0.5))
+    x = erfinv(uniform(low, high, shape, computed, key)) * math.sqrt(2)
+    return maximum(minimum(x, nextafter(last, first)), nextafter(first, last)).astype(wanted)
+
+
+def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1,
+                key: Array | None = None) -> Array:  # fmt: skip
+    """Exponentially distributed numbers with the mean `scale`; never 0.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.exponential(2, scale=10, key=mtl.random.key(0))
+    array([0.53751975, 0.21652801], dtype=float32)
+    """
+    where = "random.exponential"
+    wanted, computed = _types(where, dtype)
+    scale = _parameter(where, scale, computed)
+    x = _floats(where, OPEN_UNIT, _shape(where, shape, scale), computed, key)
+    return _moved(-log(x), 0, scale).astype(wanted)
+
+
+def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
+           key: Array | None = None) -> Array:  # fmt: skip
+    """Numbers with the Gumbel distribution: that of the largest of many.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.gumbel(2, key=mtl.random.key(0))
+    array([2.923375 , 3.8326204], dtype=float32)
+    """
+    where = "random.gumbel"
+    wanted, computed = _types(where, dtype)
+    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
+    x = _floats(where, OPEN_UNIT, _shape(where, shape, loc, scale), computed, key)
+    return _moved(-log(-log(x)), loc, scale).astype(wanted)
+
+
+def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
+            key: Array | None = None) -> Array:  # fmt: skip
+    """Numbers with the Laplace distribution: exponential on both sides of `loc`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.laplace(2, key=mtl.random.key(0))
+    array([2.2569828, 3.1502788], dtype=float32)
+    """
+    where = "random.laplace"
+    wanted, computed = _types(where, dtype)
+    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
+    x = _floats(where, SYMMETRIC_UNIT, _shape(where, shape, loc, scale), computed, key)
+    return _moved(copysign(log(1 - abs(x)), x), loc, scale).astype(wanted)
+
+
+def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None) -> Array:
+    """True with the probability `p`.
+
+    Parameters
+    ----------
+    p : number or Array
+        Between 0 and 1, to 2**-24.
+    shape, key
+        See `uniform`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.bernoulli(0.5, 4, key=mtl.random.key(1))
+    array([ True, False,  True,  True], dtype=bool)
+    """
+    where = "random.bernoulli"
+    p = _parameter(where, p, float32)
+    result: Array = _floats(where, UNIT, _shape(where, shape, p), float32, key) < p
+    return result
+
+
+__all__ = ["bernoulli", "exponential", "gumbel", "laplace", "normal", "truncated_normal",
+           "uniform"]  # fmt: skip

@@ -1,0 +1,117 @@
+"""Random numbers as NumPy's users ask for them: an object that gives new ones at every call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.types import float32, int64
+from metalloid.random import distributions, integers, sampling
+from metalloid.random.integers import Shape
+from metalloid.random.keys import KeySequence
+
+
+class Generator:
+    """A sequence of keys, of which every call takes the next.
+
+    Its methods are those of ``numpy.random.Generator``, with arrays of this package as results and
+    float32 where nothing else is said. `default_rng` makes it.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Equal seeds give equal numbers; without one they are others every time.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> rng = mtl.random.default_rng(42)
+    >>> rng.random(3)
+    array([0.53026086, 0.31336218, 0.90153027], dtype=float32)
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._keys = KeySequence(seed)
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """New generators, independent of each other and of this one."""
+        words = [self._keys.next_words() for _ in range(n_children)]
+        return [Generator(high << 32 | low) for high, low in words]
+
+    def random(self, size: Shape = (), dtype: Any = float32) -> Array:
+        """Uniform numbers in [0, 1)."""
+        return distributions.uniform(0, 1, size, dtype, self._keys.next())
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Shape | None = None,
+                dtype: Any = float32) -> Array:  # fmt: skip
+        """See `metalloid.random.uniform`."""
+        return distributions.uniform(low, high, size, dtype, self._keys.next())
+
+    def standard_normal(self, size: Shape = (), dtype: Any = float32) -> Array:
+        """Normally distributed numbers with mean 0 and standard deviation 1."""
+        return distributions.normal(size, dtype, key=self._keys.next())
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
+               dtype: Any = float32) -> Array:  # fmt: skip
+        """See `metalloid.random.normal`."""
+        return distributions.normal(size, dtype, loc, scale, self._keys.next())
+
+    def exponential(self, scale: Any = 1.0, size: Shape | None = None,
+                    dtype: Any = float32) -> Array:  # fmt: skip
+        """See `metalloid.random.exponential`."""
+        return distributions.exponential(size, dtype, scale, self._keys.next())
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
+               dtype: Any = float32) -> Array:  # fmt: skip
+        """See `metalloid.random.gumbel`."""
+        return distributions.gumbel(size, dtype, loc, scale, self._keys.next())
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
+                dtype: Any = float32) -> Array:  # fmt: skip
+        """See `metalloid.random.laplace`."""
+        return distributions.laplace(size, dtype, loc, scale, self._keys.next())
+
+    def integers(self, low: Any, high: Any = None, size: Shape | None = None, dtype: Any = int64,
+                 endpoint: bool = False) -> Array:  # fmt: skip
+        """Whole numbers from `low`, or 0, up to `high`, or `low`; with `endpoint`, including it."""
+        if high is None:
+            low, high = 0, low
+        if endpoint:
+            high = high + 1
+        return integers.randint(low, high, size, dtype, self._keys.next())
+
+    def choice(self, a: Any, size: Shape = (), replace: bool = True, p: Any = None,
+               axis: int = 0) -> Array:  # fmt: skip
+        """See `metalloid.random.choice`."""
+        return sampling.choice(a, size, replace, p, axis, self._keys.next())
+
+    def permutation(self, x: Any, axis: int = 0) -> Array:
+        """See `metalloid.random.permutation`."""
+        return sampling.permutation(x, axis, self._keys.next())
+
+    def shuffle(self, x: Array | np.ndarray, axis: int = 0) -> None:
+        """Put the elements along an axis into a random order, in place.
+
+        Parameters
+        ----------
+        x : Array or numpy.ndarray
+            An Array gets a new value, which other names for the old one do not see.
+        """
+        x[...] = self.permutation(x, axis)
+
+
+def default_rng(seed: int | None = None) -> Generator:
+    """A `Generator` with a seed.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.default_rng(0).integers(10, size=5)
+    array([9, 3, 6, 9, 2], dtype=int64)
+    """
+    return Generator(seed)
+
+
+__all__ = ["Generator", "default_rng"]

@@ -1,0 +1,144 @@
+"""Random bits, and whole numbers made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.array.array_object import Array
+from metalloid.array.build import (
+    as_number,
+    broadcast_shape,
+    is_number,
+    to_node,
+    where_node,
+    wide_integer,
+)
+from metalloid.array.layout import Ints
+from metalloid.array.movement import as_shape
+from metalloid.array.node import Node, apply, broadcast, cast, count, number, reshape
+from metalloid.array.ops import Op
+from metalloid.array.types import DType, as_dtype, int64, kind_of, uint32, uint64
+from metalloid.random.keys import next_key, words_everywhere
+from metalloid.runtime.registry import get_device
+
+Shape = int | Sequence[int]
+
+BITS = Op("random_bits", "numpy::random_bits<{T}>({0}, {1}, {2})", "u", "Random bits", 3,
+          cost=50, file="random.metal")  # fmt: skip
+BELOW = Op("below", "numpy::below({0}, {1})", "u", "A number below the second", 2,
+           cost=6, file="random.metal")  # fmt: skip
+
+
+def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Node:
+    """Random bits for every place of a shape."""
+    if key is None:
+        key = next_key()
+    words = words_everywhere(where, key, shape)
+    places = reshape(count((math.prod(shape),), 0, words[0].device), shape)
+    return apply(BITS, dtype, *words, places)
+
+
+def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Array:
+    """Random bits.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of unsigned integers.
+
+    Notes
+    -----
+    They are those of ``jax.random.bits``: the block of a place is Threefry-2x32 with 20 rounds [1]_
+    of the place in row-major order, as 64 bits. Shorter numbers are both of its halves together
+    under exclusive or, and their lowest bits.
+
+    References
+    ----------
+    .. [1] J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+       SC11.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.bits(3, key=mtl.random.key(0))
+    array([4070199207, 4202968722, 1427181096], dtype=uint32)
+    """
+    wanted = as_dtype(dtype)
+    if wanted.kind != "u":
+        raise TypeError(f"[random.bits] wants unsigned integers, got {wanted}.")
+    return Array(random_bits("random.bits", as_shape("random.bits", shape), wanted, key))
+
+
+def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
+            key: Array | None = None) -> Array:  # fmt: skip
+    """Whole numbers from `low` up to but without `high`, each as likely as the others.
+
+    Parameters
+    ----------
+    low, high : int or Array
+        Arrays broadcast with `shape`; where `high` is not above `low`, the result is `low`.
+    shape : int or sequence of int, optional
+        Without one, that of `low` and `high`.
+
+    Raises
+    ------
+    ValueError
+        If there are no such numbers.
+    OverflowError
+        If `dtype` does not hold them.
+
+    Notes
+    -----
+    The number is the upper half of the product of 64 random bits and ``n = high - low``, so its
+    probability differs from 1/n by less than 2**-64: by a part of n/2**64, less than 2.4e-10 for
+    every range within 32 bits.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.randint(1, 7, 8, key=mtl.random.key(3))
+    array([6, 3, 2, 2, 2, 4, 6, 4], dtype=int64)
+    """
+    where = "random.randint"
+    wanted = as_dtype(dtype)
+    if kind_of(wanted) not in "iu":
+        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+    own = () if shape is None else as_shape(where, shape)
+    if is_number(low) and is_number(high):
+        return _between(int(low), int(high), own, wanted, key)
+    wide = wide_integer(wanted)
+    first, last = (
+        as_number(limit, wide, get_device())
+        if is_number(limit)
+        else cast(to_node(limit, where), wide)
+        for limit in (low, high)
+    )
+    extents = broadcast_shape(where, first.shape, last.shape, own)
+    source = random_bits(where, extents, uint64, key)
+    start = broadcast(first, extents)
+    span = Array(broadcast(last, extents)) - Array(start)
+    some = where_node(span > 0, span.astype(uint64), 0)
+    offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
+    result: Array = Array(start) + offset
+    return result.astype(wanted)
+
+
+def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:
+    """Numbers between two that are known."""
+    span = high - low
+    if span <= 0:
+        raise ValueError(f"[random.randint] high must be above low, got {low} and {high}.")
+    limits = np.iinfo(dtype)
+    if low < limits.min or high - 1 > limits.max:
+        raise OverflowError(f"[random.randint] {dtype} does not hold {low} to {high - 1}.")
+    offset = random_bits("random.randint", shape, uint64, key)
+    if span < 2**64:
+        kind = uint32 if span < 2**32 else uint64
+        offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
+    start = number(low % 2**64, uint64, offset.device)  # in two's complement
+    result: Array = Array(offset) + Array(start)
+    return result.astype(dtype)

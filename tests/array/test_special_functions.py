@@ -1,0 +1,56 @@
+"""erf and erfinv against SciPy and mpmath, in units in the last place."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import metalloid as mtl
+from metalloid.array.ops import OPS
+
+RNG = np.random.default_rng(0)
+WIDE = np.concatenate([
+    RNG.normal(size=200_000) * 1.5, 10.0 ** RNG.uniform(-37, 1, 100_000),
+    np.linspace(0.99, 1.01, 50_001),
+])  # fmt: skip
+WITHIN = np.concatenate([
+    RNG.uniform(-1, 1, 200_000), 1 - 10.0 ** RNG.uniform(-7.2, 0, 100_000),
+    10.0 ** RNG.uniform(-37, 0, 100_000),
+])  # fmt: skip
+
+
+def ulps(found, exact):
+    """Distances in units in the last place of what was found."""
+    spacing = np.spacing(np.abs(found)).astype(np.float64)
+    return np.abs(np.asarray(found, np.float64) - exact) / spacing
+
+
+@pytest.mark.parametrize(("name", "x"), [("erf", WIDE), ("erfinv", WITHIN)])
+def test_floats(name, x):
+    x = x.astype(np.float32)
+    x = x[np.abs(x) != 1]
+    found = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
+    exact = getattr(scipy.special, name)(x.astype(np.float64))
+    assert ulps(found, exact).max() <= OPS[name].bound
+
+
+@pytest.mark.parametrize(("name", "bound"), [("erf", 1), ("erfinv", 4)])
+def test_doubles(name, bound):
+    x = (WIDE if name == "erf" else WITHIN)[::997]
+    if name == "erfinv":
+        x = np.concatenate([x, 1 - 2.0 ** -np.arange(2, 54), 2.0 ** -np.arange(1, 54) - 1])
+    found = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
+    with mpmath.workdps(40):
+        for at, value in zip(x.tolist(), found, strict=True):
+            exact = getattr(mpmath, name)(at)
+            assert abs(mpmath.mpf(float(value)) - exact) <= bound * np.spacing(abs(value)), at
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_limits(dtype):
+    x = mtl.asarray([-np.inf, -0.0, 0.0, np.inf, np.nan], dtype=dtype)
+    np.testing.assert_array_equal(mtl.erf(x), [-1, -0.0, 0, 1, np.nan])
+    assert np.signbit(np.asarray(mtl.erf(x)))[1]
+    x = mtl.asarray([-1.5, -1, -0.0, 1, 2, np.nan], dtype=dtype)
+    np.testing.assert_array_equal(mtl.erfinv(x), [np.nan, -np.inf, -0.0, np.inf, np.nan, np.nan])
+    assert np.signbit(np.asarray(mtl.erfinv(x)))[2]
