@@ -37,7 +37,8 @@ def adjoint(x):
 
 
 def wide(x):
-    return np.asarray(x).astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+    x = np.asarray(x)
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
 def mapped(function, x, *more):

@@ -5,14 +5,15 @@ Their arguments are NumPy arrays on the memory of the nodes; their results becom
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metalloid.array.build import from_numpy
-from metalloid.array.layout import Ints, reach
+from metalloid.array.layout import Ints, contiguous, reach
 from metalloid.array.memory import Memory
 from metalloid.array.node import CALL, PART, Node
 from metalloid.array.types import DType
@@ -30,11 +31,14 @@ class HostCall:
         of a module, not one made for the occasion.
     parameters : tuple
     results : tuple of (dtype, shape)
+    parts : list of weakref.ref
+        The nodes of the results.
     """
 
     function: Callable[..., Any]
     parameters: tuple[Any, ...]
     results: tuple[tuple[DType, Ints], ...]
+    parts: list[weakref.ref[Node]] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -84,6 +88,8 @@ class KernelCall:
     ----------
     nodes : list of Node
         Of the inputs that are arrays.
+    parts : list of weakref.ref
+        The nodes of the results.
     """
 
     def __init__(self, kernel: Any, inputs: tuple[Any, ...], options: dict[str, Any],
@@ -93,6 +99,7 @@ class KernelCall:
         self.nodes = [value._node for value in inputs if hasattr(value, "_node")]
         # Arrays would keep alive what the nodes give up.
         self._inputs = tuple(None if hasattr(value, "_node") else value for value in inputs)
+        self.parts: list[weakref.ref[Node]] = []
         self._key = (kernel, repr(self._inputs), repr(options), results)
 
     def __hash__(self) -> int:
@@ -119,7 +126,17 @@ def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node,
     """Nodes of what a call returns."""
     device = args[0].device
     node = Node(CALL, call, tuple(args), *call.results[0], device)
-    return tuple(
+    parts = tuple(
         Node(PART, k, (node,), dtype, shape, device)
         for k, (dtype, shape) in enumerate(call.results)
     )
+    call.parts.extend(map(weakref.ref, parts))
+    return parts
+
+
+def hand_out(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
+    """Give all results to those who still hold their nodes, also those that nobody asked for."""
+    for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
+        node = part()
+        if node is not None:
+            node.become(memory, contiguous(shape))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metalloid.array.calls import hand_out
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout
 from metalloid.array.memory import Memory
@@ -139,7 +140,10 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
             step.run(memories, starts, graph.nodes, wait)
         else:
             args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
-            for place, memory in zip(step.outs, step.call.run(args, device), strict=True):
+            call = graph.nodes[step.place].data
+            results = call.run(args, device)
+            hand_out(call, results)
+            for place, memory in zip(step.outs, results, strict=True):
                 memories[place] = memory
         for place in frees:
             memories[place] = None

@@ -27,6 +27,12 @@ _OWN_REFERENCES = 3
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
+def _namesake(namespace: Any, function: Any) -> Any:
+    """Where a function of NumPy has its like: ``numpy.linalg.inv`` in ``linalg``."""
+    part = str(function.__module__).partition(".")[2]
+    return getattr(namespace, part) if part in ("fft", "linalg") else namespace
+
+
 class Interop:
     """What others see of an array."""
 
@@ -72,7 +78,7 @@ class Interop:
         name = function.__name__
         if args and args[0] is self and hasattr(type(self), name):
             return getattr(self, name)(*args[1:], **options)
-        own = getattr(self.__array_namespace__(), name, None)
+        own = getattr(_namesake(self.__array_namespace__(), function), name, None)
         return NotImplemented if own is None else own(*args, **options)
 
     # -- other libraries

@@ -355,7 +355,7 @@ class Planner:
             self.sources.append(Source(False, index, dtype, shape, Reason.CALL))
             outs.append(len(self.sources) - 1)
         self._calls[place] = tuple(outs)
-        self.steps.append(CallStep(node.data, args, tuple(outs)))
+        self.steps.append(CallStep(place, node.data, args, tuple(outs)))
 
     # -- what is computed on the way
 

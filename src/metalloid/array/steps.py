@@ -74,8 +74,16 @@ class FusedKernel:
 
 @dataclass(frozen=True)
 class CallStep:
-    """A function or a kernel of somebody else, with its arguments in memory."""
+    """A function or a kernel of somebody else, with its arguments in memory.
 
+    Attributes
+    ----------
+    place : int
+        In the graph: a later graph of the same structure has an equal call there, whose results
+        belong to other nodes.
+    """
+
+    place: int
     call: Any
     args: tuple[tuple[int, Layout], ...]
     outs: tuple[int, ...]

@@ -4,7 +4,7 @@ Products, norms and what else is made of arithmetic are expressions, which fuse 
 Decompositions and equations are LAPACK's, through NumPy, on the memory of the arrays. They work in
 double precision whatever the type, so that a result in float32 has the error of the problem and one
 rounding. Integers are taken as float32 there. Like everything they are computed when somebody looks
-at them, and what they raise about values, ``numpy.linalg.LinAlgError``, is raised then.
+at them, and what they raise about values, NumPy's ``LinAlgError``, is raised then.
 """
 
 from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
@@ -33,6 +33,7 @@ from metalloid.linalg.equations import (
     slogdet,
     solve,
 )
+from metalloid.linalg.matrices import LinAlgError
 from metalloid.linalg.norms import matrix_norm, norm, vector_norm
 from metalloid.linalg.products import cross, diagonal, matrix_power, outer, trace
 from metalloid.linalg.triangles import LU, lu
@@ -44,6 +45,7 @@ __all__ = [
     "Eig",
     "Eigh",
     "LeastSquares",
+    "LinAlgError",
     "SlogDet",
     "cholesky",
     "cross",

@@ -155,7 +155,7 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
     shape = _solution_shape("lstsq", a, b)
     real = real_of(dtype)
     stack = broadcast_shape("lstsq", a.shape[:-2], b.shape[:-2])
-    tolerance = _tolerance("lstsq", a, dtype, rtol)
+    tolerance = _tolerance("lstsq", a, dtype, None if rtol is None else float(rtol))
     results = (
         (dtype, shape),
         (real, (*stack, *shape[len(stack) + 1 :])),

@@ -34,7 +34,9 @@ def matrices(where: str, x: Any) -> tuple[Node, DType]:
     """
     node, dtype = floats(where, x)
     if len(node.shape) < 2:
-        raise ValueError(f"[{where}] wants matrices along the last two axes, got {node.shape}.")
+        raise ValueError(
+            f"[{where}] wants matrices along the last two axes, got shape {node.shape}."
+        )
     return node, dtype
 
 
@@ -79,4 +81,6 @@ def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any
             if index:
                 return f"matrix {index} of shape {a.shape}"
             break
+        except ValueError:
+            continue  # it is sound, but the other operands are those of a whole stack
     return f"the matrix of shape {a.shape[-2:]}"

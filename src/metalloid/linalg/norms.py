@@ -146,12 +146,15 @@ def norm(x: Any, /, ord: MatrixOrder | None = None, axis: Axis = None,
     axes = axes_of("norm", axis, array.ndim)
     if len(axes) == 1:
         if isinstance(ord, str):
-            raise ValueError(f"[norm] {ord!r} is a norm of matrices; axis {axis} is one axis.")
+            raise ValueError(
+                f"[norm] {ord!r} is a norm of matrices, along two axes; got axis {axis} of shape "
+                f"{array.shape}."
+            )
         return vector_norm(array, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
         raise ValueError(
-            f"[norm] of vectors or matrices, got {len(axes)} axes of shape {array.shape}. Give "
-            "an axis or two."
+            f"[norm] along {len(axes)} axes of shape {array.shape} there are neither vectors nor "
+            "matrices. Give an axis, or two."
         )
     result = matrix_norm(moveaxis(array, axes, (-2, -1)), ord=ord)
     return expand_dims(result, axes) if keepdims else result

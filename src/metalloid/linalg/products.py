@@ -87,7 +87,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """
     node = to_node(x, "diagonal")
     if len(node.shape) < 2:
-        raise ValueError(f"[diagonal] wants matrices along the last two axes, got {node.shape}.")
+        raise ValueError(
+            f"[diagonal] wants matrices along the last two axes, got shape {node.shape}."
+        )
     return Array(diagonal_of(node, operator.index(offset)))
 
 
@@ -102,7 +104,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """
     node = to_node(x, "trace")
     if len(node.shape) < 2:
-        raise ValueError(f"[trace] wants matrices along the last two axes, got {node.shape}.")
+        raise ValueError(f"[trace] wants matrices along the last two axes, got shape {node.shape}.")
     return Array(diagonal_of(node, operator.index(offset))).sum(axis=-1, dtype=dtype)
 
 

@@ -1,0 +1,153 @@
+"""Einstein's notation against NumPy's, for listed texts and for random ones."""
+
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metalloid as mtl
+from metalloid.array.graph import Graph
+from metalloid.array.plan import FusedKernel, plan
+
+CASES = {
+    "ij,jk->ik": ((2, 3), (3, 4)),
+    "ij,jk": ((2, 3), (3, 4)),
+    "ba": ((2, 3),),
+    "ii": ((3, 3),),
+    "ii->i": ((3, 3),),
+    "iij->ji": ((3, 3, 2),),
+    "iji->j": ((3, 2, 3),),
+    "iii->i": ((3, 3, 3),),
+    "i,i": ((4,), (4,)),
+    "i,j": ((4,), (3,)),
+    "ij->": ((2, 3),),
+    "ij,ij->i": ((2, 3), (2, 3)),
+    "ij,j->i": ((2, 3), (3,)),
+    "aab,bcc->ac": ((2, 2, 3), (3, 4, 4)),
+    "abc,abd->dc": ((2, 3, 4), (2, 3, 5)),
+    "a,ab,abc->abc": ((2,), (2, 3), (2, 3, 4)),
+    "ab,bc,cd,de->ae": ((2, 3), (3, 4), (4, 5), (5, 6)),
+    "bhqd,bhkd->bhqk": ((2, 3, 4, 5), (2, 3, 6, 5)),
+    "...ij,...jk->...ik": ((5, 2, 3), (3, 4)),
+    "...ij,...jk": ((5, 1, 2, 3), (4, 3, 4)),
+    "i...->...": ((2, 3, 4),),
+    "i...,...": ((2, 3), (3,)),
+    "...,...": ((2, 1), (3,)),
+    "i...i": ((3, 2, 3),),
+    " i j , j k -> k i ": ((2, 3), (3, 4)),
+    ",": ((), ()),
+    "ij,kj->ik": ((2, 1), (4, 5)),
+    "ij,jk->ki": ((0, 3), (3, 4)),
+    "ij,jk->kij": ((2, 0), (0, 4)),
+    "ij,jk->ijk": ((2, 3), (3, 4)),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+@pytest.mark.parametrize("dtype", ["int32", "float32", "complex128"])
+def test_cases(rng, text, dtype):
+    operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]
+    if dtype == "complex128":
+        operands = [x * (1 + 2j) for x in operands]
+    got = mtl.einsum(text, *map(mtl.asarray, operands))
+    assert got.dtype == dtype
+    # Small whole numbers: every order of sums and products is exact.
+    np.testing.assert_array_equal(got.numpy(), np.einsum(text, *operands))
+
+
+@given(st.data())
+@settings(max_examples=25)
+def test_random_texts(data):
+    letters = string.ascii_letters[: data.draw(st.integers(1, 5))]
+    extents = {letter: data.draw(st.integers(0, 4)) for letter in letters}
+    words = data.draw(st.lists(st.text(letters, max_size=4), min_size=1, max_size=4))
+    used = sorted(set("".join(words)))
+    output = "".join(data.draw(st.permutations(used)))[: data.draw(st.integers(0, 5))]
+    rng = np.random.default_rng(len(output))
+    operands = []
+    for word in words:
+        # An axis of extent 1 broadcasts, but not against another one of its operand.
+        shape = tuple(
+            1 if word.count(k) == 1 and data.draw(st.booleans()) else extents[k] for k in word
+        )
+        operands.append(rng.integers(-3, 4, shape))
+    text = f"{','.join(words)}->{output}"
+    got = mtl.einsum(text, *map(mtl.asarray, operands))
+    np.testing.assert_array_equal(got.numpy(), np.einsum(text, *operands))
+
+
+def test_half_floats_are_summed_in_single_precision():
+    x = mtl.full((2, 5000), 1.0, dtype=mtl.float16)
+    got = mtl.einsum("ij,kj->ik", x, x)
+    assert got.dtype == mtl.float16
+    assert (got.numpy() == 5000).all()  # float16 counts in steps of 2 from 2048
+
+
+def test_types_are_promoted():
+    x, y = mtl.ones((2, 2), dtype=mtl.int8), mtl.ones((2, 2), dtype=mtl.int32)
+    assert mtl.einsum("ij,jk", x, y).dtype == mtl.int32
+    assert mtl.einsum("ij,jk", x, mtl.ones((2, 2))).dtype == mtl.float32
+
+
+def test_what_takes_no_matrix_product_fuses():
+    x, y = mtl.ones((4, 5)), mtl.ones((4, 5))
+    steps = plan(Graph([mtl.einsum("ij,ij->i", x + 1, y * 2)._node])).steps
+    assert [type(step) for step in steps] == [FusedKernel]
+    steps = plan(Graph([(mtl.einsum("ij,ij->ij", x, y) + 1)._node])).steps
+    assert [type(step) for step in steps] == [FusedKernel]
+
+
+@pytest.mark.parametrize("middle", [900, 1000, 1100])
+def test_a_chain_is_multiplied_from_its_cheap_end(middle):
+    # From the left each product would have a million elements.
+    x, y = mtl.ones((1000, middle)), mtl.ones((middle, 1000))
+    got = mtl.einsum("ab,bc,cd,d->a", x, y, x, mtl.ones(middle))
+    sizes = [s.call.results[0][1] for s in plan(Graph([got._node])).steps if not
+             isinstance(s, FusedKernel)]  # fmt: skip
+    assert sizes == [(1000, 1), (middle, 1), (1000, 1)]
+
+
+def test_many_operands():
+    # Greedily, then in the best order: no intermediate is larger than the operands.
+    x = np.eye(3, dtype=np.int64)[[1, 2, 0]]
+    text = "ab,bc,cd,de,ef,fg,gh->ha"
+    np.testing.assert_array_equal(mtl.einsum(text, *[mtl.asarray(x)] * 7).numpy(), x.T)
+
+
+def test_nothing_is_computed_before_it_is_looked_at():
+    x = mtl.ones((2, 2))
+    assert mtl.einsum("ij,jk", x, x)._node.memory is None
+
+
+@pytest.mark.parametrize(("text", "operands", "error", "message"), [
+    ("ij,jk", [(2, 3)], ValueError, "[einsum] 'ij,jk' names 2 operands, got 1."),
+    ("ijk", [(2, 3)], ValueError,
+     "[einsum] 'ijk': 'ijk' does not fit operand 0, which has 2 axes."),
+    ("...ijk", [(2, 3)], ValueError,
+     "[einsum] '...ijk': '...ijk' does not fit operand 0, which has 2 axes."),
+    ("i......", [(2, 3)], ValueError,
+     "[einsum] 'i......': 'i......' does not fit operand 0, which has 2 axes."),
+    ("i%->i", [(2, 3)], ValueError, "[einsum] 'i%->i': '%' is no letter."),
+    ("i.,..j", [(2,), (2,)], ValueError, "[einsum] 'i.,..j': '.' is no letter."),
+    ("ij->ii", [(2, 3)], ValueError, "[einsum] 'ij->ii': the result names 'i' twice."),
+    ("ij->k", [(2, 3)], ValueError, "[einsum] 'ij->k': no operand has 'k' of the result."),
+    ("i...->i", [(2, 3)], ValueError,
+     "[einsum] 'i...->i': the result names no '...', operands have it."),
+    ("ij,jk", [(2, 3), (4, 5)], ValueError,
+     "[einsum] 'ij,jk': 'j' is 3 long, but 4 in operand 1 of shape (4, 5)."),
+    ("...,...", [(2,), (3,)], ValueError,
+     "[einsum] '...,...': an axis of '...' is 2 long, but 3 in operand 1 of shape (3,)."),
+    (3, [(2, 3)], TypeError,
+     "[einsum] wants a text like 'ij,jk->ik' before the arrays, got int."),
+])  # fmt: skip
+def test_messages(text, operands, error, message):
+    with pytest.raises(error) as caught:
+        mtl.einsum(text, *map(mtl.ones, operands))
+    assert str(caught.value) == message
+
+
+def test_truth_has_no_products():
+    with pytest.raises(TypeError, match="no meaning for bool"):
+        mtl.einsum("i", mtl.ones(2) == 1)
