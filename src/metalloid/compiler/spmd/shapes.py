@@ -200,6 +200,20 @@ def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape 
     return _and(Instruction("and", operands=[first, mask]), shapes, width)
 
 
+def _compare(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
+    """Where the bits of the offsets decide nothing, as in ``index < 64``, the base does."""
+    shape, limit = shapes
+    if instruction.detail in ("eq", "ne") or not limit.is_uniform or not _small_on_aligned(shape):
+        return None
+    assert shape.offsets is not None
+    number, align = instruction.operands[1].integer, limit.align
+    if number is not None and instruction.detail in ("ugt", "ule", "sgt", "sle"):
+        align = alignment_of(number + 1)  # as index > 63
+    elif instruction.detail not in ("ult", "uge", "slt", "sge"):
+        return None
+    return uniform(width) if max(shape.offsets) < 1 << align else None
+
+
 def _widen(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     shape, source = shapes[0], instruction.operands[0].type
     if shape.offsets is None or not isinstance(source, Integer) or source.bits == 1:
@@ -266,7 +280,7 @@ _Rule = Callable[[Instruction, list[Shape], int], Shape | None]
 _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
     "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right,
-    "udiv": _divide, "urem": _divide,
+    "udiv": _divide, "urem": _divide, "icmp": _compare,
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
