@@ -50,6 +50,8 @@ class Linearised:
             name: quoted("mask", name) for name in self.order if name in self._divergence.masked
         }
         self.set_by = self._find_masks_set_once()
+        #: Edges that lanes follow at once, with no other block in between.
+        self.straight: set[tuple[str, str]] = set()
         self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
 
     def _find_masks_set_once(self) -> dict[str, str]:
@@ -189,9 +191,12 @@ class Linearised:
 
     # -- where it goes
 
+    def _nearest(self, targets: set[str]) -> str:
+        return min(targets, key=self._place.__getitem__)
+
     def _go(self, targets: set[str]) -> None:
         """Branch to the nearest of `targets`; the others are left for later."""
-        nearest = min(targets, key=self._place.__getitem__)
+        nearest = self._nearest(targets)
         self._deferred[nearest] |= targets - {nearest}
         self._writer.emit(f"br label %{self.label(nearest)}")
 
@@ -205,6 +210,8 @@ class Linearised:
             self._follow(name, end.labels[0], None)
             if any(map(is_barrier, self._blocks[name].body)):
                 self._wait(name)
+            elif self._nearest(deferred | {end.labels[0]}) == end.labels[0]:
+                self.straight.add((name, end.labels[0]))
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
             taken = writer.vector(end.operands[0])
@@ -221,6 +228,8 @@ class Linearised:
                 writer.restore(saved)
                 writer.label(way)
                 self._follow(name, target, None)
+                if self._nearest(deferred | {target}) == target:
+                    self.straight.add((name, target))
                 self._go(deferred | {target})
 
     def _wait(self, name: str) -> None:

@@ -16,6 +16,8 @@ from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
 
 _SLOT_ALIGNMENT = 64
+#: What a scalar takes at most, and lies at a multiple of.
+SCALAR_BYTES = 8
 #: Attribute group of the functions that are written.
 VECTOR_ATTRIBUTES = "#31999"
 
@@ -162,9 +164,7 @@ class Writer:
             if not self.divergence.home(value):
                 return name  # a parameter
             slot = self.slot(quoted("s", name), str(value.type))
-            self._scalars[name] = self.new(
-                f"load {value.type}, ptr {slot}, align {_SLOT_ALIGNMENT}"
-            )
+            self._scalars[name] = self.new(f"load {value.type}, ptr {slot}, align {SCALAR_BYTES}")
         return self._scalars[name]
 
     def vector(self, value: Value) -> str:
@@ -223,7 +223,7 @@ class Writer:
             self._scalars[name] = scalar
             if outlives:
                 slot = self.slot(quoted("s", name), str(type))
-                self.emit(f"store {type} {scalar}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+                self.emit(f"store {type} {scalar}, ptr {slot}, align {SCALAR_BYTES}")
         if vector:
             if self.spoils_inactive_lanes and self.mask is not None:
                 vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)
