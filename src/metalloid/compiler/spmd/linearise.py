@@ -375,7 +375,6 @@ def _note_use(writer: Writer, value: Value, block: str, behind_copies: bool) -> 
 def _find_wanted_vectors(writer: Writer) -> None:
     """Which inexact values are used as more than addresses."""
     divergence, wanted = writer.divergence, writer.vectors_wanted
-    computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
     todo: list[str] = []
 
     def want(value: Value) -> None:
@@ -391,7 +390,7 @@ def _find_wanted_vectors(writer: Writer) -> None:
                 if not _serves_as_address(writer, instruction, value, name):
                     want(value)
     while todo:
-        origin = computed_by.get(todo.pop())
+        origin = writer.computed_by.get(todo.pop())
         for value in origin.operands if origin else ():
             want(value)
 

@@ -57,6 +57,7 @@ class Writer:
         self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
         self.outliving: set[str] = set()  # values used in other blocks
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
+        self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
         self.unused: set[str] = set()  # results that nobody looks at
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
@@ -214,6 +215,15 @@ class Writer:
         bits = type.bits if isinstance(type, Integer) else 64
         signed = [(n + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for n in numbers]
         return "<" + ", ".join(f"{type} {n}" for n in signed) + ">"
+
+    def lane(self, value: Value, lane: int) -> str:
+        """The value of one lane."""
+        return self.new(f"extractelement {self.wide(value.type)} {self.vector(value)}, i64 {lane}")
+
+    def made_here(self, value: Value) -> Instruction | None:
+        """The instruction that computes `value`, if it stands in the block being written."""
+        here = self.divergence.home(value) == self.block
+        return self.computed_by.get(value.name) if here else None
 
     def set(self, instruction: Instruction, scalar: str = "", vector: str = "") -> None:
         """Record what an instruction computes, and store it where other blocks look for it."""
