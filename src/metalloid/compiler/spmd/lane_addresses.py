@@ -1,8 +1,8 @@
 """Addresses that lanes use one after the other.
 
-Taking 64-bit addresses out of a vector costs more than most that is done with them. Where they are a
-common base and an index that was widened, the narrow indices are taken out instead, eight bytes at
-a time.
+Taking 64-bit addresses out of a vector costs more than most that is done with them. Where they are
+a common base and an index that was widened, the narrow indices are taken out instead, eight bytes
+at a time.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Crossing:
             block, origins = self._phis[name]
             forward = [o for o in origins if self._place[o] < self._place[block]]
             return any(self._carried_across(origin, block) for origin in forward)
-        if kind == "mask":
+        if kind in ("mask", "any", "all"):
             return self._mask_crosses(self._blocks[name])
         return kind not in ("exchange", "left", "results")  # those serve one instruction
 

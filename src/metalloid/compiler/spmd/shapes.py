@@ -150,7 +150,7 @@ def _scaled(instruction: Instruction, shape: Shape, factor: int) -> Shape:
     return Shape(offsets, align, shape.exact, wraps)
 
 
-def _small_on_aligned(shape: Shape) -> bool:
+def fills_aligned_place(shape: Shape) -> bool:
     """Whether base and offsets have no bit in common."""
     offsets = shape.offsets
     return (
@@ -162,7 +162,7 @@ def _small_on_aligned(shape: Shape) -> bool:
 def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     for k in (0, 1):
         mask, shape = instruction.operands[k].integer, shapes[1 - k]
-        if mask is None or not _small_on_aligned(shape) or shape.offsets is None:
+        if mask is None or not fills_aligned_place(shape) or shape.offsets is None:
             continue
         # Bits of base and offset do not mix, so the mask goes to each.
         offsets = tuple(offset & mask for offset in shape.offsets)
@@ -175,7 +175,7 @@ def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
 
 def _shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     places, shape = instruction.operands[1].integer, shapes[0]
-    if places is None or not _small_on_aligned(shape) or shape.offsets is None:
+    if places is None or not fills_aligned_place(shape) or shape.offsets is None:
         return None
     offsets = tuple(offset >> places for offset in shape.offsets)
     return Shape(offsets, max(shape.align - places, 0), wraps=False)
@@ -203,7 +203,7 @@ def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape 
 def _compare(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     """Where the bits of the offsets decide nothing, as in ``index < 64``, the base does."""
     shape, limit = shapes
-    if instruction.detail in ("eq", "ne") or not limit.is_uniform or not _small_on_aligned(shape):
+    if instruction.detail in ("eq", "ne") or not limit.is_uniform or not fills_aligned_place(shape):
         return None
     assert shape.offsets is not None
     number, align = instruction.operands[1].integer, limit.align
@@ -219,7 +219,7 @@ def _widen(instruction: Instruction, shapes: list[Shape], width: int) -> Shape |
     if shape.offsets is None or not isinstance(source, Integer) or source.bits == 1:
         return None
     # Without a carry from the offsets no lane wraps, nor changes its sign.
-    exact = shape.is_uniform or _small_on_aligned(shape)
+    exact = shape.is_uniform or fills_aligned_place(shape)
     exact = exact or (instruction.op == "zext" and not shape.wraps)
     return Shape(shape.offsets, shape.align, shape.exact and exact, wraps=False)
 
