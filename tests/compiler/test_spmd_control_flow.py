@@ -170,7 +170,10 @@ SIDES = """
 def sides(instruction, condition):
     text = SIDES.format(condition=condition, instruction=instruction)
     return vector_text(
-        text.replace("entry: br i1 %v2,", "entry: %v2 = icmp ult i32 %x, %u; br i1 %v2,")
+        text.replace(
+            "entry: br i1 %v2,",
+            "entry: %v1 = mul i32 %x, %x; %v2 = icmp ult i32 %v1, %u; br i1 %v2,",
+        )
     )
 
 
@@ -191,6 +194,20 @@ def test_a_divergent_branch_is_none():
     whole = dict(re.findall(r"(%\w+) = (icmp \w+ i8 .*)", text))
     assert conditions
     assert all(condition in whole for condition in conditions)  # "any lane?" and "all lanes?"
+
+
+def test_whether_lanes_go_a_way_may_be_asked_of_the_first_and_the_last():
+    text = vector_text(
+        SIDES.format(condition="%w", instruction=STORE_ROW).replace(
+            "entry:", "entry: %w = icmp ult i32 %x, %u;"
+        )
+    )
+    scalars = dict(re.findall(r"(%\w+) = (icmp ult i32 .*)", text))
+    last = re.search(rf"(%\w+) = add i32 %x, {WIDTH - 1}", text)[1]
+    kept = {kind: name for name, kind in re.findall(r'store i1 (%\w+), ptr %"(\w+).yes"', text)}
+    assert scalars[kept["any"]] == "icmp ult i32 %x, %u"
+    assert scalars[kept["all"]] == f"icmp ult i32 {last}, %u"
+    assert "icmp ne i8" not in text
 
 
 @pytest.mark.parametrize(

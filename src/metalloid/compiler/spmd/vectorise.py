@@ -30,6 +30,7 @@ from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 _STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
+_BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
 
 
@@ -201,4 +202,7 @@ def _slots(writer: Writer, kept: set[str], common: Sequence[Value]) -> tuple[lis
 def _bytes(type: str) -> int:
     """An upper bound of the size of a slot."""
     match = _VECTOR_TYPE.match(type) or re.match(r"\[(\d+) x (.*)\]$", type)
-    return int(match[1]) * _bytes(match[2]) if match else 8
+    if match is None:
+        return SCALAR_BYTES
+    bits = _BITS.get(match[2], 8 * SCALAR_BYTES)
+    return -(-int(match[1]) * bits // 8)
