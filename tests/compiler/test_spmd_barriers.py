@@ -134,7 +134,7 @@ def test_definitions_are_kept_with_what_they_need():
 
 def rounds(outcomes, part="", in_step=False, common=(), changes=None):
     none = [set() for _ in outcomes]
-    return Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, False).text()
+    return Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, None).text()
 
 
 def test_rounds_whose_end_is_known_go_on_by_themselves():

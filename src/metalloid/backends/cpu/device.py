@@ -95,8 +95,8 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        columns = self._first_variant.startswith("column")
-        variant = variant_for(grid, group, self._widths, self._waits, columns)
+        by_shape = self._first_variant.startswith(("row", "column"))
+        variant = variant_for(grid, group, self._widths, self._waits, by_shape)
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)

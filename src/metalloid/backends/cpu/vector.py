@@ -5,8 +5,9 @@ loops of `native/rows.h` go over a threadgroup. What has no vector form is left 
 engine.
 
 A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
-and lie in one row; ``ragged`` if some have missing lanes; and for threads that wait for each other
-``column``, if each row is one simdgroup, and ``scattered``, if a simdgroup covers several rows.
+and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
+are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
+the other, and ``scattered``, if a simdgroup covers several rows.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ _WORTH_A_MASK = 3
 # Parameters of the functions in rows.h, by position.
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
 _COMMON = (_IDS, _WORDS, _MEMORY)  # to all threads of a threadgroup
+#: Where simdgroup %i begins, whose first thread has the index %index.
+_POSITIONS = {"row": ("%index", "0", "0"), "column": ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 #: An atomic operation on threadgroup memory: one thread of the operating system runs a threadgroup.
@@ -59,7 +62,6 @@ _SHARED_ATOMIC = re.compile(
     r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
     r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
 )  # fmt: skip
-_USES_Y = re.compile(r"^ .*%y\b", re.M)
 _USUAL_ROW = 16
 _SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
@@ -92,16 +94,16 @@ def functions(reports: bool) -> str:
     )
 
 
-def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, columns: bool) -> str:
+def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool) -> str:
     """The variant that a launch should have, or must if threads wait for each other.
 
-    Where rows of one simdgroup matter (`columns`), they have a variant.
+    Rows and columns of simdgroups have variants of their own where positions matter (`by_shape`).
     """
     if not waits and math.prod(grid) <= _FEW_THREADS:
         return f"whole_{widths[0]}"
     x, y, z = group
     several_rows = y * z > 1
-    if columns and x in widths and several_rows and grid[0] % x == 0:
+    if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
         return f"column_{x}"
     may_end_anywhere = not (waits and several_rows)
     fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
@@ -115,7 +117,9 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, col
     if several_rows and (not fitting or grid[0] % x):
         return f"scattered_{width}"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
-    return f"whole_{width}" if exact else f"ragged_{width}"
+    if not exact:
+        return f"ragged_{width}"
+    return f"whole_{width}" if several_rows or not by_shape else f"row_{width}"
 
 
 def widths_of(kernel: KernelIR) -> tuple[int, ...]:
@@ -123,7 +127,7 @@ def widths_of(kernel: KernelIR) -> tuple[int, ...]:
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
     widths = lanes()[0]
-    if kernel.synchronises and _uses_y(kernel):
+    if kernel.synchronises and _uses(kernel, "y"):
         # Threadgroups of several rows, most often of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
     return widths
@@ -135,16 +139,17 @@ def variable_bytes(kernel: KernelIR) -> int:
 
 
 def first_variant(kernel: KernelIR) -> str:
-    """What to compile before there is a launch.
-
-    Rows count in kernels that ask where in its column a thread is.
-    """
-    kind = "column" if kernel.synchronises and _uses_y(kernel) else "whole"
+    """What to compile before there is a launch."""
+    kind = "whole"
+    if kernel.synchronises and _uses(kernel, "y"):
+        kind = "column"
+    elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
+        kind = "row"
     return f"{kind}_{widths_of(kernel)[0]}"
 
 
-def _uses_y(kernel: KernelIR) -> bool:
-    return _USES_Y.search(definition(kernel.ir, _SCALAR)) is not None
+def _uses(kernel: KernelIR, position: str) -> bool:
+    return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
 
 
 def lower(kernel: KernelIR, variant: str) -> str:
@@ -181,7 +186,7 @@ def lower(kernel: KernelIR, variant: str) -> str:
     changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
     rounds = Rounds(
         whole, part, made[0].outcomes, width, state, made[0].common, changes,
-        all(one.in_step for one in made), kind == "column",
+        all(one.in_step for one in made), _POSITIONS.get(kind),
     )  # fmt: skip
     return _with_driver(assemble(ir, _SCALAR, made, rounds.text()), "waiting")
 

@@ -89,8 +89,9 @@ class Rounds:
         Which of these each region changes.
     in_step : bool
         Whether all simdgroups come to the same barriers for certain, with all their lanes.
-    one_a_row : bool
-        Whether each row of the threadgroup is one simdgroup.
+    positions : tuple of str or None
+        The position of the first thread of simdgroup ``%i``, whose index is ``%index``, in the
+        threadgroup, where the shape of the threadgroup tells.
     """
 
     whole: str
@@ -101,7 +102,7 @@ class Rounds:
     common: Sequence[str]
     changes: Sequence[Set[int]]
     in_step: bool
-    one_a_row: bool
+    positions: tuple[str, str, str] | None
 
     def text(self) -> str:
         """The function ``mtl_round``, which runs a region of simdgroups that lie side by side.
@@ -218,19 +219,19 @@ class Rounds:
                 "  %y = urem i32 %row, %size_y",
                 "  %z = udiv i32 %row, %size_y",
             ]
-        rows = [
+        if self.positions is not None:
+            given = zip("xyz", self.positions, strict=True)
+            return [index, *(f"  %{n} = add i32 {position}, 0" for n, position in given)]
+        return [
+            "  %x = phi i32 [ %first_x, %entry ], [ %x.next, %done ]",
             "  %y = phi i32 [ %first_y, %entry ], [ %y.next, %done ]",
             "  %z = phi i32 [ %first_z, %entry ], [ %z.sum, %done ]",
+            index,
         ]
-        if self.one_a_row:
-            return [*rows, index, "  %x = add i32 0, 0"]
-        return ["  %x = phi i32 [ %first_x, %entry ], [ %x.next, %done ]", *rows, index]
 
     def _next_position(self) -> list[str]:
-        if not self.whole:
+        if not self.whole or self.positions is not None:
             return []
-        if self.one_a_row:
-            return ["  %y.sum = add i32 %y, 1", *_carried("y", "z")]
         return [f"  %x.sum = add i32 %x, {self.width}", *_carried("x", "y"), *_carried("y", "z")]
 
     # -- what simdgroups have in common: each begins with what there was before the round
