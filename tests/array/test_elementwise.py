@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from elementwise_oracles import exact, operands, pairs, units
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
 from metalloid.array.ops import OPS

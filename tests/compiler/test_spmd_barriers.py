@@ -8,9 +8,10 @@ from metalloid.compiler.llvm.ir import Value
 from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
 from metalloid.compiler.llvm.types import POINTER, Unsupported
 from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import split_at_barriers
-from metalloid.compiler.spmd.rounds import known_outcome, region_bodies, used_lines
+from metalloid.compiler.spmd.rounds import Rounds, known_outcome, region_bodies, used_lines
 from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
@@ -129,6 +130,69 @@ def test_definitions_are_kept_with_what_they_need():
         "  %e = alloca i8",
     ]
     assert used_lines(lines, ["  store i32 %d, ptr %p"]) == lines[1:3]
+
+
+def rounds(outcomes, part="", in_step=False, common=(), changes=None):
+    none = [set() for _ in outcomes]
+    return Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, None).text()
+
+
+def test_rounds_whose_end_is_known_go_on_by_themselves():
+    text = rounds([1 << 32 | 255, 0])
+    assert "label %r1, label %alone0" in text
+    assert "%together" not in text
+    assert "%together" in rounds([1 << 32 | 255, None])
+    assert "%together" in rounds([1 << 32 | 255, 0], part="g")
+    assert "%together" not in rounds([None, None], in_step=True)
+
+
+def test_each_simdgroup_begins_with_what_they_had_in_common_before():
+    text = rounds([1 << 32 | 255, 0], common=["i32", "ptr"], changes=[{1}, set()])
+    first, second, _ = text.split("define")[1:]
+    for one in (first, second):
+        before, loop = one.split("simdgroup:")
+        assert before.count("%before0 = load i32, ptr %common0") == 1
+        assert "store i32 %before0, ptr %own0" in loop.split("call")[0]
+    assert "store ptr %after1, ptr %common1" in first.split("call")[1]
+    assert "%after" not in second
+    assert "%after0" not in first
+
+
+# ---- what simdgroups have in common
+
+
+def common(body):
+    function, graph = prepared(body)
+    found = common_values(function, graph, {"%p", "%u"})
+    return found if found is None else {value.name for value in found}
+
+
+LOOP = [
+    "entry:", "br label %head",
+    "head:", "%i = phi i32 [ 0, %entry ], [ %n, %head ]", "%own = add i32 %i, %x",
+    "%twice = mul i32 %i, %u", "%q = getelementptr i32, ptr %p, i32 %twice", WAIT,
+    "store i32 %own, ptr %q", "%n = add i32 %i, 1", "%t = icmp ult i32 %n, {limit}",
+    "br i1 %t, label %head, label %end", "end:", "ret void",
+]  # fmt: skip
+
+
+def test_simdgroups_have_in_common_what_comes_from_arguments():
+    assert common([line.format(limit="%u") for line in LOOP]) == {"%i", "%q"}
+
+
+def test_simdgroups_that_may_part_have_nothing_in_common():
+    assert common([line.format(limit="%x") for line in LOOP]) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "is_common"),
+    [("load i32, ptr %p, align 4, !invariant.load !1", True), ("load i32, ptr %p, align 4", False),
+     ("call i32 @__msl_simd_sum_u32(i32 %u)", False), ("call i32 @llvm.abs.i32(i32 %u, i1 0)", True),
+     ("freeze i32 %u", False)],
+)  # fmt: skip
+def test_what_simdgroups_read_one_after_the_other_may_differ(made, is_common):
+    body = ["entry:", f"%v = {made}", WAIT, "store i32 %v, ptr %p", "ret void"]
+    assert common(body) == ({"%v"} if is_common else set())
 
 
 # ---- threadgroup variables

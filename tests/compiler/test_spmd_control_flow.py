@@ -10,11 +10,10 @@ from spmd_texts import WIDTH, function
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.llvm.types import I1, VOID, Unsupported
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
-from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import BARRIER
 from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import crossing_slots, is_barrier, split_at_barriers
+from metalloid.compiler.spmd.regions import Crossing, is_barrier, split_at_barriers
 from metalloid.compiler.spmd.shapes import consecutive
 from metalloid.compiler.spmd.vectorise import vectorise
 
@@ -107,15 +106,12 @@ def test_a_barrier_ends_its_block():
     ]
 
 
-def crossing(blocks, slots):
+def crossing(blocks, slots, straight=()):
     made = function(blocks)
     split_at_barriers(made)
     graph = make_canonical(made)
-    divergence = Divergence(made, graph, WIDTH, {})
-    for block in made.blocks.values():
-        for instruction in (*block.phis, *block.body):
-            divergence._home[instruction.result] = block.name
-    return crossing_slots(divergence, block_order(graph), [f'%"{slot}"' for slot in slots], {})
+    found = Crossing(made, graph, block_order(graph), straight=set(straight))
+    return {slot for slot in slots if found.is_crossed(f'%"{slot}"')}
 
 
 def test_what_is_needed_behind_a_barrier_is_kept():
@@ -127,7 +123,7 @@ def test_what_is_needed_behind_a_barrier_is_kept():
         """,
         ["s.a", "v.b", "s.c1"],
     )
-    assert kept == {'%"v.b"'}
+    assert kept == {"v.b"}
 
 
 def test_what_a_later_round_needs_is_kept():
@@ -140,7 +136,20 @@ def test_what_a_later_round_needs_is_kept():
         """,
         ["s.a", "s.b"],
     )
-    assert kept == {'%"s.a"'}
+    assert kept == {"s.a"}
+
+
+def test_variables_are_kept_where_a_barrier_stands_on_the_way():
+    """Those of a loop are written before each round; not so where lanes leave one by one."""
+    blocks = f"""
+        entry: br i1 %c, label %head, label %end
+        head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; {WAIT}; %n = add i32 %i, 1; %t = icmp ult i32 %n, %x; br i1 %t, label %head, label %out
+        out: %o = phi i32 [ %n, %head ]; br label %end
+        end: %e = phi i32 [ 0, %entry ], [ %o, %out ]; ret void
+    """
+    variables = ["phi.i", "phi.o", "phi.e"]
+    assert crossing(blocks, variables) == {"phi.o", "phi.e"}
+    assert crossing(blocks, variables, [("%entry", "%end")]) == {"phi.o"}
 
 
 # ---- masks
@@ -161,7 +170,10 @@ SIDES = """
 def sides(instruction, condition):
     text = SIDES.format(condition=condition, instruction=instruction)
     return vector_text(
-        text.replace("entry: br i1 %v2,", "entry: %v2 = icmp ult i32 %x, %u; br i1 %v2,")
+        text.replace(
+            "entry: br i1 %v2,",
+            "entry: %v1 = mul i32 %x, %x; %v2 = icmp ult i32 %v1, %u; br i1 %v2,",
+        )
     )
 
 
@@ -182,6 +194,20 @@ def test_a_divergent_branch_is_none():
     whole = dict(re.findall(r"(%\w+) = (icmp \w+ i8 .*)", text))
     assert conditions
     assert all(condition in whole for condition in conditions)  # "any lane?" and "all lanes?"
+
+
+def test_whether_lanes_go_a_way_may_be_asked_of_the_first_and_the_last():
+    text = vector_text(
+        SIDES.format(condition="%w", instruction=STORE_ROW).replace(
+            "entry:", "entry: %w = icmp ult i32 %x, %u;"
+        )
+    )
+    scalars = dict(re.findall(r"(%\w+) = (icmp ult i32 .*)", text))
+    last = re.search(rf"(%\w+) = add i32 %x, {WIDTH - 1}", text)[1]
+    kept = {kind: name for name, kind in re.findall(r'store i1 (%\w+), ptr %"(\w+).yes"', text)}
+    assert scalars[kept["any"]] == "icmp ult i32 %x, %u"
+    assert scalars[kept["all"]] == f"icmp ult i32 {last}, %u"
+    assert "icmp ne i8" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Shapes: what is claimed of the lanes of a value holds for every base that the claim allows."""
 
+import operator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.types import FLOAT, I8, I32, I64, POINTER, Array, Struct
+from metalloid.compiler.llvm.types import FLOAT, I1, I8, I32, I64, POINTER, Array, Struct
 from metalloid.compiler.spmd.shapes import (
     VARYING,
     Shape,
@@ -56,6 +58,44 @@ def test_operations_with_a_constant(op, given_shape, constant):
     )
     lanes = [OPERATIONS[op]((base + o) % MODULUS, constant) % MODULUS for o in shape.offsets]
     check(found, lanes)
+
+
+COMPARISONS = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+    "ge": operator.ge,
+}  # fmt: skip
+
+
+@given(
+    st.sampled_from(["eq", "ne", *(s + o for s in "us" for o in ("lt", "le", "gt", "ge"))]),
+    indexed(), st.integers(-64, 64), st.integers(-1, 1), st.integers(0, 2**32 - 1), st.booleans(),
+)  # fmt: skip
+def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_number, is_near):
+    shape, base = given_shape
+    number = (base + (near << shape.align) + off if is_near else any_number) % MODULUS
+    operands = [Value(I32, "%x"), Value(I32, str(number))]
+    found = shape_of(
+        Instruction("icmp", "%r", I1, operands, detail=how),
+        [shape, uniform(WIDTH, alignment_of(number))],
+        WIDTH,
+    )
+    sign = MODULUS // 2 if how[0] == "s" else 0
+    lanes = [(base + o) % MODULUS for o in shape.offsets]
+    compared = [COMPARISONS[how[-2:]]((lane ^ sign), (number ^ sign)) for lane in lanes]
+    assert found.is_varying or compared == [compared[0]] * WIDTH
+
+
+@pytest.mark.parametrize(
+    ("how", "limit", "align"),
+    [("ult", "128", 7), ("ult", "%n", 3), ("uge", "8", 3), ("ugt", "63", 0), ("sgt", "-1", 0),
+     ("sle", "7", 0)],
+)  # fmt: skip
+def test_lanes_of_an_aligned_index_stand_on_one_side(how, limit, align):
+    operands = [Value(I32, "%x"), Value(I32, limit)]
+    made = Instruction("icmp", "%r", I1, operands, detail=how)
+    shapes = [consecutive(WIDTH, align=3), uniform(WIDTH, align)]
+    assert shape_of(made, shapes, WIDTH).is_uniform
+    assert shape_of(made, [consecutive(WIDTH, align=2), shapes[1]], WIDTH).is_varying
 
 
 @given(st.sampled_from(["add", "sub", "mul"]), indexed(), indexed())

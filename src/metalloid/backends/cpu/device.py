@@ -58,7 +58,7 @@ class CpuProgram(Program):
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
         self._variable_bytes = kernel.variable_bytes
-        self._compile_variant = variant
+        self._compile_variant, self._first_variant = variant, kernel.variant
         self._variants = {kernel.variant: code}
         self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
         self.may_join = bool(kernel.widths) and not (
@@ -95,7 +95,8 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        variant = variant_for(grid, group, self._widths, self._waits)
+        by_shape = self._first_variant.startswith(("row", "column"))
+        variant = variant_for(grid, group, self._widths, self._waits, by_shape)
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)

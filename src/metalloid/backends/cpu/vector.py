@@ -5,8 +5,9 @@ loops of `native/rows.h` go over a threadgroup. What has no vector form is left 
 engine.
 
 A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
-and lie in one row; ``ragged`` if some have missing lanes; and for threads that wait for each other
-``scattered``, if a simdgroup covers several rows.
+and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
+are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
+the other, and ``scattered``, if a simdgroup covers several rows.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
@@ -23,10 +25,11 @@ from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.rounds import rounds_text
-from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive
+from metalloid.compiler.spmd.rounds import Rounds
+from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
 from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
+from metalloid.compiler.spmd.writer import SCALAR_BYTES
 from metalloid.runtime.device import Size
 
 #: From IR to code: what is not vector code already is not worth it.
@@ -49,6 +52,9 @@ _WORTH_A_MASK = 3
 
 # Parameters of the functions in rows.h, by position.
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
+_COMMON = (_IDS, _WORDS, _MEMORY)  # to all threads of a threadgroup
+#: Where simdgroup %i begins, whose first thread has the index %index.
+_POSITIONS = {"row": ("%index", "0", "0"), "column": ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 #: An atomic operation on threadgroup memory: one thread of the operating system runs a threadgroup.
@@ -56,7 +62,6 @@ _SHARED_ATOMIC = re.compile(
     r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
     r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
 )  # fmt: skip
-_USES_Y = re.compile(r"^ .*%y\b", re.M)
 _USUAL_ROW = 16
 _SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
@@ -89,12 +94,17 @@ def functions(reports: bool) -> str:
     )
 
 
-def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> str:
-    """The variant that a launch should have, or must if threads wait for each other."""
+def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool) -> str:
+    """The variant that a launch should have, or must if threads wait for each other.
+
+    Rows and columns of simdgroups have variants of their own where positions matter (`by_shape`).
+    """
     if not waits and math.prod(grid) <= _FEW_THREADS:
         return f"whole_{widths[0]}"
     x, y, z = group
     several_rows = y * z > 1
+    if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
+        return f"column_{x}"
     may_end_anywhere = not (waits and several_rows)
     fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
     width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
@@ -107,7 +117,9 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool) -> 
     if several_rows and (not fitting or grid[0] % x):
         return f"scattered_{width}"
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
-    return f"whole_{width}" if exact else f"ragged_{width}"
+    if not exact:
+        return f"ragged_{width}"
+    return f"whole_{width}" if several_rows or not by_shape else f"row_{width}"
 
 
 def widths_of(kernel: KernelIR) -> tuple[int, ...]:
@@ -115,7 +127,7 @@ def widths_of(kernel: KernelIR) -> tuple[int, ...]:
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
     widths = lanes()[0]
-    if kernel.synchronises and _USES_Y.search(definition(kernel.ir, _SCALAR)):
+    if kernel.synchronises and _uses(kernel, "y"):
         # Threadgroups of several rows, most often of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
     return widths
@@ -128,7 +140,16 @@ def variable_bytes(kernel: KernelIR) -> int:
 
 def first_variant(kernel: KernelIR) -> str:
     """What to compile before there is a launch."""
-    return f"whole_{widths_of(kernel)[0]}"
+    kind = "whole"
+    if kernel.synchronises and _uses(kernel, "y"):
+        kind = "column"
+    elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
+        kind = "row"
+    return f"{kind}_{widths_of(kernel)[0]}"
+
+
+def _uses(kernel: KernelIR, position: str) -> bool:
+    return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
 
 
 def lower(kernel: KernelIR, variant: str) -> str:
@@ -150,7 +171,12 @@ def lower(kernel: KernelIR, variant: str) -> str:
     forms = (_waiting if kernel.synchronises else _independent)(width, kind)
     made = [vectorise(parse(ir, scalar), form) for form in forms]
     state = max(each.state_bytes for each in made)
-    for name, type, number in (("state_bytes", "i64", state), ("width", "i32", width)):
+    constants = (
+        ("state_bytes", "i64", state),
+        ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
+        ("width", "i32", width),
+    )
+    for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
     ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
@@ -158,8 +184,12 @@ def lower(kernel: KernelIR, variant: str) -> str:
         return assemble(ir, _SCALAR, made)
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
-    rounds = rounds_text(whole, part, made[0].outcomes, width, state)
-    return assemble(ir, _SCALAR, made, rounds)
+    changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
+    rounds = Rounds(
+        whole, part, made[0].outcomes, width, state, made[0].common, changes,
+        all(one.in_step for one in made), _POSITIONS.get(kind),
+    )  # fmt: skip
+    return assemble(ir, _SCALAR, made, rounds.text())
 
 
 def _with_simdgroup_index(ir: str) -> str:
@@ -189,12 +219,16 @@ def _waiting(width: int, kind: str) -> list[Form]:
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
-            Form("mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, computed=places)
-        ]
-    whole = Form("mtl_simdgroup", width, mask_bits, row, _INDEX, False, True)
-    if kind == "whole":
+            Form(
+                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON
+            )
+        ]  # fmt: skip
+    if kind == "column":
+        row[_X] = consecutive(width, MOST_ALIGNED)
+    whole = Form("mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, common=_COMMON)
+    if kind != "ragged":
         return [whole]
-    return [whole, Form("mtl_part_of_simdgroup", width, mask_bits, row, _INDEX, True, True)]
+    return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
 
 
 def _with_driver(ir: str, name: str) -> str:

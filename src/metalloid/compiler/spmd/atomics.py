@@ -10,6 +10,7 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
+from metalloid.compiler.spmd.lane_addresses import lane_by_lane
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 #: Operations whose order does not show when nobody looks at the results.
@@ -51,10 +52,11 @@ def _update(writer: Writer, instruction: Instruction) -> None:
     unused = instruction.result in writer.unused
     if combined and writer.is_uniform(address) and unused:
         one([writer.scalar(address), _fold(writer, operation, value)])
-    elif private and unused and writer.mask is None:
+    elif unused and writer.mask is None:
+        addresses, same = lane_by_lane(writer, address), writer.is_uniform(value)
         for lane in range(writer.width):
-            vectors = [(writer.wide(v.type), writer.vector(v)) for v in instruction.operands]
-            one([writer.new(f"extractelement {t} {v}, i64 {lane}") for t, v in vectors])
+            own = writer.scalar(value) if same else writer.lane(value, lane)
+            one([addresses(lane), own])
     else:
         writer.set(instruction, vector=in_turn(writer, instruction.operands, value.type, one))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, I8
 from metalloid.compiler.spmd import atomics
+from metalloid.compiler.spmd.lane_addresses import lane_by_lane
 from metalloid.compiler.spmd.writer import Writer
 
 #: Lanes whose values are in registers before the first of them is stored.
@@ -24,22 +25,12 @@ def _copy(writer: Writer, instruction: Instruction) -> None:
     elif all(shape.stride == size for shape in shapes):
         _move(writer, size * writer.width, writer.scalar(source), writer.scalar(target))
     else:
-        sources, targets = (_lane_by_lane(writer, address) for address in instruction.operands)
+        sources, targets = (lane_by_lane(writer, address) for address in instruction.operands)
         for first in range(0, writer.width, _AT_A_TIME):
             lanes = range(first, min(first + _AT_A_TIME, writer.width))
             values = [_load(writer, size, sources(lane)) for lane in lanes]
             for lane, value in zip(lanes, values, strict=True):
                 _store(writer, size, value, targets(lane))
-
-
-def _lane_by_lane(writer: Writer, address: Value) -> Callable[[int], str]:
-    """What writes the address of a lane."""
-    offsets = writer.shape(address).offsets
-    if offsets is not None:
-        base = writer.scalar(address)
-        return lambda lane: writer.new(f"getelementptr i8, ptr {base}, i64 {offsets[lane]}")
-    wide, addresses = writer.wide(address.type), writer.vector(address)
-    return lambda lane: writer.new(f"extractelement {wide} {addresses}, i64 {lane}")
 
 
 def _move(writer: Writer, size: int, source: str, target: str) -> None:

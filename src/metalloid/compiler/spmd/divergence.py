@@ -12,10 +12,15 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
+from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
 from metalloid.compiler.spmd.private import lane_step
 from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
+
+_ARITHMETIC = (
+    INTEGER_BINARY | FLOAT_BINARY | CASTS | {"icmp", "fcmp", "fneg", "select", "getelementptr"}
+)
 
 
 @dataclass
@@ -26,6 +31,8 @@ class Divergence:
     ----------
     shapes : dict of Shape
         Of each value, as seen in the block that computes it.
+    of_threadgroup : bool
+        Whether lanes stand for simdgroups, which do not run at the same time.
     branches : set of str
         Blocks that end in a divergent branch.
     masked : set of str
@@ -40,6 +47,7 @@ class Divergence:
     graph: Graph
     width: int
     shapes: dict[str, Shape]
+    of_threadgroup: bool = False
     branches: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     loops: set[str] = field(default_factory=set)
@@ -79,7 +87,12 @@ class Divergence:
 
 
 def analyse(
-    function: Function, graph: Graph, width: int, parameters: dict[str, Shape], all_masked: bool
+    function: Function,
+    graph: Graph,
+    width: int,
+    parameters: dict[str, Shape],
+    all_masked: bool,
+    of_threadgroup: bool = False,
 ) -> Divergence:
     """Find shapes and divergence.
 
@@ -92,8 +105,10 @@ def analyse(
     parameters : dict of Shape by name
     all_masked : bool
         Whether lanes may be inactive from the start.
+    of_threadgroup : bool
+        Whether lanes stand for simdgroups, which do not run at the same time.
     """
-    result = Divergence(function, graph, width, dict(parameters))
+    result = Divergence(function, graph, width, dict(parameters), of_threadgroup)
     for block in function.blocks.values():
         for instruction in (*block.phis, *block.body):
             if instruction.result:
@@ -102,6 +117,15 @@ def analyse(
         result.masked |= set(graph.order)
     _Analysis(result).run()
     return result
+
+
+def _is_the_same_at_any_time(instruction: Instruction) -> bool:
+    """Whether equal operands give equal results, whatever others do meanwhile."""
+    if instruction.op == "load":
+        return "invariant" in instruction.flags
+    if instruction.op == "call":
+        return instruction.detail.startswith("@llvm.")
+    return instruction.op in _ARITHMETIC
 
 
 class _Analysis:
@@ -160,6 +184,8 @@ class _Analysis:
         known = [shape for shape in operands if shape is not None]
         if len(known) < len(operands):
             return None
+        if result.of_threadgroup and not _is_the_same_at_any_time(instruction):
+            return VARYING
         if instruction.op == "alloca":
             step = lane_step(instruction)
             return Shape(tuple(lane * step for lane in range(width)))

@@ -32,6 +32,8 @@ class Form:
     computed : tuple of int
         If the simdgroup covers several rows: positions of the parameters that are a thread's place
         in the threadgroup (x, y, z) and in the grid.
+    common : tuple of int
+        Positions of the parameters that are the same for all threads of a threadgroup.
     """
 
     name: str
@@ -42,3 +44,4 @@ class Form:
     partial: bool = False
     has_state: bool = False
     computed: tuple[int, ...] = ()
+    common: tuple[int, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.prologue import LANE_COUNT, SIZE_X, SIZE_Y
-from metalloid.compiler.spmd.regions import STATE
+from metalloid.compiler.spmd.regions import COMMON, STATE
 from metalloid.compiler.spmd.rounds import used_lines
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
 
@@ -91,7 +91,7 @@ def _head(function: Function, form: Form, suffix: str, more: tuple[str, ...] = (
     if form.has_state or form.partial:
         parameters.append(f"i32 {LANE_COUNT}")
     if form.has_state:
-        parameters.append(f"ptr noalias {STATE}")
+        parameters += [f"ptr noalias {STATE}", f"ptr noalias {COMMON}"]
     parameters += more
     named = f"{'i64' if form.has_state else 'void'} @{form.name}{suffix}"
     inlined = "" if form.partial and not form.computed else "alwaysinline "

@@ -52,7 +52,9 @@ def write(writer: Writer, instruction: Instruction) -> None:
 def _compute(writer: Writer, instruction: Instruction) -> None:
     shape = writer.own_shape(instruction.value)
     if shape.is_uniform:
-        writer.set(instruction, scalar=_plain(writer, instruction, flags=True))
+        # Promises of the operands' lanes need not hold for a base, see `_base`.
+        promised = all(map(writer.is_uniform, instruction.operands))
+        writer.set(instruction, scalar=_plain(writer, instruction, flags=promised))
     elif shape.offsets is not None:
         base = _base(writer, instruction)
         wanted = instruction.result in writer.vectors_wanted

@@ -12,11 +12,12 @@ from metalloid.compiler.llvm.cfg import Loop
 from metalloid.compiler.llvm.ir import Block, Instruction, Value
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
+from metalloid.compiler.spmd.agreement import any_and_all
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
 from metalloid.compiler.spmd.regions import is_barrier
-from metalloid.compiler.spmd.writer import Writer, quoted
+from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8
@@ -50,6 +51,9 @@ class Linearised:
             name: quoted("mask", name) for name in self.order if name in self._divergence.masked
         }
         self.set_by = self._find_masks_set_once()
+        self._counted: set[str] = set()
+        #: Edges that lanes follow at once, with no other block in between.
+        self.straight: set[tuple[str, str]] = set()
         self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
 
     def _find_masks_set_once(self) -> dict[str, str]:
@@ -139,7 +143,7 @@ class Linearised:
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
             return
         go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
-        writer.emit(f"br i1 {writer.any(writer.mask)}, label %{go}, label %{skip}")
+        writer.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
         writer.label(skip)
         self._go(set(deferred))
         writer.label(go)
@@ -174,8 +178,8 @@ class Linearised:
         """The block twice: for all lanes, and for some."""
         writer, block, label = self._writer, self._blocks[name], self.label(name)
         mask = writer.mask
-        assert mask is not None
-        writer.emit(f"br i1 {writer.all(mask)}, label %{label}.all, label %{label}.some")
+        every = self._has_lanes(name, "all")
+        writer.emit(f"br i1 {every}, label %{label}.all, label %{label}.some")
         saved = writer.registers()
         for form, active in (("all", None), ("some", mask)):
             writer.restore(saved)
@@ -189,9 +193,12 @@ class Linearised:
 
     # -- where it goes
 
+    def _nearest(self, targets: set[str]) -> str:
+        return min(targets, key=self._place.__getitem__)
+
     def _go(self, targets: set[str]) -> None:
         """Branch to the nearest of `targets`; the others are left for later."""
-        nearest = min(targets, key=self._place.__getitem__)
+        nearest = self._nearest(targets)
         self._deferred[nearest] |= targets - {nearest}
         self._writer.emit(f"br label %{self.label(nearest)}")
 
@@ -205,12 +212,18 @@ class Linearised:
             self._follow(name, end.labels[0], None)
             if any(map(is_barrier, self._blocks[name].body)):
                 self._wait(name)
+            elif self._nearest(deferred | {end.labels[0]}) == end.labels[0]:
+                self.straight.add((name, end.labels[0]))
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
             taken = writer.vector(end.operands[0])
-            self._follow(name, end.labels[0], taken)
             not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
-            self._follow(name, end.labels[1], not_taken)
+            for target, lanes, holds in zip(
+                end.labels, (taken, not_taken), (True, False), strict=True
+            ):
+                self._follow(name, target, lanes)
+                if self.set_by.get(target) == name:
+                    self._count_lanes(target, end.operands[0], holds)
             self._go(deferred | set(end.labels))
         else:
             yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
@@ -221,7 +234,27 @@ class Linearised:
                 writer.restore(saved)
                 writer.label(way)
                 self._follow(name, target, None)
+                if self._nearest(deferred | {target}) == target:
+                    self.straight.add((name, target))
                 self._go(deferred | {target})
+
+    def _count_lanes(self, target: str, condition: Value, holds: bool) -> None:
+        """Let `target` know whether any lane comes to it, and whether all do."""
+        known = any_and_all(self._writer, condition, holds)
+        if known is not None:
+            self._counted.add(target)
+            for kind, bit in zip(("any", "all"), known, strict=True):
+                slot = self._writer.slot(quoted(kind, target), "i1")
+                self._writer.emit(f"store i1 {bit}, ptr {slot}, align {SCALAR_BYTES}")
+
+    def _has_lanes(self, name: str, kind: str) -> str:
+        """Whether "any" lane, or "all", of the mask of a block are active."""
+        writer, mask = self._writer, self._writer.mask
+        if name in self._counted:
+            slot = writer.slot(quoted(kind, name), "i1")
+            return writer.new(f"load i1, ptr {slot}, align {SCALAR_BYTES}")
+        assert mask is not None
+        return writer.any(mask) if kind == "any" else writer.all(mask)
 
     def _wait(self, name: str) -> None:
         """Return at a barrier, to be called again to go on behind it.
@@ -366,7 +399,6 @@ def _note_use(writer: Writer, value: Value, block: str, behind_copies: bool) -> 
 def _find_wanted_vectors(writer: Writer) -> None:
     """Which inexact values are used as more than addresses."""
     divergence, wanted = writer.divergence, writer.vectors_wanted
-    computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
     todo: list[str] = []
 
     def want(value: Value) -> None:
@@ -382,7 +414,7 @@ def _find_wanted_vectors(writer: Writer) -> None:
                 if not _serves_as_address(writer, instruction, value, name):
                     want(value)
     while todo:
-        origin = computed_by.get(todo.pop())
+        origin = writer.computed_by.get(todo.pop())
         for value in origin.operands if origin else ():
             want(value)
 

@@ -7,17 +7,20 @@ Values that are needed behind a barrier live in the simdgroup's *state* instead 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from types import MappingProxyType
 
+from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.spmd.canonical import split_block
-from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.lanes import BARRIER
 from metalloid.compiler.spmd.writer import bare
 
 #: The state begins with the region to go on with and the lanes that have arrived there.
 HEADER_BYTES = 64
 STATE = "%mtl.state"
+#: Where values are that all simdgroups have in common.
+COMMON = "%mtl.common"
 
 
 def is_barrier(instruction: Instruction) -> bool:
@@ -39,35 +42,35 @@ def split_at_barriers(function: Function) -> int:
     return count
 
 
-def crossing_slots(
-    divergence: Divergence, order: list[str], slots: list[str], set_by: Mapping[str, str]
-) -> set[str]:
-    """The slots whose contents are needed behind a barrier that comes after they are written.
+class Crossing:
+    """Which slots have contents that are needed behind a barrier that comes after they are written.
+
+    Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
+    that stands between a write and a read; or in a loop with the read, but not with the write.
 
     Parameters
     ----------
-    divergence : Divergence
+    function, graph : Function, Graph
     order : list of str
         Of all blocks.
-    slots : list of str
-        Names.
     set_by : mapping of str
         Blocks whose masks are set by one block alone, and these.
-
-    Notes
-    -----
-    Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
-    that stands between a write and a read; or in a loop with the read, but not with the write.
+    straight : set of (str, str)
+        Edges that lanes follow at once, with no other block in between.
     """
-    return _Crossing(divergence, order, set_by).among(slots)
 
-
-class _Crossing:
-    def __init__(self, divergence: Divergence, order: list[str], set_by: Mapping[str, str]) -> None:
-        self._set_by = set_by
-        self._graph = divergence.graph
+    def __init__(
+        self,
+        function: Function,
+        graph: Graph,
+        order: list[str],
+        set_by: Mapping[str, str] = MappingProxyType({}),
+        straight: Set[tuple[str, str]] = frozenset(),
+    ) -> None:
+        self._set_by, self._straight = set_by, straight
+        self._graph = graph
         self._place = {name: place for place, name in enumerate(order)}
-        blocks = divergence.function.blocks
+        blocks = function.blocks
         self._barriers = [name for name in order if any(map(is_barrier, blocks[name].body))]
         # By what the names of slots end with.
         self._blocks = {bare(name): name for name in order}
@@ -86,11 +89,8 @@ class _Crossing:
                 for value, origin in zip(phi.operands, phi.labels, strict=True):
                     self._uses.setdefault(bare(value.name), set()).add(origin)
 
-    def among(self, slots: list[str]) -> set[str]:
-        """See `crossing_slots`."""
-        return {slot for slot in slots if self._crosses(slot)}
-
-    def _crosses(self, slot: str) -> bool:
+    def is_crossed(self, slot: str) -> bool:
+        """Whether the contents of `slot` are needed behind a barrier."""
         kind, _, name = slot[2:-1].partition(".")
         if kind in ("s", "v"):
             home = self._homes[name]
@@ -98,8 +98,8 @@ class _Crossing:
         if kind in ("phi", "phiv"):
             block, origins = self._phis[name]
             forward = [o for o in origins if self._place[o] < self._place[block]]
-            return any(self._between(origin, block) for origin in forward)
-        if kind == "mask":
+            return any(self._carried_across(origin, block) for origin in forward)
+        if kind in ("mask", "any", "all"):
             return self._mask_crosses(self._blocks[name])
         return kind not in ("exchange", "left", "results")  # those serve one instruction
 
@@ -113,6 +113,21 @@ class _Crossing:
             while loop is not None:
                 if read in loop.blocks and write not in loop.blocks:
                     return True
+                loop = loop.parent
+        return False
+
+    def _carried_across(self, origin: str, block: str) -> bool:
+        """Whether lanes on the way from `origin` to `block` may wait for others at a barrier."""
+        if (origin, block) in self._straight:
+            return False
+        place, loop_of = self._place, self._graph.loop_of
+        for barrier in self._barriers:
+            if place[origin] <= place[barrier] < place[block]:
+                return True
+            loop = loop_of[origin]
+            while loop is not None and block not in loop.blocks:
+                if barrier in loop.blocks:
+                    return True  # they have left the loop, the others go round again
                 loop = loop.parent
         return False
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I64, Array, Integer, Pointer, Struct, Type, Vector
 
-_MOST_ALIGNED = 64
+MOST_ALIGNED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def join(a: Shape | None, b: Shape | None) -> Shape | None:
 
 def alignment_of(number: int) -> int:
     """How often 2 divides `number`."""
-    return (number & -number).bit_length() - 1 if number else _MOST_ALIGNED
+    return (number & -number).bit_length() - 1 if number else MOST_ALIGNED
 
 
 def shape_of(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
@@ -131,7 +131,7 @@ def _multiply(instruction: Instruction, shapes: list[Shape], width: int) -> Shap
                 return None
             return _scaled(instruction, other, factor)
     if shapes[0].is_uniform and shapes[1].is_uniform:
-        return uniform(width, min(shapes[0].align + shapes[1].align, _MOST_ALIGNED))
+        return uniform(width, min(shapes[0].align + shapes[1].align, MOST_ALIGNED))
     return None
 
 
@@ -145,12 +145,12 @@ def _shift_left(instruction: Instruction, shapes: list[Shape], width: int) -> Sh
 def _scaled(instruction: Instruction, shape: Shape, factor: int) -> Shape:
     assert shape.offsets is not None
     offsets = tuple(offset * factor for offset in shape.offsets)
-    align = min(shape.align + alignment_of(factor), _MOST_ALIGNED)
+    align = min(shape.align + alignment_of(factor), MOST_ALIGNED)
     wraps = shape.wraps or "nuw" not in instruction.flags
     return Shape(offsets, align, shape.exact, wraps)
 
 
-def _small_on_aligned(shape: Shape) -> bool:
+def fills_aligned_place(shape: Shape) -> bool:
     """Whether base and offsets have no bit in common."""
     offsets = shape.offsets
     return (
@@ -162,20 +162,20 @@ def _small_on_aligned(shape: Shape) -> bool:
 def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     for k in (0, 1):
         mask, shape = instruction.operands[k].integer, shapes[1 - k]
-        if mask is None or not _small_on_aligned(shape) or shape.offsets is None:
+        if mask is None or not fills_aligned_place(shape) or shape.offsets is None:
             continue
         # Bits of base and offset do not mix, so the mask goes to each.
         offsets = tuple(offset & mask for offset in shape.offsets)
         low = alignment_of(~mask)  # a mask of ones from bit 0 on, up to here
         cleared = mask > 0 and mask & (mask + 1) == 0 and low <= shape.align
-        align = _MOST_ALIGNED if cleared else max(shape.align, alignment_of(mask))
+        align = MOST_ALIGNED if cleared else max(shape.align, alignment_of(mask))
         return Shape(offsets, align, wraps=False)
     return None
 
 
 def _shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     places, shape = instruction.operands[1].integer, shapes[0]
-    if places is None or not _small_on_aligned(shape) or shape.offsets is None:
+    if places is None or not fills_aligned_place(shape) or shape.offsets is None:
         return None
     offsets = tuple(offset >> places for offset in shape.offsets)
     return Shape(offsets, max(shape.align - places, 0), wraps=False)
@@ -200,12 +200,26 @@ def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape 
     return _and(Instruction("and", operands=[first, mask]), shapes, width)
 
 
+def _compare(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
+    """Where the bits of the offsets decide nothing, as in ``index < 64``, the base does."""
+    shape, limit = shapes
+    if instruction.detail in ("eq", "ne") or not limit.is_uniform or not fills_aligned_place(shape):
+        return None
+    assert shape.offsets is not None
+    number, align = instruction.operands[1].integer, limit.align
+    if number is not None and instruction.detail in ("ugt", "ule", "sgt", "sle"):
+        align = alignment_of(number + 1)  # as index > 63
+    elif instruction.detail not in ("ult", "uge", "slt", "sge"):
+        return None
+    return uniform(width) if max(shape.offsets) < 1 << align else None
+
+
 def _widen(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     shape, source = shapes[0], instruction.operands[0].type
     if shape.offsets is None or not isinstance(source, Integer) or source.bits == 1:
         return None
     # Without a carry from the offsets no lane wraps, nor changes its sign.
-    exact = shape.is_uniform or _small_on_aligned(shape)
+    exact = shape.is_uniform or fills_aligned_place(shape)
     exact = exact or (instruction.op == "zext" and not shape.wraps)
     return Shape(shape.offsets, shape.align, shape.exact and exact, wraps=False)
 
@@ -266,7 +280,7 @@ _Rule = Callable[[Instruction, list[Shape], int], Shape | None]
 _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
     "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right,
-    "udiv": _divide, "urem": _divide,
+    "udiv": _divide, "urem": _divide, "icmp": _compare,
     "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.compiler.llvm.ir import Function
+from metalloid.compiler.llvm.ir import Function, Value
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.expand import expand_copies
@@ -21,13 +23,15 @@ from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
-from metalloid.compiler.spmd.regions import HEADER_BYTES, STATE, crossing_slots, split_at_barriers
+from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossing, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.whole_matrices import keep_whole
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
+_STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
+_BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
 
 
@@ -45,12 +49,21 @@ class Vectorised:
         Size of a simdgroup's state.
     outcomes : tuple of int or None
         What each region's function (``name.0``, ``name.1`` ...) returns, where that is known.
+    common : tuple of str
+        Types of what all simdgroups of a threadgroup have in common.
+    changes : tuple of set of int
+        Which of these each region changes.
+    in_step : bool
+        Whether all simdgroups come to the same barriers for certain, with all their lanes.
     """
 
     text: str
     declarations: dict[str, str]
     state_bytes: int
     outcomes: tuple[int | None, ...]
+    common: tuple[str, ...]
+    changes: tuple[set[int], ...]
+    in_step: bool
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,10 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         if number not in form.shapes
     }
     recompute_behind_barriers(function, graph, uniform_parameters)
+    common = None
+    if form.has_state:
+        of_group = {function.parameters[place].name for place in form.common}
+        common = common_values(function, graph, of_group)
     shapes = {
         parameter.name: form.shapes.get(place, uniform(form.width))
         for place, parameter in enumerate(function.parameters)
@@ -140,23 +157,44 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     linearised.write()
     kept: set[str] = set()
     if linearised.regions:
-        names = list(writer.slots)
-        kept = crossing_slots(divergence, linearised.order, names, linearised.set_by)
-    slots, state_bytes = _slots(writer, kept)
+        crossing = Crossing(
+            function, graph, linearised.order, linearised.set_by, linearised.straight
+        )
+        kept = {slot for slot in writer.slots if crossing.is_crossed(slot)}
+    slots, state_bytes = _slots(writer, kept, common or [])
     starts = [linearised.label(graph.entry), *linearised.regions]
     definitions = [*slots, *prologue]
     bodies = region_bodies(writer.lines, starts)
     text = functions_text(function, form, definitions, writer.lines, starts, bodies)
     outcomes = tuple(known_outcome(body) for body in bodies)
-    return Vectorised(text, writer.declarations, state_bytes, outcomes)
+    return Vectorised(
+        text,
+        writer.declarations,
+        state_bytes,
+        outcomes,
+        tuple(str(value.type) for value in common or ()),
+        tuple(_changes(body, common or []) for body in bodies),
+        common is not None,
+    )
 
 
-def _slots(writer: Writer, kept: set[str]) -> tuple[list[str], int]:
+def _changes(body: Sequence[str], common: list[Value]) -> set[int]:
+    """Which of the `common` values are stored."""
+    stored = {match[1] for line in body if (match := _STORED.match(line))}
+    return {number for number, value in enumerate(common) if quoted("s", value.name) in stored}
+
+
+def _slots(writer: Writer, kept: set[str], common: Sequence[Value]) -> tuple[list[str], int]:
     """Lines that make the slots, on the stack or in the state, and the size of the state."""
     lines, offset = [], HEADER_BYTES
+    place_in_common = {quoted("s", value.name): n for n, value in enumerate(common)}
     for name, type in writer.slots.items():
         if name not in kept:
             lines.append(f"  {name} = alloca {type}, align 64")
+            continue
+        if name in place_in_common:
+            place = place_in_common[name] * SCALAR_BYTES
+            lines.append(f"  {name} = getelementptr i8, ptr {COMMON}, i64 {place}")
             continue
         lines.append(f"  {name} = getelementptr i8, ptr {STATE}, i64 {offset}")
         offset += -(-_bytes(type) // 64) * 64
@@ -166,4 +204,7 @@ def _slots(writer: Writer, kept: set[str]) -> tuple[list[str], int]:
 def _bytes(type: str) -> int:
     """An upper bound of the size of a slot."""
     match = _VECTOR_TYPE.match(type) or re.match(r"\[(\d+) x (.*)\]$", type)
-    return int(match[1]) * _bytes(match[2]) if match else 8
+    if match is None:
+        return SCALAR_BYTES
+    bits = _BITS.get(match[2], 8 * SCALAR_BYTES)
+    return -(-int(match[1]) * bits // 8)

@@ -16,6 +16,8 @@ from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
 
 _SLOT_ALIGNMENT = 64
+#: What a scalar takes at most, and lies at a multiple of.
+SCALAR_BYTES = 8
 #: Attribute group of the functions that are written.
 VECTOR_ATTRIBUTES = "#31999"
 
@@ -55,6 +57,7 @@ class Writer:
         self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
         self.outliving: set[str] = set()  # values used in other blocks
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
+        self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
         self.unused: set[str] = set()  # results that nobody looks at
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
@@ -162,9 +165,7 @@ class Writer:
             if not self.divergence.home(value):
                 return name  # a parameter
             slot = self.slot(quoted("s", name), str(value.type))
-            self._scalars[name] = self.new(
-                f"load {value.type}, ptr {slot}, align {_SLOT_ALIGNMENT}"
-            )
+            self._scalars[name] = self.new(f"load {value.type}, ptr {slot}, align {SCALAR_BYTES}")
         return self._scalars[name]
 
     def vector(self, value: Value) -> str:
@@ -215,6 +216,15 @@ class Writer:
         signed = [(n + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for n in numbers]
         return "<" + ", ".join(f"{type} {n}" for n in signed) + ">"
 
+    def lane(self, value: Value, lane: int) -> str:
+        """The value of one lane."""
+        return self.new(f"extractelement {self.wide(value.type)} {self.vector(value)}, i64 {lane}")
+
+    def made_here(self, value: Value) -> Instruction | None:
+        """The instruction that computes `value`, if it stands in the block being written."""
+        here = self.divergence.home(value) == self.block
+        return self.computed_by.get(value.name) if here else None
+
     def set(self, instruction: Instruction, scalar: str = "", vector: str = "") -> None:
         """Record what an instruction computes, and store it where other blocks look for it."""
         name, type = instruction.result, instruction.type
@@ -223,7 +233,7 @@ class Writer:
             self._scalars[name] = scalar
             if outlives:
                 slot = self.slot(quoted("s", name), str(type))
-                self.emit(f"store {type} {scalar}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+                self.emit(f"store {type} {scalar}, ptr {slot}, align {SCALAR_BYTES}")
         if vector:
             if self.spoils_inactive_lanes and self.mask is not None:
                 vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)

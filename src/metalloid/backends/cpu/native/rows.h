@@ -20,14 +20,15 @@ extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
 void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
-// Runs simdgroups of a threadgroup of so many threads from a barrier to the next (spmd/rounds.py).
-// The origin is the position of the threadgroup's first thread in the grid.
-unsigned long mtl_round(uint region, const metalloid::thread_ids* ids, void* const* words,
+// Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
+// as long as all are together (spmd/rounds.py). The origin is the position of the threadgroup's
+// first thread in the grid, x, y, z that of the first simdgroup's in the threadgroup.
+unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* ids, void* const* words,
                         char* threadgroup_memory, uint origin_x, uint origin_y, uint origin_z,
                         uint size_x, uint size_y, uint threads, uint first, uint count,
-                        char* states);
+                        uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
-extern const unsigned long mtl_state_bytes;
+extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
 }
@@ -111,19 +112,18 @@ METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, const mtl_range* 
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   char* const states = (char*)__builtin_alloca_with_align(simdgroups * mtl_state_bytes, 512);
-  const auto round = [&](uint region, uint first, uint count) {
-    return mtl_round(region, &ids, launch->arguments, range->threadgroup_memory, origin.x, origin.y,
-                     origin.z, size.x, size.y, threads, first, count, states);
+  char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
+  const auto round = [&](uint region, bool goes_on, uint first, uint count) {
+    const uint index = first * mtl_width, row = index / size.x;
+    return mtl_round(region, goes_on, &ids, launch->arguments, range->threadgroup_memory, origin.x,
+                     origin.y, origin.z, size.x, size.y, threads, first, count, index % size.x,
+                     row % size.y, row / size.y, states, common);
   };
-  unsigned long reached = 0;
-  do {
-    reached = round(uint(reached >> 32), 0, simdgroups);
-  } while (reached & 1 && reached >> 32);
-  if (reached & 1) return;
+  if (round(0, true, 0, simdgroups) & 1) return;
   while (go_on_apart(states, threads, launch->lenient_barriers)) {
     for (uint i = 0; i < simdgroups; ++i) {
       const uint region = state_of(states, i).region;
-      if (region != 0) round(region, i, 1);
+      if (region != 0) round(region, false, i, 1);
     }
   }
 }

@@ -1,0 +1,54 @@
+"""Whether any lane, or every lane, passes a comparison: from the first lane and the last.
+
+``index < n`` holds for some lane if it does for the lowest index, and for all if it does for the
+highest. Asked so, it costs no vectors where a simdgroup goes one way.
+"""
+
+from __future__ import annotations
+
+from metalloid.compiler.llvm.ir import Value
+from metalloid.compiler.llvm.types import Integer
+from metalloid.compiler.spmd.shapes import Shape, fills_aligned_place
+from metalloid.compiler.spmd.writer import Writer
+
+_LESS, _MORE = ("ult", "ule", "slt", "sle"), ("ugt", "uge", "sgt", "sge")
+
+
+def any_and_all(writer: Writer, condition: Value, holds: bool) -> tuple[str, str] | None:
+    """Write whether `condition` is `holds` in any lane, and in all; None if it takes vectors.
+
+    All lanes are active, and the comparison stands in the block being written.
+    """
+    made = writer.made_here(condition)
+    if made is None or made.op != "icmp":
+        return None
+    (index, limit), how = made.operands, made.detail
+    shape, type = writer.shape(index), index.type
+    if not isinstance(type, Integer) or not writer.is_uniform(limit):
+        return None
+    if not _goes_up(shape, how[0] == "s"):
+        return None
+    assert shape.offsets is not None
+    most, against = max(shape.offsets), writer.scalar(limit)
+    lowest = writer.scalar(index)
+    highest = writer.new(f"add {type} {lowest}, {most}")
+    if how in _LESS or how in _MORE:
+        both = [writer.new(f"icmp {how} {type} {lane}, {against}") for lane in (lowest, highest)]
+        some, every = both if how in _LESS else both[::-1]
+    else:
+        if sorted(shape.offsets) != list(range(writer.width)):
+            return None
+        far = writer.new(f"sub {type} {against}, {lowest}")
+        some, every = writer.new(f"icmp ule {type} {far}, {most}"), "false"
+        holds ^= how == "ne"
+    if holds:
+        return some, every
+    return writer.new(f"xor i1 {every}, true"), writer.new(f"xor i1 {some}, true")
+
+
+def _goes_up(shape: Shape, signed: bool) -> bool:
+    """Whether no lane is below lane 0 nor wraps."""
+    if fills_aligned_place(shape):
+        return True
+    offsets = shape.offsets
+    return offsets is not None and shape.exact and min(offsets) >= 0 and not (shape.wraps or signed)

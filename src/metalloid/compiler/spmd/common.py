@@ -1,0 +1,47 @@
+"""What the simdgroups of a threadgroup have in common, behind barriers that they reach together.
+
+Loop counters, sizes and addresses that come from the arguments alone are the same for every thread
+of a threadgroup, as long as all threads go the same way. What is needed behind a barrier is then
+kept once for all simdgroups instead of in the state of each; and where all come to the same barrier
+for certain, nobody has to watch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.ir import Function, Value
+from metalloid.compiler.spmd.divergence import analyse
+from metalloid.compiler.spmd.order import block_order
+from metalloid.compiler.spmd.regions import Crossing, is_barrier
+from metalloid.compiler.spmd.shapes import VARYING, uniform
+from metalloid.compiler.spmd.writer import SCALAR_BYTES, quoted
+
+
+def common_values(function: Function, graph: Graph, parameters: Set[str]) -> list[Value] | None:
+    """Values needed behind barriers that all simdgroups have in common; None if they may part.
+
+    Parameters
+    ----------
+    function, graph : Function, Graph
+        In canonical form.
+    parameters : set of str
+        Those that are the same for the whole threadgroup.
+    """
+    shapes = {p.name: uniform(1) if p.name in parameters else VARYING for p in function.parameters}
+    # Whether all threads are together is asked as of the lanes of a simdgroup.
+    found = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
+    if any(any(map(is_barrier, function.blocks[name].body)) for name in found.masked):
+        return None
+    crossing = Crossing(function, graph, block_order(graph))
+    return [
+        instruction.value
+        for name in graph.order
+        for instruction in (*function.blocks[name].phis, *function.blocks[name].body)
+        if name not in found.masked
+        and instruction.result
+        and found.shapes[instruction.result].is_uniform
+        and instruction.type.size <= SCALAR_BYTES
+        and crossing.is_crossed(quoted("s", instruction.result))
+    ]
