@@ -260,6 +260,8 @@ METAL_FUNC To cast(From x) {
       return numeric_limits<To>::max();
     }
     return x > least ? To(x) : isnan(x) ? To(0) : numeric_limits<To>::min();
+  } else if constexpr (sizeof(From) == 2 && !is_integral_v<From>) {
+    return To(float(x));  // half and bfloat have no conversion to each other
   } else {
     return To(x);
   }
