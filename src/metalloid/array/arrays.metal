@@ -2,8 +2,7 @@
 // results there than NumPy's. Plain MSL.
 namespace numpy {
 
-// What numbers are computed in that are rounded once: MSL's functions of half floats, too, are those
-// of floats.
+// What numbers are computed in that are rounded once; MSL's own functions do so with half floats.
 template <typename T>
 using wide = conditional_t<sizeof(T) < 4, float, T>;
 
