@@ -177,7 +177,8 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         is_extreme = min(parts) < 2.0**-150 or max(parts) > 2.0**150
         if not np.isfinite(result[k]) and not (kind == "c" and is_extreme):
             continue
-        with mpmath.workprec(2300 if is_extreme and op.name in _ADDING_ONE else 420):
+        precision = 2300 if is_extreme and op.name in _ADDING_ONE else 420
+        with mpmath.workprec(120 if kind == "f" else precision):
             value = function(*map(mpmath.mpmathify, numbers))
             if op.name == "pow" and kind == "c" and _is_below_cut(numbers[0]):
                 value = function(*(mpmath.conj(x) for x in numbers)).conjugate()

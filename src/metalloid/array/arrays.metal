@@ -2,8 +2,7 @@
 // results there than NumPy's. Plain MSL.
 namespace numpy {
 
-// What numbers are computed in that are rounded once: MSL's functions of half floats, too, are those
-// of floats.
+// What numbers are computed in that are rounded once; MSL's own functions do so with half floats.
 template <typename T>
 using wide = conditional_t<sizeof(T) < 4, float, T>;
 
@@ -260,6 +259,8 @@ METAL_FUNC To cast(From x) {
       return numeric_limits<To>::max();
     }
     return x > least ? To(x) : isnan(x) ? To(0) : numeric_limits<To>::min();
+  } else if constexpr (sizeof(From) == 2 && !is_integral_v<From>) {
+    return To(float(x));  // half and bfloat have no conversion to each other
   } else {
     return To(x);
   }

@@ -71,16 +71,16 @@ METAL_FUNC complex<T> from_lane(complex<T> z, ushort distance) {
 template <typename T>
 METAL_FUNC T extent(complex<T> z) { return maximum(metal::fabs(z.re), metal::fabs(z.im)); }
 
-// A power of 4 that makes a number's squares fit, and keeps its part that is not subnormal.
+// A power of 4 that keeps sums and quotients of parts of this size in the range of normal numbers.
 template <typename T>
 METAL_FUNC T middle_scale(T extent) {
-  return extent > T(0.0625) * numeric_limits<T>::max()          ? T(0x1p-6f)
-         : extent < T(0x1p54f) * numeric_limits<T>::min() ? T(0x1p54f)
-                                                               : T(1);
+  const bool is_huge = extent > T(0.0625) * numeric_limits<T>::max();
+  const bool is_tiny = extent < T(0x1p54f) * numeric_limits<T>::min();
+  return is_huge ? T(0x1p-6f) : is_tiny ? T(0x1p54f) : T(1);
 }
 
 // a b + c d, with the error of one rounding (W. Kahan; C.-P. Jeannerod, N. Louvet, J.-M. Muller,
-// "Further analysis of Kahan's algorithm for the accurate computation of 2 x 2 determinants", 2013).
+// "Further analysis of Kahan's algorithm for the accurate computation of 2 x 2 determinants").
 template <typename T>
 METAL_FUNC T sum_of_products(T a, T b, T c, T d) {
   const T second = c * d;
@@ -152,7 +152,10 @@ METAL_FUNC complex<T> sign(complex<T> z) {
   }
   const T scale = middle_scale(extent(z));
   const T length = hypot(scale * z.re, scale * z.im);
-  return length == T(0) ? complex<T>(T(0)) : complex<T>(scale * z.re / length, scale * z.im / length);
+  if (length == T(0)) {
+    return {T(0), T(0)};
+  }
+  return {scale * z.re / length, scale * z.im / length};
 }
 
 }  // namespace numpy

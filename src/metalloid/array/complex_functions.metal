@@ -1,8 +1,8 @@
 // The elementary functions of complex numbers. Plain MSL.
 //
-// Infinities, NaN and the signs of zeros are as C99, Annex G, has them; branch cuts as in W. Kahan,
-// "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), whose
-// formulas these are where nothing else is said.
+// Infinities, NaN and the signs of zeros are as C99, Annex G, has them. The formulas are those of
+// W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit"
+// (1987), where nothing else is said.
 
 namespace numpy {
 
@@ -226,12 +226,13 @@ METAL_FUNC complex<T> power(complex<T> a, complex<T> b) {
 // formulas cancels.
 template <typename T>
 METAL_FUNC complex<T> asin_of_finite(complex<T> z) {
-  const complex<T> a = sqrt(complex<T>(T(1) - z.re, -z.im)), b = sqrt(complex<T>(T(1) + z.re, z.im));
+  const complex<T> a = sqrt(complex<T>(T(1) - z.re, -z.im));
+  const complex<T> b = sqrt(complex<T>(T(1) + z.re, z.im));
   return {metal::atan2(z.re, a.re * b.re - a.im * b.im),
           metal::asinh(a.re * b.im - a.im * b.re)};
 }
 
-// Where 1 is too small to matter: asinh z = log 2z, in the right half plane.
+// Where 1 is too small to matter it is log 2z, in the right half plane.
 template <typename T>
 METAL_FUNC complex<T> asinh(complex<T> z) {
   if (numpy::isnan(z) && !numpy::isinf(z)) {
@@ -260,7 +261,8 @@ METAL_FUNC complex<T> acos(complex<T> z) {
     const T height = w.re + metal::log(T(2));
     return {metal::fabs(w.im), signbit(z.im) ? height : -height};
   }
-  const complex<T> a = sqrt(complex<T>(T(1) - z.re, -z.im)), b = sqrt(complex<T>(T(1) + z.re, z.im));
+  const complex<T> a = sqrt(complex<T>(T(1) - z.re, -z.im));
+  const complex<T> b = sqrt(complex<T>(T(1) + z.re, z.im));
   return {T(2) * metal::atan2(a.re, b.re), -asin_of_finite(z).im};
 }
 template <typename T>
