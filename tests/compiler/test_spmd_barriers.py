@@ -9,7 +9,7 @@ from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_functio
 from metalloid.compiler.llvm.types import POINTER, Unsupported
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.common import common_values
-from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
+from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import split_at_barriers
 from metalloid.compiler.spmd.rounds import Rounds, known_outcome, region_bodies, used_lines
 from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
@@ -95,9 +95,9 @@ def test_loads_at_known_places_of_read_only_memory_are_marked():
         ["entry:", "%q = getelementptr i8, ptr %p, i64 8", "%a = load ptr, ptr %q, align 8",
          "%r = getelementptr i8, ptr %p, i32 %x", "%b = load i32, ptr %r, align 4", "ret void"]
     )  # fmt: skip
-    mark_invariant(function, {"%p"})
+    mark_unchanging(function, {"%p"})
     loads = {i.result: i.flags for i in function.instructions() if i.op == "load"}
-    assert loads == {"%a": ("invariant",), "%b": ()}
+    assert loads == {"%a": ("meanwhile",), "%b": ()}
 
 
 # ---- regions

@@ -65,7 +65,7 @@ class Instruction:
         ``store`` the value, then the address.
     flags : tuple of str
         ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...; ``"invariant"`` of loads from
-        memory that does not change.
+        memory that never changes, ``"meanwhile"`` if it does not while the function runs.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
     detail : str
@@ -92,6 +92,11 @@ class Instruction:
     def value(self) -> Value:
         """Its result as an operand."""
         return Value(self.type, self.result)
+
+    @property
+    def reads_the_same(self) -> bool:
+        """Whether it is a load that gives the same wherever it stands in the function."""
+        return "invariant" in self.flags or "meanwhile" in self.flags
 
 
 @dataclass(slots=True, eq=False)

@@ -122,7 +122,7 @@ def analyse(
 def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     """Whether equal operands give equal results, whatever others do meanwhile."""
     if instruction.op == "load":
-        return "invariant" in instruction.flags
+        return instruction.reads_the_same
     if instruction.op == "call":
         return instruction.detail.startswith("@llvm.")
     return instruction.op in _ARITHMETIC

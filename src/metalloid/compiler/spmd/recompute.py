@@ -43,8 +43,12 @@ def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str
         _Recomputing(function, graph, barriers, uniform).run()
 
 
-def mark_invariant(function: Function, read_only: set[str]) -> None:
-    """Mark loads of memory at `read_only` addresses, and at known distances from them."""
+def mark_unchanging(function: Function, read_only: set[str]) -> None:
+    """Mark loads of memory at `read_only` addresses, and at known distances from them.
+
+    Not as LLVM's invariant ones: the driver writes a threadgroup's position before it calls the
+    function, and once that is inlined such a load could be moved in front of the store.
+    """
     addresses = set(read_only)
     for instruction in function.instructions():
         operands = instruction.operands
@@ -53,7 +57,7 @@ def mark_invariant(function: Function, read_only: set[str]) -> None:
             if all(v.is_constant for v in operands[1:]):
                 addresses.add(instruction.result)
         elif instruction.op == "load" and at_known_place and not instruction.detail:
-            instruction.flags = (*instruction.flags, "invariant")
+            instruction.flags = (*instruction.flags, "meanwhile")
 
 
 class _Recomputing:
@@ -95,7 +99,7 @@ class _Recomputing:
                 operands = [v.name for v in instruction.operands if not v.is_constant]
                 cost = 1 + sum(self._cost.get(o, 0) for o in operands)
                 is_uniform = self._uniform.issuperset(operands)
-                is_constant = "invariant" in instruction.flags and is_uniform
+                is_constant = instruction.reads_the_same and is_uniform
                 if cost > _MOST or not (instruction.op in _PURE or is_constant):
                     continue
                 if known.issuperset(operands):

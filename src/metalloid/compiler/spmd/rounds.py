@@ -61,8 +61,8 @@ def known_outcome(body: Sequence[str]) -> int | None:
 #: What a round is given: what the kernel's function is given of the launch and the threadgroup; the
 #: simdgroups to run, the position of the first thread, their states, and what they have in common.
 _PARAMETERS = (
-    "ptr %ids, ptr %words, ptr %memory, i32 %origin_x, i32 %origin_y, i32 %origin_z, "
-    "i32 %size_x, i32 %size_y, i32 %threads, i32 %first, i32 %count, "
+    "ptr noalias %ids, ptr noalias %words, ptr %memory, i32 %origin_x, i32 %origin_y, "
+    "i32 %origin_z, i32 %size_x, i32 %size_y, i32 %threads, i32 %first, i32 %count, "
     "i32 %first_x, i32 %first_y, i32 %first_z, ptr noalias %states, ptr noalias %common"
 )
 _ARGUMENTS = _PARAMETERS.replace(" noalias", "")

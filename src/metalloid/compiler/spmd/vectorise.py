@@ -22,7 +22,7 @@ from metalloid.compiler.spmd.linearise import Linearised, find_uses
 from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
-from metalloid.compiler.spmd.recompute import mark_invariant, recompute_behind_barriers
+from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
 from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossing, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
@@ -97,7 +97,7 @@ def parse(ir: str, scalar: Scalar) -> Function:
     """
     function = parse_function(ir, scalar.name)
     place_variables(function, scalar.variables, function.parameters[scalar.memory])
-    mark_invariant(function, {function.parameters[i].name for i in scalar.read_only})
+    mark_unchanging(function, {function.parameters[i].name for i in scalar.read_only})
     make_private_accesses_plain(function)
     expand_copies(function)
     find_products(function)
