@@ -386,6 +386,7 @@ def test_texts_are_what_apples_compiler_takes(dtype):
             text = row.text.format("a", "b")
             lines.append(f"{{ {msl_name(row.result(dtype))} v = {text}; out[i] = uint(v == v); }}")
     files = ["arrays.metal", "complex.metal", "complex_functions.metal"]
+    files += sorted({row.file for row in OPS.values() if row.file})
     folder = importlib.resources.files("metalloid.array")
     source = "\n".join(
         ["#include <metal_stdlib>\nusing namespace metal;", *((folder / f).read_text() for f in files),

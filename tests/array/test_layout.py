@@ -40,7 +40,7 @@ def movements(draw, shape):
             part = draw(st.slices(n))
             first, stop, step = part.indices(n)
             count = len(range(first, stop, step))
-            numbers += [first if count else 0, step, count]
+            numbers += [first if count else 0, step if count > 1 else 1, count]
             key.append(part)
         return Movement(kind, tuple(numbers)), lambda x: x[tuple(key)]
     if kind == "broadcast":

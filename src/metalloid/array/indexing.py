@@ -39,20 +39,30 @@ class Selection:
         Place in `shape`, and the indices along it.
     mask : Node or None
         A mask of the whole shape.
+    items : tuple
+        The index itself, with nodes for arrays.
     """
 
     def __init__(self, node: Node, key: Any) -> None:
-        self.shape_of = node.shape
         self.slices: list[tuple[int, int, int]] = []
         self.shape: list[int] = []
         self.arrays: list[tuple[int, Node]] = []
-        self._separated = False
         self.mask: Node | None = None
         items = key if isinstance(key, tuple) else (key,)
         items = tuple(_plain_item(item, node) for item in items)
         if len(items) == 1 and _is_mask(items[0]) and items[0].shape == node.shape:
             self.mask = items[0]
+        self.items = items
         self._read(node, items)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether something stands between the index arrays; numbers count among them.
+
+        NumPy then has the axes of the indices first.
+        """
+        kinds = [isinstance(item, int | Node) for item in self.items]
+        return False in kinds[kinds.index(True) : len(kinds) - kinds[::-1].index(True)]
 
     def _read(self, node: Node, items: tuple[Any, ...]) -> None:
         used = sum(_axes_used(item) for item in items)
@@ -79,8 +89,8 @@ class Selection:
                 self.slices.append((_in_range(item, node.shape[axis], axis), 1, 1))
 
     def _keep(self, numbers: tuple[int, int, int]) -> None:
-        if numbers[2] == 0:
-            numbers = (0, 1, 0)
+        if numbers[2] <= 1:  # the step has no meaning
+            numbers = (numbers[0] if numbers[2] else 0, 1, numbers[2])
         self.slices.append(numbers)
         self.shape.append(numbers[2])
 
@@ -187,8 +197,7 @@ def selected(node: Node, key: Any) -> Node:
     places = [place for place, _ in selection.arrays]
     indices = [index for _, index in selection.arrays]
     taken = gathered(result, places, indices)
-    adjacent = places == list(range(places[0], places[-1] + 1))
-    if adjacent and places[0]:
+    if places[0] and not selection.is_apart:
         # NumPy leaves the axes of indices that stand side by side in their place.
         lead = len(taken.shape) - (len(result.shape) - len(places))
         rest = list(range(lead, len(taken.shape)))
@@ -270,28 +279,26 @@ def _fitting(new: Node, shape: Ints) -> Node:
 
 def _scattered(node: Node, selection: Selection, new: Node, function: str) -> Node:
     """Elements changed at index arrays, on the host."""
-    data = tuple(selection.slices), tuple(selection.shape), tuple(p for p, _ in selection.arrays)
-    indices = [index for _, index in selection.arrays]
-    (result,) = host_call(
-        _scatter, [node, new, *indices], (*data, function), (node.dtype, node.shape)
-    )
+    arrays = [item for item in selection.items if isinstance(item, Node)]
+    key = tuple(
+        ("slice", item.start, item.stop, item.step) if isinstance(item, slice)
+        else "array" if isinstance(item, Node) else item
+        for item in selection.items
+    )  # fmt: skip
+    (result,) = host_call(_scatter, [node, new, *arrays], (key, function), (node.dtype, node.shape))
     return result
 
 
 def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
-    *indices, slices, shape, places, function = more
-    result = old.copy()
-    region = tuple(
-        slice(first, first + step * n if first + step * n >= 0 else None, step)
-        for first, step, n in slices
+    *arrays, items, function = more
+    given = iter(arrays)
+    key = tuple(
+        slice(*item[1:]) if isinstance(item, tuple) else next(given) if item == "array" else item
+        for item in items
     )
-    view = result[region].reshape(shape)
-    assert np.shares_memory(view, result) or not view.size
-    key: list[Any] = [slice(None)] * len(shape)
-    for place, index in zip(places, indices, strict=True):
-        key[place] = index
+    result = old.copy()
     if function == "set":
-        view[tuple(key)] = new
+        result[key] = new
     else:
-        getattr(np, op(function).oracle or function).at(view, tuple(key), new)
+        getattr(np, op(function).oracle or function).at(result, key, new)
     return result
