@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import math
+import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from metalloid.array.calls import hand_out
 from metalloid.array.graph import Graph
@@ -62,6 +64,25 @@ class Launch:
         self.kernel(*args, threads=rendered.threads, group_size=rendered.group_size, wait=wait)
 
 
+class Result(NamedTuple):
+    """A value that gets memory.
+
+    Attributes
+    ----------
+    place : int
+        The node.
+    source : int
+    layout : Layout
+    references : int
+        To the node, if nobody but the graph has it; 0 for what was asked for.
+    """
+
+    place: int
+    source: int
+    layout: Layout
+    references: int
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A plan whose kernels are compiled.
@@ -72,8 +93,8 @@ class Prepared:
         Launches and calls.
     makes, frees : tuple of tuple of int
         By step: the sources that get memory before it, and those that nobody needs after it.
-    results : tuple
-        Node, source and layout of everything that will lie in memory.
+    results : tuple of Result
+        Everything that gets memory.
     passed : tuple of int
         Costly nodes that are computed on the way: kept when they are needed again.
     """
@@ -82,7 +103,7 @@ class Prepared:
     sources: tuple[Source, ...]
     makes: tuple[Ints, ...]
     frees: tuple[Ints, ...]
-    results: tuple[tuple[int, int, Layout], ...]
+    results: tuple[Result, ...]
     passed: Ints
 
 
@@ -105,16 +126,18 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     graph = Graph(roots)
-    prepared = _plans.get(graph.key)
+    key = device, graph.key
+    prepared = _plans.get(key)
     if prepared is None:
         if len(_plans) >= _MOST_PLANS:
             _plans.clear()
-        prepared = _plans[graph.key] = _prepare(plan(graph), device)
+        prepared = _plans[key] = _prepare(plan(graph), device)
     memories = _run(prepared, graph, device, wait)
     starts = [leaf.data[1] for leaf in graph.leaves]
-    for place, source, layout in prepared.results:
+    for place, source, layout, _ in prepared.results:
         memory = memories[source]
-        assert memory is not None
+        if memory is None:  # only the graph had the node
+            continue
         if prepared.sources[source].is_leaf:
             layout = layout._replace(start=layout.start + starts[prepared.sources[source].index])
         graph.nodes[place].become(memory, layout)
@@ -133,6 +156,11 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
         leaves[source.index].memory if source.is_leaf else None for source in sources
     ]
     starts = [leaf.data[1] for leaf in leaves]
+    held = {
+        source
+        for place, source, _, references in prepared.results
+        if sys.getrefcount(graph.nodes[place]) > references
+    }
     for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
         if isinstance(step, Launch):
             for place in makes:
@@ -146,9 +174,10 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
             for place, memory in zip(step.outs, results, strict=True):
                 memories[place] = memory
         for place in frees:
-            memories[place] = None
-    for _, place, _ in prepared.results:
-        if memories[place] is None:  # nothing was computed: it is empty
+            if place not in held:
+                memories[place] = None
+    for _, place, _, references in prepared.results:
+        if memories[place] is None and not references:  # nothing was computed: it is empty
             memories[place] = _memory(sources[place], device)
     return memories
 
@@ -188,14 +217,16 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
             uses.append({source for source, _ in step.args} | set(step.outs))
             makes.append(())
             made |= set(step.outs)
+    uses_of = Counter(arg for args in planner.graph.args for arg in args)
+    roots = set(planner.graph.roots)
     results = tuple(
-        (place, source, layout)
+        # The list of nodes, and the argument of what counts.
+        Result(place, source, layout, 0 if place in roots else uses_of[place] + 2)
         for place, (source, layout) in planner.stored.items()
         if planner.graph.nodes[place].kind is not MEMORY
     )
-    kept = {source for _, source, _ in results}
     frees: list[Ints] = []
-    later: set[int] = set(kept)
+    later = {result.source for result in results if not result.references}
     for used in reversed(uses):
         frees.append(tuple(s for s in used - later if not planner.sources[s].is_leaf))
         later |= used

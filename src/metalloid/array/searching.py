@@ -72,7 +72,7 @@ def searchsorted(
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; NaN at the end.
+    """The elements in order along an axis; NaN counts as the largest.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
 
 
 def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    result = np.sort(x, axis=axis, kind="stable")
+    result = np.sort(x, axis=axis)  # equal numbers are the same
     return np.flip(result, axis) if descending else result
 
 
