@@ -128,10 +128,10 @@ def _windows(where: str, node: Node, size: Ints, stride: Ints,
     """For each element of a window, what all windows have there."""
     extents = node.shape[1:-1]
     counts = [
-        (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(extents, size, stride, dilation,
-                                                             strict=True)
-    ]  # fmt: skip
-    if min(stride) < 1 or min(dilation) < 1 or min(counts) < 1:
+        (n - d * (k - 1) - 1) // max(s, 1) + 1
+        for n, k, s, d in zip(extents, size, stride, dilation, strict=True)
+    ]
+    if min(*stride, *dilation, *counts, *size) < 1:
         raise ValueError(
             f"[{where}] a window of {size} with stride {stride} and dilation {dilation} has no "
             f"place in {extents}."

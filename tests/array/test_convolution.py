@@ -1,0 +1,87 @@
+"""Convolution and pooling against sums over NumPy's sliding windows."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+RNG = np.random.default_rng(11)
+
+
+def windows(x, size, stride, dilation):
+    """Windows of all axes but the first and the last: (batch, places ..., channels, window ...)."""
+    axes = tuple(range(1, x.ndim - 1))
+    spread = [d * (k - 1) + 1 for k, d in zip(size, dilation, strict=True)]
+    view = np.lib.stride_tricks.sliding_window_view(x, spread, axis=axes)
+    view = view[(slice(None), *(slice(None, None, s) for s in stride))]
+    return view[(..., *(slice(None, None, d) for d in dilation))]
+
+
+def convolved(x, w, stride, padding, dilation, groups):
+    pads = [(0, 0), *((p, p) for p in padding), (0, 0)]
+    x, w = np.pad(x.astype(np.float64), pads), w.astype(np.float64)
+    parts = []
+    for group in range(groups):
+        channels, outputs = w.shape[-1], w.shape[0] // groups
+        own = windows(x[..., group * channels : (group + 1) * channels], w.shape[1:-1], stride,
+                      dilation)  # fmt: skip
+        filters = w[group * outputs : (group + 1) * outputs]
+        axes = len(stride)
+        over = ([*range(axes + 1, 2 * axes + 2)], [axes + 1, *range(1, axes + 1)])
+        parts.append(np.tensordot(own, filters, over))
+    return np.concatenate(parts, -1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "filters", "stride", "padding", "dilation", "groups"),
+    [
+        ((2, 20, 3), (4, 5, 3), (1,), (0,), (1,), 1),
+        ((1, 21, 4), (6, 3, 2), (2,), (3,), (2,), 2),
+        ((2, 9, 8, 6), (4, 3, 2, 3), (2, 1), (1, 0), (1, 2), 2),
+        ((1, 6, 5, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+        ((1, 5, 6, 4, 2), (3, 2, 3, 2, 2), (1, 2, 1), (1, 1, 0), (1, 1, 1), 1),
+    ],
+)
+def test_convolution(shape, filters, stride, padding, dilation, groups):
+    x, w = (RNG.standard_normal(s).astype(np.float32) for s in (shape, filters))
+    name = f"conv{len(stride)}d"
+    args = (mtl.asarray(x), mtl.asarray(w), stride, padding, dilation, groups)
+    got = np.asarray(getattr(mtl, name)(*args))
+    exact = convolved(x, w, stride, padding, dilation, groups)
+    size = convolved(abs(x), abs(w), stride, padding, dilation, groups)
+    assert got.shape == exact.shape
+    assert (abs(got - exact) <= 16 * 2**-24 * size).all()
+    np.testing.assert_array_equal(np.asarray(mtl.conv_general(*args)), got)
+
+
+@pytest.mark.parametrize(("size", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((1, 4), (3, 1))])
+def test_pooling_is_one_kernel(size, stride):
+    x = RNG.standard_normal((2, 9, 8, 3)).astype(np.float32)
+    view = windows(x, size, stride, (1, 1))
+    largest = mtl.max_pool(mtl.asarray(x), size, stride)
+    assert mtl.explain(largest).count("kernel void") == 1
+    np.testing.assert_array_equal(np.asarray(largest), view.max((-1, -2)))
+    average = np.asarray(mtl.avg_pool(mtl.asarray(x), size, stride))
+    np.testing.assert_allclose(average, view.astype(float).mean((-1, -2)), rtol=1e-5, atol=1e-6)
+
+
+def test_padding_is_never_the_largest():
+    x = -np.ones((1, 4, 1), np.float32)
+    assert np.asarray(mtl.max_pool(mtl.asarray(x), 2, 2, 1)).max() == -1
+    whole = mtl.astype(mtl.asarray(x), mtl.int8)
+    assert np.asarray(mtl.max_pool(whole, 2, 2, 1)).max() == -1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, w: mtl.conv1d(x, w), r"\[conv1d\] wants 3 axes"),
+        (lambda x, w: mtl.conv2d(x, w[..., :1]), r"\[conv2d\] 2 channels in 1 groups"),
+        (lambda x, w: mtl.conv2d(x, w, stride=(1, 2, 3)), r"\[conv2d\] wants a number, or 2"),
+        (lambda x, w: mtl.max_pool(x, 9), r"\[max_pool\] a window of \(9, 9\)"),
+        (lambda x, w: mtl.conv2d(x, w, stride=0), r"\[conv2d\] a window of .* stride \(0, 0\)"),
+    ],
+)
+def test_what_does_not_fit(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(mtl.zeros((1, 5, 5, 2)), mtl.zeros((3, 2, 2, 2)))
