@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 Ints = tuple[int, ...]
 
+#: Elements of an axis that others were put into: positions of threads are 32-bit.
+_MOST_TOGETHER = 2**31
+
 
 class Layout(NamedTuple):
     """Strided elements of a memory.
@@ -147,7 +150,8 @@ def collapsed(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
             continue
         steps = tuple(strides[axis] for strides in all_strides)
         outer = columns[-1] if columns else ()
-        if extents and all(a == b * extent for a, b in zip(outer, steps, strict=True)):
+        fits = bool(extents) and extents[-1] * extent < _MOST_TOGETHER
+        if fits and all(a == b * extent for a, b in zip(outer, steps, strict=True)):
             extents[-1] *= extent
             columns[-1] = steps
         else:

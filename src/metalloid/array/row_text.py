@@ -43,12 +43,14 @@ class RowWriter(Writer):
             self._store(self._names[result])
 
     def _row_head(self) -> None:
-        extent = self._member("row0", "uint", "I", self.axes.row[0])
         if not self.kernel.chunk:
+            extent = self._member("row0", "uint", "I", self.axes.row[0])
             self._line(f"const uint row_end = {extent};")
             return
-        chunk = self._member("chunk", "uint", "I", self.kernel.chunk)
-        self._line(f"const uint row_end = min({chunk}, {extent} - {self._places[0]} * {chunk});")
+        extent = self._member("row0", "ulong", "Q", self.axes.row[0])
+        chunk = self._member("chunk", "ulong", "Q", self.kernel.chunk)
+        rest = f"{extent} - {self._places[0]} * {chunk}"
+        self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
 
     def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
         """What is the same for the whole row, as soon as it can be computed."""
