@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from metalloid.array.access import LANES
+from collections.abc import Sequence
+
+from metalloid.array.access import LANES, RESULT
 from metalloid.array.ops import REDUCTIONS
 from metalloid.array.text import Writer
 from metalloid.array.types import kind_of, msl_name
 
 #: Elements of a row whose sum is one term of the row's sum: rounding errors do not pile up.
 _BLOCK = {"row": 4096, "column": 128}
+#: What takes as long as this many additions is read again rather than computed again.
+_WORTH_KEEPING = 10
 
 
 class RowWriter(Writer):
@@ -22,6 +26,7 @@ class RowWriter(Writer):
             depth[place] = below + (entry.kind == "reduce")
         reductions = [k for k, entry in enumerate(self.entries) if entry.kind == "reduce"]
         known: set[int] = set()
+        self._kept, self._is_kept = self._to_keep(reductions), False
         self._row_head()
         for level in range(1, max(depth, default=0) + 1):
             self._invariants(depth, level - 1, known)
@@ -41,6 +46,40 @@ class RowWriter(Writer):
             self._line("}")
         else:
             self._store(self._names[result])
+
+    def _to_keep(self, reductions: list[int]) -> int:
+        """The costliest value that a reduction and the result both need; -1 if there is none.
+
+        It waits where the result will be: each thread reads again only what it wrote itself.
+        """
+        if not self.kernel.is_by_element:
+            return -1
+        known = set(reductions)
+        reduced = self._needed((self.entries[k].args[0] for k in reductions), known)
+        dtype = self.entries[self.kernel.result].dtype
+        costs = {}
+        for place in reduced & self._needed([self.kernel.result], known):
+            entry = self.entries[place]
+            if entry.kind == "map" and entry.varies and entry.dtype == dtype:
+                below = (self.entries[k] for k in self._needed([place], known))
+                costs[place] = sum(e.data.cost for e in below if e.kind == "map" and e.varies)
+        costliest = max(costs, key=costs.__getitem__, default=-1)
+        return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
+
+    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+        kept = self._kept
+        if not row or kept not in self._needed(wanted, known):
+            super()._compute(wanted, known, row)
+            return
+        at = f"{self.axes.accesses[RESULT].pointer}[{self._index(RESULT, row)}]"
+        if self._is_kept:
+            self._names[kept] = f"v{kept}"
+            self._line(f"const {msl_name(self.entries[kept].dtype)} v{kept} = {at};")
+            known.add(kept)
+        super()._compute(wanted, known, row)
+        if not self._is_kept:
+            self._line(f"{at} = v{kept};")
+            self._is_kept = True
 
     def _row_head(self) -> None:
         if not self.kernel.chunk:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from metalloid.array.access import RESULT, Axes
 from metalloid.array.numbers import Member
@@ -156,6 +156,13 @@ class Writer:
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """Statements for entries and all they need, but for what is known."""
+        needed = self._needed(wanted, known)
+        for place in sorted(needed):
+            self._value(place, row)
+        known |= needed
+
+    def _needed(self, wanted: Iterable[int], known: set[int]) -> set[int]:
+        """Entries and all they are made of, but for what is known and what that is made of."""
         needed: set[int] = set()
         pending = [place for place in wanted if place not in known]
         while pending:
@@ -163,9 +170,7 @@ class Writer:
             if place not in needed:
                 needed.add(place)
                 pending += [arg for arg in self.entries[place].args if arg not in known]
-        for place in sorted(needed):
-            self._value(place, row)
-        known |= needed
+        return needed
 
     def _value(self, place: int, row: Sequence[str]) -> None:
         entry = self.entries[place]
