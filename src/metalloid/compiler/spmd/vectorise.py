@@ -32,7 +32,7 @@ from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 _STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
-_VECTOR_TYPE = re.compile(r"<(\d+) x (.*)>$")
+_SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,10 @@ def _slots(writer: Writer, kept: set[str], common: Sequence[Value]) -> tuple[lis
 
 def _bytes(type: str) -> int:
     """An upper bound of the size of a slot."""
-    match = _VECTOR_TYPE.match(type) or re.match(r"\[(\d+) x (.*)\]$", type)
-    if match is None:
-        return SCALAR_BYTES
-    bits = _BITS.get(match[2], 8 * SCALAR_BYTES)
-    return -(-int(match[1]) * bits // 8)
+    return -(-_bits(type) // 8)
+
+
+def _bits(type: str) -> int:
+    """Of arrays, such as the rows of a matrix, those of all elements."""
+    match = _SEVERAL.match(type)
+    return int(match[1]) * _bits(match[2]) if match else _BITS.get(type, 8 * SCALAR_BYTES)
