@@ -28,7 +28,7 @@ DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
 #: A row is cut into chunks of at most this many elements.
 _LONGEST_ROW = 2**17
 #: Threadgroups, or threads, that a reduction should have at least.
-_LEAST_GROUPS, _LEAST_THREADS = 64, 4096
+_LEAST_GROUPS, _LEAST_THREADS = 512, 16384
 
 
 @dataclass
