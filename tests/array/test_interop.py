@@ -76,6 +76,23 @@ def test_a_kernel_made_of_its_body_is_part_of_the_graph(x):
     assert (y * 10).tolist() == [20, 40, 60, 80, 100, 120]
 
 
+def test_calls_with_other_memory_are_other_calls(x):
+    kernel = mtl.metal_kernel(
+        "add", ["x", "y"], ["z"], "uint i = thread_position_in_grid.x; z[i] = x[i] + y[i + 2000];"
+    )
+    first, second = (np.full(3000, value, np.float32) for value in (1, 2))
+    options = {"grid": 6, "output_shapes": [(6,)], "output_dtypes": [np.float32]}
+    (a,), (b,) = (kernel(inputs=[x, y], **options) for y in (first, second))
+    first[:] = 100  # the kernel has not run yet, and sees what was there
+    assert (a * 10 + b).tolist() == [12 + 11 * k for k in range(6)]
+
+
+def test_calls_that_do_not_fit_are_refused_at_once(x):
+    kernel = mtl.metal_kernel("twice", ["x"], ["y"], "y[0] = x[0];")
+    with pytest.raises(mtl.ArgumentError, match="output_shapes wants a list of 1"):
+        kernel(inputs=[x], grid=1, output_shapes=[], output_dtypes=[np.float32])
+
+
 def test_builders_return_arrays(x):
     multiply = mtl.ElementwiseKernel("T x, T y", "T z", "z = x * y", "multiply_elements")
     total = mtl.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")

@@ -18,7 +18,7 @@ def kernels(*arrays):
 
 
 def reasons(*arrays):
-    return [s.reason for s in planned(*arrays).sources if not s.is_leaf]
+    return [s.reason for s in planned(*arrays).sources if s.leaf is None]
 
 
 @pytest.fixture

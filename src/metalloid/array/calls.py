@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.build import from_numpy
+from metalloid.array.build import from_numpy, is_number, to_node
 from metalloid.array.layout import Ints, contiguous, reach
 from metalloid.array.memory import Memory
 from metalloid.array.node import CALL, PART, Node
@@ -55,10 +55,7 @@ class HostCall:
                 np.ascontiguousarray(value, dtype).reshape(shape)
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
-        memories = []
-        for array in arrays:
-            memories.append(_memory_of(array, device))
-        return memories
+        return [_memory_of(array, device) for array in arrays]
 
 
 def _memory_of(array: np.ndarray, device: Device) -> Memory:
@@ -87,7 +84,8 @@ class KernelCall:
     Attributes
     ----------
     nodes : list of Node
-        Of the inputs that are arrays.
+        Of the inputs that are no numbers. What is not an array of ours is copied: it may change
+        before the kernel runs.
     parts : list of weakref.ref
         The nodes of the results.
     """
@@ -96,11 +94,17 @@ class KernelCall:
                  results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
         self.kernel, self.options, self.results = kernel, options, results
         self.name = str(kernel.name)
-        self.nodes = [value._node for value in inputs if hasattr(value, "_node")]
-        # Arrays would keep alive what the nodes give up.
-        self._inputs = tuple(None if hasattr(value, "_node") else value for value in inputs)
+        device = next(value.device for value in inputs if hasattr(value, "_node"))
+        self._numbers = tuple(
+            value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
+        )
+        self.nodes = [
+            to_node(value, self.name, device=device)
+            for value, number in zip(inputs, self._numbers, strict=True)
+            if number is None
+        ]
         self.parts: list[weakref.ref[Node]] = []
-        self._key = (kernel, repr(self._inputs), repr(options), results)
+        self._key = (kernel, repr(self._numbers), repr(options), results)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -111,7 +115,7 @@ class KernelCall:
     def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
         """Launch it."""
         arrays = iter([to_host(node) for node in args])
-        inputs = [next(arrays) if value is None else value for value in self._inputs]
+        inputs = [next(arrays) if number is None else number for number in self._numbers]
         results = self.kernel(inputs=inputs, device=device, **self.options)
         return [_memory_of(result, device) for result in results]
 

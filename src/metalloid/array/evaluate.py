@@ -138,8 +138,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         memory = memories[source]
         if memory is None:  # only the graph had the node
             continue
-        if prepared.sources[source].is_leaf:
-            layout = layout._replace(start=layout.start + starts[prepared.sources[source].index])
+        layout = _placed(layout, prepared.sources[source], starts)
         graph.nodes[place].become(memory, layout)
     for root, place in zip(roots, graph.roots, strict=True):
         node = graph.nodes[place]
@@ -153,7 +152,7 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
     sources = prepared.sources
     leaves = graph.leaves
     memories: list[Memory | None] = [
-        leaves[source.index].memory if source.is_leaf else None for source in sources
+        None if source.leaf is None else leaves[source.leaf].memory for source in sources
     ]
     starts = [leaf.data[1] for leaf in leaves]
     held = {
@@ -191,12 +190,17 @@ def _argument(sources: Sequence[Source], memories: list[Memory | None], starts: 
     """What a call is given: a leaf."""
     place, layout = arg
     source = sources[place]
-    if source.is_leaf:
-        layout = layout._replace(start=layout.start + starts[source.index])
     memory = memories[place]
     if memory is None:  # nothing was computed: it is empty
         memory = memories[place] = _memory(source, device)
-    return in_memory(memory, layout, source.dtype)
+    return in_memory(memory, _placed(layout, source, starts), source.dtype)
+
+
+def _placed(layout: Layout, source: Source, starts: Sequence[int]) -> Layout:
+    """A layout of a plan with the place where a leaf starts this time."""
+    if source.leaf is None:
+        return layout
+    return layout._replace(start=layout.start + starts[source.leaf])
 
 
 def _prepare(planner: Planner, device: Device) -> Prepared:
@@ -228,7 +232,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     frees: list[Ints] = []
     later = {result.source for result in results if not result.references}
     for used in reversed(uses):
-        frees.append(tuple(s for s in used - later if not planner.sources[s].is_leaf))
+        frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
         later |= used
     return Prepared(tuple(steps), tuple(planner.sources), tuple(makes), tuple(reversed(frees)),
                     results, planner.passed())  # fmt: skip

@@ -23,7 +23,6 @@ COUNT: Final = "count"  # 0, 1, 2 ... by layout: data is (strides, start)
 MAP: Final = "map"  # data is an Op
 MOVE: Final = "move"  # data is a Movement
 REDUCE: Final = "reduce"  # data is (Reduction's name, axes); the axes stay, of extent 1
-PARTIAL: Final = "partial"  # data is (Reduction's name, axes, chunks): a last axis of chunks
 GATHER: Final = "gather"  # data is the axes of the first argument that the others index
 JOIN: Final = "join"  # data is the place of each argument in the result
 CALL: Final = "call"  # data is a Call

@@ -17,8 +17,8 @@ class Member:
     name, type, format : str
     value : int
         If it is known; otherwise where it comes from:
-    leaf : int
-        The leaf whose start is added to `value`, or -1.
+    leaf : int or None
+        The leaf whose start is added to `value`.
     number : int
         The place among the graph's nodes of a number, or -1.
     part : str
@@ -29,7 +29,7 @@ class Member:
     type: str
     format: str
     value: int = 0
-    leaf: int = -1
+    leaf: int | None = None
     number: int = -1
     part: str = ""
 
@@ -48,7 +48,7 @@ def pack(members: Sequence[Member], starts: Sequence[int], nodes: Sequence[Any])
     values: list[Any] = []
     for member in members:
         if member.number < 0:
-            values.append(member.value + (starts[member.leaf] if member.leaf >= 0 else 0))
+            values.append(member.value + (0 if member.leaf is None else starts[member.leaf]))
             continue
         value = nodes[member.number].data
         if member.part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,25 +17,13 @@ def _fits(value: Any) -> bool:
     return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
 
 
-def _forward(name: str) -> Any:
+def _operator(name: str, is_reflected: bool = False) -> Any:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
         if not _fits(other):
             return NotImplemented
-        return self._new(binary(row, self, other))
-
-    operate.__doc__ = f"See `metalloid.{name}`."
-    return operate
-
-
-def _reflected(name: str) -> Any:
-    row = OPS[name]
-
-    def operate(self: Any, other: Any) -> Any:
-        if not _fits(other):
-            return NotImplemented
-        return self._new(binary(row, other, self))
+        return self._new(binary(row, other, self) if is_reflected else binary(row, self, other))
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -69,6 +57,11 @@ def in_place(name: str, old: Node, new: Node) -> Node:
     return new
 
 
+def _three(name: str) -> tuple[Any, Any, Any]:
+    """The operator itself, from the other side, and in place."""
+    return _operator(name), _operator(name, is_reflected=True), _in_place(name)
+
+
 def _single(name: str) -> Any:
     row = OPS[name]
 
@@ -85,38 +78,26 @@ class Operators:
     __slots__ = ("_node",)
     _node: Node
 
-    def _new(self, node: Node) -> Any:
-        """An array of a node."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
 
-    __add__, __radd__, __iadd__ = _forward("add"), _reflected("add"), _in_place("add")
-    __sub__, __rsub__, __isub__ = (
-        _forward("subtract"), _reflected("subtract"), _in_place("subtract"))  # fmt: skip
-    __mul__, __rmul__, __imul__ = (
-        _forward("multiply"), _reflected("multiply"), _in_place("multiply"))  # fmt: skip
-    __truediv__, __rtruediv__, __itruediv__ = (
-        _forward("divide"), _reflected("divide"), _in_place("divide"))  # fmt: skip
-    __floordiv__, __rfloordiv__, __ifloordiv__ = (
-        _forward("floor_divide"), _reflected("floor_divide"),
-        _in_place("floor_divide"))  # fmt: skip
-    __mod__, __rmod__, __imod__ = (
-        _forward("remainder"), _reflected("remainder"), _in_place("remainder"))  # fmt: skip
-    __pow__, __rpow__, __ipow__ = _forward("pow"), _reflected("pow"), _in_place("pow")
-    __and__, __rand__, __iand__ = (
-        _forward("bitwise_and"), _reflected("bitwise_and"), _in_place("bitwise_and"))  # fmt: skip
-    __or__, __ror__, __ior__ = (
-        _forward("bitwise_or"), _reflected("bitwise_or"), _in_place("bitwise_or"))  # fmt: skip
-    __xor__, __rxor__, __ixor__ = (
-        _forward("bitwise_xor"), _reflected("bitwise_xor"), _in_place("bitwise_xor"))  # fmt: skip
-    __lshift__, __rlshift__, __ilshift__ = (
-        _forward("bitwise_left_shift"), _reflected("bitwise_left_shift"),
-        _in_place("bitwise_left_shift"))  # fmt: skip
-    __rshift__, __rrshift__, __irshift__ = (
-        _forward("bitwise_right_shift"), _reflected("bitwise_right_shift"),
-        _in_place("bitwise_right_shift"))  # fmt: skip
-    __lt__, __le__ = _forward("less"), _forward("less_equal")
-    __gt__, __ge__ = _forward("greater"), _forward("greater_equal")
-    __eq__, __ne__ = _forward("equal"), _forward("not_equal")
+        def _new(self, node: Node) -> Any:
+            """An array of a node."""
+
+    __add__, __radd__, __iadd__ = _three("add")
+    __sub__, __rsub__, __isub__ = _three("subtract")
+    __mul__, __rmul__, __imul__ = _three("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _three("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _three("floor_divide")
+    __mod__, __rmod__, __imod__ = _three("remainder")
+    __pow__, __rpow__, __ipow__ = _three("pow")
+    __and__, __rand__, __iand__ = _three("bitwise_and")
+    __or__, __ror__, __ior__ = _three("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _three("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _three("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")
 
     def __matmul__(self, other: Any) -> Any:
         """See `metalloid.matmul`."""

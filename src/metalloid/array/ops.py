@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metalloid.array.types import DType, bool_, complex_of, float32, kind_of, real_of
+from metalloid.array.types import DType, bool_, float32, kind_of, real_of
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
@@ -246,9 +246,6 @@ CAST = Op("astype", "numpy::cast<{T}>({0})", ANY, "The same number in another ty
 BITS = Op("view", "as_type<{T}>({0})", ANY, "The same bits as another type", 1)
 PLACED = Op("placed", "{T}({0}, {1})", ANY, "A value with its place", 2)
 PLACE = Op("place", "{0}.place", ANY, "The place of a value", 1)
-COMPLEX = Op("complex", "{T}({0}, {1})", FLOATS, "A complex number of two parts", 2,
-             result=complex_of)  # fmt: skip
-MULTIPLY_HIGH = Op("multiply_high", "mulhi({0}, {1})", INTEGERS, "Upper half of the product", 2)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,23 @@
 """From a graph to steps: which values get memory, and what one kernel computes on the way.
 
-A value gets memory if somebody asked for it, if its kind is no part of a fused kernel (`FUSED`), or
-by one of the rules of `Reason`. Everything else is computed where it is used.
+A value gets memory if somebody asked for it, if it is no map, movement, reduction or gather, or
+by one of the other rules of `Reason`. Everything else is computed where it is used.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from metalloid.array.costs import highest_costly, repeated
 from metalloid.array.graph import Graph
 from metalloid.array.layout import Ints, Layout, Movement, contiguous, moved
-from metalloid.array.node import CALL, COUNT, GATHER, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
+from metalloid.array.node import CALL, COUNT, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
 from metalloid.array.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.array.trace import Entry, NeedsCopy, TooLarge, Trace, plain
-
-#: Kinds that a generated kernel computes.
-FUSED = frozenset({MAP, MOVE, REDUCE, GATHER, NUMBER, COUNT})
-
+from metalloid.array.types import DType
 
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
@@ -61,7 +59,7 @@ class Planner:
         leaf = 0
         for place, node in enumerate(self.graph.nodes):
             if node.kind is MEMORY or node.kind is COUNT:
-                self.sources.append(Source(True, leaf, node.dtype, node.shape))
+                self.sources.append(Source(leaf, node.dtype, node.shape))
                 at_zero = Layout(node.shape, node.data[0], 0)
                 self._leaves[place] = len(self.sources) - 1, at_zero
                 leaf += 1
@@ -114,17 +112,15 @@ class Planner:
             (call,) = self.graph.args[place]
             self._call(call)
             self.stored[place] = self._calls[call][node.data], contiguous(node.shape)
-        elif not self._is_view(place):
+        elif not self._is_view(place, reason):
             self._compute(place, reason)
 
-    def _new(self, place: int, reason: Reason, shape: Ints | None = None) -> int:
-        node = self.graph.nodes[place]
-        index = sum(not source.is_leaf for source in self.sources)
-        shape = node.shape if shape is None else shape
-        self.sources.append(Source(False, index, node.dtype, shape, reason))
+    def _new(self, dtype: DType, shape: Ints, reason: Reason) -> int:
+        """A source of the plan's own."""
+        self.sources.append(Source(None, dtype, shape, reason))
         return len(self.sources) - 1
 
-    def _is_view(self, place: int) -> bool:
+    def _is_view(self, place: int, reason: Reason) -> bool:
         """Keep what is below a movement, if the movement costs nothing; whether that was done."""
         node = self.graph.nodes[place]
         if node.kind is not MOVE or node.data.kind == "slice":
@@ -133,7 +129,7 @@ class Planner:
         if self.graph.nodes[base].kind in (NUMBER, COUNT):
             return False
         if self.graph.nodes[base].kind is not MEMORY:
-            self.store(base, Reason.RESULT)
+            self.store(base, reason)
         source, layout = self.where(base)
         after = moved(layout, node.data)
         if after is not None:
@@ -143,8 +139,7 @@ class Planner:
     def _copy(self, place: int) -> None:
         """Keep a node in its elements' own order, although it may lie in memory already."""
         self.stored.pop(place, None)
-        leaf = self._leaves.get(place)
-        self._compute(place, Reason.ORDER, leaf)
+        self._compute(place, Reason.ORDER)
 
     def seen_through(self, place: int, moves: Sequence[Movement | int]) -> Layout | None:
         """The layout of a node's elements after movements, as if they lay behind each other."""
@@ -157,19 +152,23 @@ class Planner:
 
     # -- kernels
 
-    def _compute(
-        self, place: int, reason: Reason, source: tuple[int, Layout] | None = None
-    ) -> None:
-        shape = self.graph.nodes[place].shape
-        out = self._new(place, reason)
+    def _tried(
+        self, attempt: Callable[[], tuple[Trace, int]], split: Callable[[], None]
+    ) -> tuple[Trace, int]:
+        """A trace and the entry of its result; what stands in the way gets memory."""
         while True:
             try:
-                trace, result = self._trace(place)
-                break
+                return attempt()
             except NeedsCopy as error:
                 self._copy(error.place)
             except TooLarge:
-                self._split(place)
+                split()
+
+    def _compute(self, place: int, reason: Reason) -> None:
+        node = self.graph.nodes[place]
+        shape = node.shape
+        out = self._new(node.dtype, shape, reason)
+        trace, result = self._tried(lambda: self._trace(place), lambda: self._split(place))
         strides = plain(contiguous(shape))
         if trace.space != shape:  # one result for each row
             strides = self._kept_strides(trace)
@@ -298,20 +297,17 @@ class Planner:
             return
         graph = self.graph
         node, (arg,) = graph.nodes[place], graph.args[place]
-        while True:
+
+        def attempt() -> tuple[Trace, int]:
             trace = Trace(self, graph.nodes[arg].shape, node.data[1])
-            try:
-                value = trace.value(arg)
-                break
-            except NeedsCopy as error:
-                self._copy(error.place)
-            except TooLarge:
-                self._split(place)
+            return trace, trace.value(arg)
+
+        trace, value = self._tried(attempt, lambda: self._split(place))
         extent = trace.row_extents()[0]
         chunk = -(-extent // self._chunks(place))
         result = trace.add(Entry("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
-        out = self._new(place, Reason.LONG_ROWS, (*node.shape, chunks))
+        out = self._new(node.dtype, (*node.shape, chunks), Reason.LONG_ROWS)
         kept, step = self._kept_strides(trace), node.size
         if not self._is_by_columns(place):
             kept, step = tuple(s * chunks for s in kept), 1
@@ -323,20 +319,18 @@ class Planner:
     def _join(self, place: int) -> None:
         """Every argument is computed into its place in the result."""
         node = self.graph.nodes[place]
-        out = self._new(place, Reason.JOIN)
+        out = self._new(node.dtype, node.shape, Reason.JOIN)
         whole = contiguous(node.shape)
         for arg, movement in zip(self.graph.args[place], node.data, strict=True):
             region = moved(whole, movement)
             assert region is not None
-            while True:
-                trace = Trace(self, region.shape)
-                try:
-                    result = trace.value(arg)
-                    break
-                except NeedsCopy as error:
-                    self._copy(error.place)
-                except TooLarge:
-                    self.store(arg, Reason.SIZE)
+
+            def attempt(arg: int = arg, space: Ints = region.shape) -> tuple[Trace, int]:
+                trace = Trace(self, space)
+                return trace, trace.value(arg)
+
+            split = functools.partial(self.store, arg, Reason.SIZE)
+            trace, result = self._tried(attempt, split)
             self._emit(trace, result, out, plain(region), region.start)
         self.stored[place] = out, whole
 
@@ -345,17 +339,11 @@ class Planner:
             return
         node = self.graph.nodes[place]
         for arg in self.graph.args[place]:
-            if self.graph.nodes[arg].kind is COUNT:
-                self._compute(arg, Reason.CALL)
             self.store(arg, Reason.CALL)
         args = tuple(self.where(arg) for arg in self.graph.args[place])
-        outs = []
-        for dtype, shape in node.data.results:
-            index = sum(not source.is_leaf for source in self.sources)
-            self.sources.append(Source(False, index, dtype, shape, Reason.CALL))
-            outs.append(len(self.sources) - 1)
-        self._calls[place] = tuple(outs)
-        self.steps.append(CallStep(place, node.data, args, tuple(outs)))
+        outs = tuple(self._new(dtype, shape, Reason.CALL) for dtype, shape in node.data.results)
+        self._calls[place] = outs
+        self.steps.append(CallStep(place, node.data, args, outs))
 
     # -- what is computed on the way
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.array.layout import Ints, Layout
-from metalloid.array.trace import Entry
 from metalloid.array.types import DType
+
+if TYPE_CHECKING:
+    from metalloid.array.trace import Entry
 
 
 class Reason(Enum):
@@ -29,10 +31,19 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Source:
-    """Memory that kernels read or write: a leaf of the graph, or memory of the plan's own."""
+    """Memory that kernels read or write.
 
-    is_leaf: bool
-    index: int
+    Attributes
+    ----------
+    leaf : int or None
+        Which of the graph's leaves it is; None: memory of the plan's own.
+    dtype : numpy.dtype
+    shape : tuple of int
+    reason : Reason
+        Why the plan gives memory to it.
+    """
+
+    leaf: int | None
     dtype: DType
     shape: Ints
     reason: Reason = Reason.RESULT

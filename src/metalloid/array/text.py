@@ -53,7 +53,7 @@ class Writer:
     def _line(self, text: str) -> None:
         self.lines.append(_INDENT * self._depth + text)
 
-    def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int = -1,
+    def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int | None = None,
                 number: int = -1, part: str = "") -> str:  # fmt: skip
         self.members.append(Member(name, type_, format_, value, leaf, number, part))
         return f"given.{name}"
@@ -100,10 +100,10 @@ class Writer:
             entry = self.entries[place] if place >= 0 else None
             source = entry.data if entry else self.kernel.out
             start = entry.start if entry else self.kernel.start
-            leaf = self.sources[source].index if self.sources[source].is_leaf else -1
+            leaf = self.sources[source].leaf
             label = f"p{count}" if entry else "to"
             terms = []
-            if leaf >= 0 or start:
+            if leaf is not None or start:
                 terms.append(self._member(f"{label}_start", "long", "q", start, leaf))
             outer = range(len(self.axes.kept) - (self.axes.form != "row"))
             for axis in outer:

@@ -7,12 +7,12 @@ kernel run along are its *row axes*: what does not vary along them is computed o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metalloid.array.layout import Ints, Layout, Movement, collapsed, contiguous, moved
 from metalloid.array.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, REDUCE
+from metalloid.array.steps import Reason
 from metalloid.array.types import DType
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Trace:
         graph, planner = self.planner.graph, self.planner
         node = graph.nodes[place]
         base, *indices = graph.args[place]
-        planner.store(base)
+        planner.store(base, Reason.GATHER)
         source, layout = planner.where(base)
         indexed = len(indices)
         rest = layout.shape[indexed:]
@@ -213,8 +213,12 @@ class Trace:
         return layout.start == 0 and plain(layout) == self._kept_strides
 
     def row_extents(self) -> Ints:
-        """Extents of the row axes, as few as the memory allows."""
-        return row_extents(self.space, self.row_axes, self.entries)
+        """Extents of the row axes, as few as the memory allows; at least one."""
+        read = [entry.strides for entry in self.entries if entry.is_read]
+        shape, *strides = (
+            tuple(each[axis] for axis in self.row_axes) for each in (self.space, *read)
+        )
+        return collapsed(shape, *strides)[0] or (1,)
 
     def add(self, entry: Entry) -> int:
         """The place of an entry; the same for equal ones."""
@@ -227,13 +231,6 @@ class Trace:
             place = self._places[key] = len(self.entries)
             self.entries.append(entry)
         return place
-
-
-def row_extents(space: Ints, row_axes: Ints, entries: Sequence[Entry]) -> Ints:
-    """Extents of the row axes of a kernel, as few as the memory allows; at least one."""
-    shape = tuple(space[axis] for axis in row_axes)
-    strides = [tuple(e.strides[axis] for axis in row_axes) for e in entries if e.is_read]
-    return collapsed(shape, *strides)[0] or (1,)
 
 
 def plain(layout: Layout) -> Ints:

@@ -126,18 +126,13 @@ class MetalKernel:
             If the kernel failed.
         """
         lazy = next((value for value in inputs if hasattr(value, "__metalloid_call__")), None)
-        if lazy is not None and not set(self.output_names) & set(self.input_names):
+        if lazy is not None and self._new_names == self.output_names:
             options = {
                 "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
                 "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
                 "verbose": verbose,
             }  # fmt: skip
-            promised = [
-                (output_dtype(f"[{self.name}] output {name!r}", dtype), tuple(shape))
-                for name, dtype, shape in zip(
-                    self._new_names, output_dtypes, output_shapes, strict=True
-                )
-            ]
+            promised = self._promised(output_shapes, output_dtypes)
             made: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
             return made
         where = get_device(device)
@@ -195,6 +190,15 @@ class MetalKernel:
                 check_atomic(label, dtype)
             outputs[name] = allocate(label, shape, dtype, initial)
         return outputs
+
+    def _promised(self, shapes: Any, dtypes: Any) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+        """Types and shapes of the outputs, before there is memory for them."""
+        shapes = listed(self.name, "output_shapes", shapes, self._new_names)
+        dtypes = listed(self.name, "output_dtypes", dtypes, self._new_names)
+        return [
+            (output_dtype(f"[{self.name}] output {name!r}", dtype), tuple(shape))
+            for name, shape, dtype in zip(self._new_names, shapes, dtypes, strict=True)
+        ]
 
     def _generate(
         self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any
