@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "kernels", "array",
+    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "kernels", "arrays",
     "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
     "bench", "cli",
 )  # fmt: skip

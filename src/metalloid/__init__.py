@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalloid.array.api import *  # noqa: F403
-    from metalloid.array.io import load
+    from metalloid.arrays.api import *  # noqa: F403
+    from metalloid.arrays.io import load
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -89,7 +89,7 @@ _HOMES = {
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",
-    "load": "array.io",
+    "load": "arrays.io",
     "metal_kernel": "kernels.metal_kernel",
     "threadgroup_memory": "runtime.arguments",
 }
@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         module, _, attribute = _HOMES.get(name, "errors").partition(":")
     elif name in _OF_NAMESPACES or not name.startswith("_"):
-        module, attribute = "array.api", ""  # the functions of arrays; this imports NumPy
+        module, attribute = "arrays.api", ""  # the functions of arrays; this imports NumPy
     else:
         raise AttributeError(f"module 'metalloid' has no attribute {name!r}")
     try:
@@ -119,6 +119,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from metalloid.array import api
+    from metalloid.arrays import api
 
     return sorted({*__all__, *_PARTS, *api.__all__})

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
-from metalloid.array.ops import OPS
-from metalloid.array.types import ALL, bfloat16, kind_of, msl_name, real_of
+from metalloid.arrays.ops import OPS
+from metalloid.arrays.types import ALL, bfloat16, kind_of, msl_name, real_of
 
 _AT_ONCE = 12
 #: Complex operations whose parts may cancel: only the modulus bounds their errors.
@@ -387,7 +387,7 @@ def test_texts_are_what_apples_compiler_takes(dtype):
             lines.append(f"{{ {msl_name(row.result(dtype))} v = {text}; out[i] = uint(v == v); }}")
     files = ["arrays.metal", "complex.metal", "complex_functions.metal"]
     files += sorted({row.file for row in OPS.values() if row.file})
-    folder = importlib.resources.files("metalloid.array")
+    folder = importlib.resources.files("metalloid.arrays")
     source = "\n".join(
         ["#include <metal_stdlib>\nusing namespace metal;", *((folder / f).read_text() for f in files),
          f"kernel void all(device {msl_name(dtype)} const *x [[buffer(0)]], device uint *out [[buffer(1)]],",

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.array.graph import Graph
-from metalloid.array.plan import FusedKernel, plan
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.plan import FusedKernel, plan
 
 CASES = {
     "ij,jk->ik": ((2, 3), (3, 4)),

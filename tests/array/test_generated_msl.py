@@ -40,7 +40,7 @@ def test_it_is_portable(name):
 
 
 def test_the_functions_that_it_calls_are_portable():
-    folder = importlib.resources.files("metalloid.array")
+    folder = importlib.resources.files("metalloid.arrays")
     names = ["arrays", "reductions", "complex", "complex_functions", "places", "random", "special"]
     text = "\n".join((folder / f"{name}.metal").read_text() for name in names)
     mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{text}", portable=True)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.array.graph import Graph
-from metalloid.array.plan import plan
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.plan import plan
 
 
 @pytest.fixture
@@ -119,3 +119,7 @@ def test_kernels_check_the_type_of_arrays(x):
     )
     with pytest.raises(mtl.ArgumentError, match="its elements are not int32"):
         library.add_one(x, threads=6)
+
+
+def test_array_is_the_function_that_users_of_numpy_and_mlx_know():
+    assert mtl.array([1, 2]).tolist() == [1, 2]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metalloid.array.layout import (
+from metalloid.arrays.layout import (
     Layout,
     Movement,
     collapsed,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.array.graph import Graph
-from metalloid.array.plan import plan
-from metalloid.array.steps import FusedKernel, Reason
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.plan import plan
+from metalloid.arrays.steps import FusedKernel, Reason
 
 
 def planned(*arrays):

@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 #: Parts of generated texts, which tests/kernels/test_axis_kernels.py and
 #: tests/array/test_generated_msl.py check as a whole.
 PARTS = {"reduction_kernel.metal", "scan_kernel.metal"}
-PARTS |= {path.name for path in (PACKAGE / "array").glob("*.metal")}
+PARTS |= {path.name for path in (PACKAGE / "arrays").glob("*.metal")}
 OWN = [
     path
     for path in [*sorted(PACKAGE.rglob("*.metal")), *sorted(EXAMPLES.glob("*.metal"))]

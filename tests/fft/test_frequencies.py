@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.array.graph import Graph
-from metalloid.array.plan import FusedKernel, plan
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.plan import FusedKernel, plan
 
 
 @given(st.integers(1, 300), st.floats(1e-3, 1e3), st.sampled_from(["float32", "float64"]))

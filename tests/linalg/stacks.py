@@ -3,8 +3,8 @@
 import numpy as np
 
 import metalloid as mtl
-from metalloid.array.graph import Graph
-from metalloid.array.plan import FusedKernel, plan
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.plan import FusedKernel, plan
 
 TYPES = ("float32", "float64", "complex64", "complex128")
 #: One matrix, a stack, a stack of stacks, and the ways of holding nothing.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, to_node
-from metalloid.array.creation import arange
-from metalloid.array.elementwise import divide, where
-from metalloid.array.manipulation import roll
-from metalloid.array.statistics_nodes import Axis
-from metalloid.array.types import DType, as_dtype, float32, kind_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import axes_of, to_node
+from metalloid.arrays.creation import arange
+from metalloid.arrays.elementwise import divide, where
+from metalloid.arrays.manipulation import roll
+from metalloid.arrays.statistics_nodes import Axis
+from metalloid.arrays.types import DType, as_dtype, float32, kind_of
 from metalloid.runtime.device import Device
 
 

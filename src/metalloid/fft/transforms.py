@@ -11,12 +11,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, to_node
-from metalloid.array.calls import host_call
-from metalloid.array.layout import Ints
-from metalloid.array.node import Node, cast
-from metalloid.array.types import complex_of, float32, kind_of, real_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import axes_of, to_node
+from metalloid.arrays.calls import host_call
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.node import Node, cast
+from metalloid.arrays.types import complex_of, float32, kind_of, real_of
 
 Norm = Literal["backward", "ortho", "forward"]
 

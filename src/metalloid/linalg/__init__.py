@@ -7,7 +7,7 @@ rounding. Integers are taken as float32 there. Like everything they are computed
 at them, and what they raise about values, NumPy's ``LinAlgError``, is raised then.
 """
 
-from metalloid.array.linear import matmul, matrix_transpose, tensordot, vecdot
+from metalloid.arrays.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.linalg.decompositions import (
     QR,
     SVD,

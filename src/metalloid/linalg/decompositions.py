@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.calls import host_call
-from metalloid.array.types import complex_of, kind_of, real_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.calls import host_call
+from metalloid.arrays.types import complex_of, kind_of, real_of
 from metalloid.linalg.matrices import explained, matrices, square_matrices
 
 

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import broadcast_shape, pair, to_node
-from metalloid.array.calls import host_call
-from metalloid.array.creation import zeros
-from metalloid.array.data_types import finfo
-from metalloid.array.layout import Ints
-from metalloid.array.node import Node, cast
-from metalloid.array.types import DType, int64, kind_of, promote, real_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import broadcast_shape, pair, to_node
+from metalloid.arrays.calls import host_call
+from metalloid.arrays.creation import zeros
+from metalloid.arrays.data_types import finfo
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.node import Node, cast
+from metalloid.arrays.types import DType, int64, kind_of, promote, real_of
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import explained, floats, matrices, square_matrices
 

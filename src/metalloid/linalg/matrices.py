@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.build import to_node
-from metalloid.array.node import Node, cast
-from metalloid.array.types import DType, float32, kind_of
+from metalloid.arrays.build import to_node
+from metalloid.arrays.node import Node, cast
+from metalloid.arrays.types import DType, float32, kind_of
 
 LinAlgError = np.linalg.LinAlgError
 

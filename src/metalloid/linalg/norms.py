@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, to_node
-from metalloid.array.elementwise import abs, add, imag, real, sqrt, square
-from metalloid.array.manipulation import expand_dims, moveaxis
-from metalloid.array.statistics_nodes import Axis
-from metalloid.array.types import kind_of, real_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import axes_of, to_node
+from metalloid.arrays.elementwise import abs, add, imag, real, sqrt, square
+from metalloid.arrays.manipulation import expand_dims, moveaxis
+from metalloid.arrays.statistics_nodes import Axis
+from metalloid.arrays.types import kind_of, real_of
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import floats, matrices
 

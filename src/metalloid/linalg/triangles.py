@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.calls import host_call
-from metalloid.array.types import complex128, float64, kind_of, real_of
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.calls import host_call
+from metalloid.arrays.types import complex128, float64, kind_of, real_of
 from metalloid.linalg.matrices import matrices
 
 _PANEL = 32  # columns that are eliminated one by one, before a matrix product does the rest

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import broadcast_shape, is_number, to_node
-from metalloid.array.elementwise import copysign, erf, erfinv, log, maximum, minimum, nextafter
-from metalloid.array.layout import Ints
-from metalloid.array.movement import as_shape
-from metalloid.array.node import apply
-from metalloid.array.ops import Op
-from metalloid.array.types import DType, as_dtype, float32, float64, kind_of, uint32, uint64
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import broadcast_shape, is_number, to_node
+from metalloid.arrays.elementwise import copysign, erf, erfinv, log, maximum, minimum, nextafter
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.movement import as_shape
+from metalloid.arrays.node import apply
+from metalloid.arrays.ops import Op
+from metalloid.arrays.types import DType, as_dtype, float32, float64, kind_of, uint32, uint64
 from metalloid.random.integers import Shape, random_bits
 
 UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random.metal")

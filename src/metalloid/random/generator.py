@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.types import float32, int64
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.types import float32, int64
 from metalloid.random import distributions, integers, sampling
 from metalloid.random.integers import Shape
 from metalloid.random.keys import KeySequence

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import (
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import (
     as_number,
     broadcast_shape,
     is_number,
@@ -17,11 +17,11 @@ from metalloid.array.build import (
     where_node,
     wide_integer,
 )
-from metalloid.array.layout import Ints
-from metalloid.array.movement import as_shape
-from metalloid.array.node import Node, apply, broadcast, cast, count, number, reshape
-from metalloid.array.ops import Op
-from metalloid.array.types import DType, as_dtype, int64, kind_of, uint32, uint64
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.movement import as_shape
+from metalloid.arrays.node import Node, apply, broadcast, cast, count, number, reshape
+from metalloid.arrays.ops import Op
+from metalloid.arrays.types import DType, as_dtype, int64, kind_of, uint32, uint64
 from metalloid.random.keys import next_key, words_everywhere
 from metalloid.runtime.registry import get_device
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import from_numpy, to_node
-from metalloid.array.layout import Ints
-from metalloid.array.movement import as_shape, sliced
-from metalloid.array.node import Node, apply, broadcast, cast, count, reshape
-from metalloid.array.ops import Op
-from metalloid.array.types import int64, kind_of, uint32
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import from_numpy, to_node
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.movement import as_shape, sliced
+from metalloid.arrays.node import Node, apply, broadcast, cast, count, reshape
+from metalloid.arrays.ops import Op
+from metalloid.arrays.types import int64, kind_of, uint32
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.array.array_object import Array
-from metalloid.array.build import axes_of, broadcast_shape, to_node
-from metalloid.array.calls import host_call
-from metalloid.array.creation import arange
-from metalloid.array.elementwise import log
-from metalloid.array.indexing import gathered
-from metalloid.array.movement import as_shape, moved_axes, sliced
-from metalloid.array.node import broadcast, reshape
-from metalloid.array.searching import argsort
-from metalloid.array.types import float32, int64, kind_of, uint64
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import axes_of, broadcast_shape, to_node
+from metalloid.arrays.calls import host_call
+from metalloid.arrays.creation import arange
+from metalloid.arrays.elementwise import log
+from metalloid.arrays.indexing import gathered
+from metalloid.arrays.movement import as_shape, moved_axes, sliced
+from metalloid.arrays.node import broadcast, reshape
+from metalloid.arrays.searching import argsort
+from metalloid.arrays.types import float32, int64, kind_of, uint64
 from metalloid.random.distributions import gumbel
 from metalloid.random.integers import Shape, bits, randint
 

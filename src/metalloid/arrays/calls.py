@@ -1,0 +1,146 @@
+"""Functions of the host in the graph: what a well-kept library does better than a kernel of ours.
+
+Their arguments are NumPy arrays on the memory of the nodes; their results become memory of nodes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.build import from_numpy, is_number, to_node
+from metalloid.arrays.layout import Ints, contiguous, reach
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.node import CALL, PART, Node
+from metalloid.arrays.types import DType
+from metalloid.runtime.device import Device
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A function from NumPy arrays to NumPy arrays.
+
+    Attributes
+    ----------
+    function : callable
+        Called with the arrays and then the parameters. It is part of the key of a plan: a function
+        of a module, not one made for the occasion.
+    parameters : tuple
+    results : tuple of (dtype, shape)
+    parts : list of weakref.ref
+        The nodes of the results.
+    """
+
+    function: Callable[..., Any]
+    parameters: tuple[Any, ...]
+    results: tuple[tuple[DType, Ints], ...]
+    parts: list[weakref.ref[Node]] = field(default_factory=list, compare=False)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.function.__name__.strip("_")
+
+    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+        """Call it, and keep what it returns."""
+        with np.errstate(all="ignore"):  # as in kernels
+            results = self.function(*map(to_host, args), *self.parameters)
+            if not isinstance(results, tuple):
+                results = (results,)
+            arrays = [
+                np.ascontiguousarray(value, dtype).reshape(shape)
+                for value, (dtype, shape) in zip(results, self.results, strict=True)
+            ]
+        return [_memory_of(array, device) for array in arrays]
+
+
+def _memory_of(array: np.ndarray, device: Device) -> Memory:
+    memory = from_numpy(array, device, copy=False).memory
+    assert memory is not None
+    return memory
+
+
+def to_host(node: Node) -> np.ndarray:
+    """The values of an evaluated node: the same memory where Python sees it."""
+    assert node.memory is not None
+    if node.device.name == "cpu":
+        return node.memory.host_view(node.dtype, node.shape, *node.data)
+    low, high = reach(node.layout)
+    window = np.empty(high - low + 1, node.dtype)
+    at = node.memory.bound.address + low * node.dtype.itemsize
+    node.device.copy_out(at, window.view(np.uint8).data)
+    strides = tuple(step * node.dtype.itemsize for step in node.data[0])
+    first = window[node.data[1] - low :]
+    return np.lib.stride_tricks.as_strided(first, node.shape, strides)
+
+
+class KernelCall:
+    """A kernel made by `metal_kernel`, called when its results are needed.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        Of the inputs that are no numbers. What is not an array of ours is copied: it may change
+        before the kernel runs.
+    parts : list of weakref.ref
+        The nodes of the results.
+    """
+
+    def __init__(self, kernel: Any, inputs: tuple[Any, ...], options: dict[str, Any],
+                 results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
+        self.kernel, self.options, self.results = kernel, options, results
+        self.name = str(kernel.name)
+        device = next(value.device for value in inputs if hasattr(value, "_node"))
+        self._numbers = tuple(
+            value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
+        )
+        self.nodes = [
+            to_node(value, self.name, device=device)
+            for value, number in zip(inputs, self._numbers, strict=True)
+            if number is None
+        ]
+        self.parts: list[weakref.ref[Node]] = []
+        self._key = (kernel, repr(self._numbers), repr(options), results)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelCall) and self._key == other._key
+
+    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+        """Launch it."""
+        arrays = iter([to_host(node) for node in args])
+        inputs = [next(arrays) if number is None else number for number in self._numbers]
+        results = self.kernel(inputs=inputs, device=device, **self.options)
+        return [_memory_of(result, device) for result in results]
+
+
+def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
+              *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
+    """Nodes of what a function of the host returns."""
+    return call_nodes(HostCall(function, parameters, results), args)
+
+
+def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes of what a call returns."""
+    device = args[0].device
+    node = Node(CALL, call, tuple(args), *call.results[0], device)
+    parts = tuple(
+        Node(PART, k, (node,), dtype, shape, device)
+        for k, (dtype, shape) in enumerate(call.results)
+    )
+    call.parts.extend(map(weakref.ref, parts))
+    return parts
+
+
+def hand_out(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
+    """Give all results to those who still hold their nodes, also those that nobody asked for."""
+    for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
+        node = part()
+        if node is not None:
+            node.become(memory, contiguous(shape))

@@ -1,0 +1,238 @@
+"""From nodes to values: plan once for each structure, then launch."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import math
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from metalloid.arrays.calls import hand_out
+from metalloid.arrays.graph import Graph
+from metalloid.arrays.layout import Ints, Layout
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.node import MEMORY, Node, in_memory
+from metalloid.arrays.numbers import pack
+from metalloid.arrays.plan import Planner, plan
+from metalloid.arrays.render import Rendered, render
+from metalloid.arrays.steps import CallStep, FusedKernel, Source
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import library
+from metalloid.runtime.device import Device
+
+_MOST_PLANS = 2048
+#: One evaluation at a time: nodes change from expressions to leaves in it.
+_lock = threading.RLock()
+_plans: dict[Any, Prepared] = {}
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return (importlib.resources.files("metalloid.arrays") / name).read_text("utf-8")
+
+
+def full_text(rendered: Rendered) -> str:
+    """What is compiled: the kernel behind the files that it calls."""
+    head = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+    return head + "\n".join([*map(_file, rendered.files), rendered.text])
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str, name: str, device: Device) -> Kernel:
+    return library(text, device=device)[name]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of a plan, ready to be launched again and again."""
+
+    kernel: Kernel
+    rendered: Rendered
+
+    def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
+            wait: bool) -> None:  # fmt: skip
+        """Launch it."""
+        rendered = self.rendered
+        args = [memories[source].bound for source in rendered.buffers]  # type: ignore[union-attr]
+        if rendered.members:
+            args.append(pack(rendered.members, starts, nodes))
+        self.kernel(*args, threads=rendered.threads, group_size=rendered.group_size, wait=wait)
+
+
+class Result(NamedTuple):
+    """A value that gets memory.
+
+    Attributes
+    ----------
+    place : int
+        The node.
+    source : int
+    layout : Layout
+    references : int
+        To the node, if nobody but the graph has it; 0 for what was asked for.
+    """
+
+    place: int
+    source: int
+    layout: Layout
+    references: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan whose kernels are compiled.
+
+    Attributes
+    ----------
+    steps : tuple
+        Launches and calls.
+    makes, frees : tuple of tuple of int
+        By step: the sources that get memory before it, and those that nobody needs after it.
+    results : tuple of Result
+        Everything that gets memory.
+    passed : tuple of int
+        Costly nodes that are computed on the way: kept when they are needed again.
+    """
+
+    steps: tuple[Launch | CallStep, ...]
+    sources: tuple[Source, ...]
+    makes: tuple[Ints, ...]
+    frees: tuple[Ints, ...]
+    results: tuple[Result, ...]
+    passed: Ints
+
+
+def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
+    """Give every root memory with its values.
+
+    Raises
+    ------
+    OutOfMemory, KernelFault
+        The nodes are as they were, and can be evaluated again.
+    """
+    with _lock:
+        missing = [root for root in roots if root.kind is not MEMORY]
+        by_device: dict[Device, list[Node]] = {}
+        for root in missing:
+            by_device.setdefault(root.device, []).append(root)
+        for device, own in by_device.items():
+            _evaluate(device, own, wait)
+
+
+def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    graph = Graph(roots)
+    key = device, graph.key
+    prepared = _plans.get(key)
+    if prepared is None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        prepared = _plans[key] = _prepare(plan(graph), device)
+    memories = _run(prepared, graph, device, wait)
+    starts = [leaf.data[1] for leaf in graph.leaves]
+    for place, source, layout, _ in prepared.results:
+        memory = memories[source]
+        if memory is None:  # only the graph had the node
+            continue
+        layout = _placed(layout, prepared.sources[source], starts)
+        graph.nodes[place].become(memory, layout)
+    for root, place in zip(roots, graph.roots, strict=True):
+        node = graph.nodes[place]
+        if root is not node:
+            root.become(node.memory, node.layout)  # type: ignore[arg-type]
+    for place in prepared.passed:
+        graph.nodes[place].inlined = True
+
+
+def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[Memory | None]:
+    sources = prepared.sources
+    leaves = graph.leaves
+    memories: list[Memory | None] = [
+        None if source.leaf is None else leaves[source.leaf].memory for source in sources
+    ]
+    starts = [leaf.data[1] for leaf in leaves]
+    held = {
+        source
+        for place, source, _, references in prepared.results
+        if sys.getrefcount(graph.nodes[place]) > references
+    }
+    for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
+        if isinstance(step, Launch):
+            for place in makes:
+                memories[place] = _memory(sources[place], device)
+            step.run(memories, starts, graph.nodes, wait)
+        else:
+            args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
+            call = graph.nodes[step.place].data
+            results = call.run(args, device)
+            hand_out(call, results)
+            for place, memory in zip(step.outs, results, strict=True):
+                memories[place] = memory
+        for place in frees:
+            if place not in held:
+                memories[place] = None
+    for _, place, _, references in prepared.results:
+        if memories[place] is None and not references:  # nothing was computed: it is empty
+            memories[place] = _memory(sources[place], device)
+    return memories
+
+
+def _memory(source: Source, device: Device) -> Memory:
+    return Memory(device, math.prod(source.shape) * source.dtype.itemsize)
+
+
+def _argument(sources: Sequence[Source], memories: list[Memory | None], starts: Sequence[int],
+              arg: tuple[int, Layout], device: Device) -> Node:  # fmt: skip
+    """What a call is given: a leaf."""
+    place, layout = arg
+    source = sources[place]
+    memory = memories[place]
+    if memory is None:  # nothing was computed: it is empty
+        memory = memories[place] = _memory(source, device)
+    return in_memory(memory, _placed(layout, source, starts), source.dtype)
+
+
+def _placed(layout: Layout, source: Source, starts: Sequence[int]) -> Layout:
+    """A layout of a plan with the place where a leaf starts this time."""
+    if source.leaf is None:
+        return layout
+    return layout._replace(start=layout.start + starts[source.leaf])
+
+
+def _prepare(planner: Planner, device: Device) -> Prepared:
+    steps: list[Launch | CallStep] = []
+    makes: list[Ints] = []
+    uses: list[set[int]] = []
+    made: set[int] = set()
+    for step in planner.steps:
+        if isinstance(step, FusedKernel):
+            rendered = render(step, planner.sources)
+            kernel = _compiled(full_text(rendered), rendered.name, device)
+            steps.append(Launch(kernel, rendered))
+            uses.append(set(rendered.buffers))
+            makes.append((step.out,) if step.out not in made else ())
+            made.add(step.out)
+        else:
+            steps.append(step)
+            uses.append({source for source, _ in step.args} | set(step.outs))
+            makes.append(())
+            made |= set(step.outs)
+    uses_of = Counter(arg for args in planner.graph.args for arg in args)
+    roots = set(planner.graph.roots)
+    results = tuple(
+        # The list of nodes, and the argument of what counts.
+        Result(place, source, layout, 0 if place in roots else uses_of[place] + 2)
+        for place, (source, layout) in planner.stored.items()
+        if planner.graph.nodes[place].kind is not MEMORY
+    )
+    frees: list[Ints] = []
+    later = {result.source for result in results if not result.references}
+    for used in reversed(uses):
+        frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
+        later |= used
+    return Prepared(tuple(steps), tuple(planner.sources), tuple(makes), tuple(reversed(frees)),
+                    results, planner.passed())  # fmt: skip

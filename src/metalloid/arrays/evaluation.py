@@ -1,0 +1,84 @@
+"""When expressions are computed: when their values are looked at, or here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.explain import report
+from metalloid.arrays.node import Node
+
+
+def eval(*values: Any) -> None:
+    """Compute arrays now, together: what they have in common is computed once.
+
+    Parameters
+    ----------
+    *values : Array, or tuples, lists and dicts of them
+        Other things in them are passed over.
+
+    Raises
+    ------
+    OutOfMemory, KernelFault
+        The arrays are as they were, and can be computed again.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.arange(3) * 2
+    >>> mtl.eval(x)
+    """
+    evaluate(list(_nodes(values)))
+
+
+def async_eval(*values: Any) -> None:
+    """Start to compute arrays, and return; who looks at one waits for it."""
+    evaluate(list(_nodes(values)), wait=False)
+
+
+def explain(*values: Any) -> str:
+    """What computing arrays would do: kernels, launches, bytes moved, and why each has its memory.
+
+    Nothing is computed.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.asarray([1.0, 2.0])
+    >>> print(mtl.explain(mtl.exp(x) + 1))
+    1. array_exp_add -> float32[2]: asked for
+       2 threads; reads 8 bytes, writes 8 bytes
+    <BLANKLINE>
+    struct Numbers {
+      long p0_start;
+      float n2;
+    };
+    <BLANKLINE>
+    kernel void array_exp_add(
+        device const float *x0 [[buffer(0)]],
+        device float *out [[buffer(1)]],
+        constant Numbers &given [[buffer(2)]],
+        uint3 at [[thread_position_in_grid]])
+    {
+      device const float *p0 = x0 + given.p0_start;
+      device float *to = out;
+      const float v0 = p0[at.x];
+      const float v1 = exp(v0);
+      const float v2 = given.n2;
+      const float v3 = v1 + v2;
+      to[at.x] = v3;
+    }
+    """
+    return report(list(_nodes(values)))
+
+
+def _nodes(value: Any) -> Iterator[Node]:
+    if isinstance(value, Array):
+        yield value._node
+    elif isinstance(value, dict):
+        yield from _nodes(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _nodes(item)

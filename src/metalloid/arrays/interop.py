@@ -1,0 +1,143 @@
+"""Arrays among others: NumPy, DLPack, the buffer protocol, pickle, and kernels of one's own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.arrays.build import binary, from_numpy, unary
+from metalloid.arrays.calls import KernelCall, call_nodes, to_host
+from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.layout import Ints, is_contiguous
+from metalloid.arrays.node import MEMORY, Node
+from metalloid.arrays.ops import OPS
+from metalloid.arrays.types import DType
+from metalloid.runtime.registry import get_device
+
+#: NumPy's universal functions by their names there.
+_UFUNCS = {row.oracle or name: row for name, row in OPS.items()}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
+               "logical_or": "any", "logical_and": "all"}  # fmt: skip
+#: References to a node that one array alone has: its own, a local name, and the counter's argument.
+_OWN_REFERENCES = 3
+
+_VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
+def _namesake(namespace: Any, function: Any) -> Any:
+    """Where a function of NumPy has its like: ``numpy.linalg.inv`` in ``linalg``."""
+    part = str(function.__module__).partition(".")[2]
+    return getattr(namespace, part) if part in ("fft", "linalg") else namespace
+
+
+class Interop:
+    """What others see of an array."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _node: Node
+
+        def _new(self, node: Node) -> Any:
+            """An array of a node."""
+
+    # -- NumPy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        evaluate([self._node])
+        array = to_host(self._node)
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"[asarray] {array.dtype} as {dtype} takes a copy.")
+            return array.astype(dtype)
+        if copy:
+            return array.copy()
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    def numpy(self) -> np.ndarray:
+        """The values for NumPy: a read-only view of the same memory where there is one."""
+        return self.__array__()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
+            axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+            if not options:
+                reduction = getattr(self, _REDUCTIONS[ufunc.__name__])
+                return reduction(axis=axis, keepdims=keepdims)
+        row = _UFUNCS.get(ufunc.__name__)
+        if row is None or method != "__call__" or options:
+            return NotImplemented
+        return self._new(unary(row, *inputs) if row.operands == 1 else binary(row, *inputs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        name = function.__name__
+        if args and args[0] is self and hasattr(type(self), name):
+            return getattr(self, name)(*args[1:], **options)
+        own = getattr(_namesake(self.__array_namespace__(), function), name, None)
+        return NotImplemented if own is None else own(*args, **options)
+
+    # -- other libraries
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        import metalloid
+
+        if api_version not in _VERSIONS:
+            raise ValueError(f"[array_namespace] there is no version {api_version!r}.")
+        return metalloid
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:  # fmt: skip
+        evaluate([self._node])
+        array = to_host(self._node)
+        if copy:
+            array = array.copy()
+        return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self.__array__().data
+
+    def __reduce__(self) -> Any:
+        return restored, (type(self), self.__array__(copy=True))
+
+    # -- kernels of one's own
+
+    def _is_sole_owner(self) -> bool:
+        """Whether nobody else would see it if the memory changed."""
+        node = self._node
+        if node.kind is not MEMORY or sys.getrefcount(node) > _OWN_REFERENCES:
+            return False
+        # The node's reference and the counter's argument.
+        return sys.getrefcount(node.memory) == 2 and is_contiguous(node.layout)
+
+    def __metalloid_memory__(self, is_written: bool) -> np.ndarray:
+        """Memory for a launch: the array's own, which nobody else sees if it is written to."""
+        evaluate([self._node])
+        if not is_contiguous(self._node.layout) or (is_written and not self._is_sole_owner()):
+            private = from_numpy(to_host(self._node), self._node.device)
+            if not is_written:
+                return to_host(private)
+            self._node = private  # type: ignore[misc]
+        return to_host(self._node)
+
+    def __metalloid_wrap__(self, array: np.ndarray) -> Any:
+        """An array of what a kernel has returned."""
+        return self._new(from_numpy(array, self._node.device, copy=False))
+
+    def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
+                           results: Sequence[tuple[DType, Ints]]) -> list[Any]:  # fmt: skip
+        """What a kernel will return when it is needed."""
+        call = KernelCall(kernel, tuple(inputs), options, tuple(results))
+        return [self._new(node) for node in call_nodes(call, call.nodes)]
+
+
+def restored(kind: Any, array: np.ndarray) -> Any:
+    """An array that was pickled."""
+    return kind(from_numpy(array, get_device()))

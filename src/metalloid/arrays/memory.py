@@ -1,0 +1,174 @@
+"""Memory of arrays: buffers that are used again when the arrays they belonged to are gone."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.types import DType
+from metalloid.errors import OutOfMemory
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Device
+
+#: Kept for later arrays at most, as a part of the device's memory.
+_PART_KEPT = 1 / 8
+_PAGE = 4096
+_SMALL = 64
+
+
+def _room(nbytes: int) -> int:
+    """The size of the buffer for `nbytes`: near enough that sizes meet again, with little waste."""
+    if nbytes <= _PAGE:
+        return max(_SMALL, 1 << (nbytes - 1).bit_length())
+    return -(-nbytes // _PAGE) * _PAGE
+
+
+class Pool:
+    """Buffers of one device that nobody uses at the moment.
+
+    Attributes
+    ----------
+    live_bytes, live_buffers : int
+        In use by arrays.
+    kept_bytes : int
+        Waiting for the next array.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.live_bytes = self.live_buffers = self.kept_bytes = 0
+        self._most = int(device.info().memory_bytes * _PART_KEPT)
+        self._free: dict[int, list[Buffer]] = {}
+        # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
+        # by its own finalizer before `Memory.__del__` gives it back.
+        self._used: dict[int, Buffer] = {}
+        self._lock = threading.RLock()  # a collection of garbage inside gives memory back
+
+    def take(self, nbytes: int) -> Buffer:
+        """A buffer of at least `nbytes`, with anything in it.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        room = _room(nbytes)
+        with self._lock:
+            self.live_bytes += room
+            self.live_buffers += 1
+            free = self._free.get(room)
+            if free:
+                self.kept_bytes -= room
+                buffer = free.pop()
+                self._used[id(buffer)] = buffer
+                return buffer
+        try:
+            buffer = self._new(room)
+        except OutOfMemory:
+            with self._lock:
+                self.live_bytes -= room
+                self.live_buffers -= 1
+            raise
+        self._used[id(buffer)] = buffer
+        return buffer
+
+    def _new(self, room: int) -> Buffer:
+        try:
+            return Buffer(room, self.device)
+        except OutOfMemory:
+            self.clear()
+            return Buffer(room, self.device)
+
+    def give(self, buffer: Buffer) -> None:
+        """Take back what `take` gave."""
+        room = buffer.nbytes
+        with self._lock:
+            del self._used[id(buffer)]
+            self.live_bytes -= room
+            self.live_buffers -= 1
+            if self.kept_bytes + room <= self._most:
+                self.kept_bytes += room
+                self._free.setdefault(room, []).append(buffer)
+
+    def clear(self) -> None:
+        """Give everything that nobody uses back to the device."""
+        with self._lock:
+            self._free.clear()
+            self.kept_bytes = 0
+
+
+_pools: dict[Device, Pool] = {}
+
+
+def pool_of(device: Device) -> Pool:
+    """The pool of a device."""
+    try:
+        return _pools[device]
+    except KeyError:
+        return _pools.setdefault(device, Pool(device))
+
+
+class Memory:
+    """What an evaluated array owns: bytes on a device, given back when nobody refers to them.
+
+    Attributes
+    ----------
+    device : Device
+    bound : Buffer or ndarray
+        What a launch is given; the memory of others is an array of theirs.
+    """
+
+    __slots__ = ("__weakref__", "_pool", "bound", "device")
+
+    def __init__(self, device: Device, nbytes: int) -> None:
+        self._pool: Pool | None = None
+        self.device = device
+        self.bound: Any = pool_of(device).take(nbytes)
+        self._pool = pool_of(device)
+
+    @classmethod
+    def of(cls, device: Device, array: np.ndarray) -> Memory:
+        """Contiguous memory of somebody else, used in place."""
+        memory = cls.__new__(cls)
+        memory._pool, memory.device, memory.bound = None, device, array
+        return memory
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.give(self.bound)
+
+    def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
+                  start: int) -> np.ndarray:  # fmt: skip
+        """A NumPy array on the same bytes, which lives as long as it needs them.
+
+        Parameters
+        ----------
+        strides, start
+            In elements.
+        """
+        if isinstance(self.bound, Buffer):
+            self.bound.wait()
+            address, writeable = self.bound.address, True
+        else:
+            address = self.bound.__array_interface__["data"][0]
+            writeable = self.bound.flags.writeable
+        size = dtype.itemsize
+        holder = _Holder(self, address + start * size, shape, strides, size, not writeable)
+        raw = np.asarray(holder)
+        return raw.view(dtype) if raw.dtype != dtype else raw
+
+
+class _Holder:
+    """What NumPy asks where the bytes are, and what keeps them for it."""
+
+    def __init__(self, memory: Memory, address: int, shape: tuple[int, ...],
+                 strides: tuple[int, ...], size: int, read_only: bool) -> None:  # fmt: skip
+        self.memory = memory
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": f"|V{size}",
+            "data": (address, read_only),
+            "strides": tuple(stride * size for stride in strides),
+        }

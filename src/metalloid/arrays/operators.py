@@ -1,0 +1,117 @@
+"""Python's operators on arrays, each a row of the table of operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.arrays.build import binary, is_number, unary
+from metalloid.arrays.node import Node
+from metalloid.arrays.ops import OPS
+from metalloid.arrays.products import matrix_product
+
+
+def _fits(value: Any) -> bool:
+    """Whether an operator of an array knows what to do with the other operand."""
+    return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
+
+
+def _operator(name: str, is_reflected: bool = False) -> Any:
+    row = OPS[name]
+
+    def operate(self: Any, other: Any) -> Any:
+        if not _fits(other):
+            return NotImplemented
+        return self._new(binary(row, other, self) if is_reflected else binary(row, self, other))
+
+    operate.__doc__ = f"See `metalloid.{name}`."
+    return operate
+
+
+def _in_place(name: str) -> Any:
+    row = OPS[name]
+
+    def operate(self: Any, other: Any) -> Any:
+        if not _fits(other):
+            return NotImplemented
+        self._node = in_place(name, self._node, binary(row, self, other))
+        return self
+
+    operate.__doc__ = f"See `metalloid.{name}`; the name keeps the new value."
+    return operate
+
+
+def in_place(name: str, old: Node, new: Node) -> Node:
+    """The new value of a name, which keeps its type and shape.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it cannot.
+    """
+    if new.dtype != old.dtype:
+        raise TypeError(f"[{name}] in place makes {new.dtype} of {old.dtype}.")
+    if new.shape != old.shape:
+        raise ValueError(f"[{name}] in place makes {new.shape} of shape {old.shape}.")
+    return new
+
+
+def _three(name: str) -> tuple[Any, Any, Any]:
+    """The operator itself, from the other side, and in place."""
+    return _operator(name), _operator(name, is_reflected=True), _in_place(name)
+
+
+def _single(name: str) -> Any:
+    row = OPS[name]
+
+    def operate(self: Any) -> Any:
+        return self._new(unary(row, self))
+
+    operate.__doc__ = f"See `metalloid.{name}`."
+    return operate
+
+
+class Operators:
+    """What Python's operators mean, for a class with ``_node`` and ``_new(node)``."""
+
+    __slots__ = ("_node",)
+    _node: Node
+
+    if TYPE_CHECKING:
+
+        def _new(self, node: Node) -> Any:
+            """An array of a node."""
+
+    __add__, __radd__, __iadd__ = _three("add")
+    __sub__, __rsub__, __isub__ = _three("subtract")
+    __mul__, __rmul__, __imul__ = _three("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _three("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _three("floor_divide")
+    __mod__, __rmod__, __imod__ = _three("remainder")
+    __pow__, __rpow__, __ipow__ = _three("pow")
+    __and__, __rand__, __iand__ = _three("bitwise_and")
+    __or__, __ror__, __ior__ = _three("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _three("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _three("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")
+
+    def __matmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`."""
+        return self._new(matrix_product(self, other)) if _fits(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`."""
+        return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
+
+    def __imatmul__(self, other: Any) -> Any:
+        """See `metalloid.matmul`; the name keeps the new value."""
+        self._node = in_place("matmul", self._node, matrix_product(self, other))
+        return self
+
+    __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")
+    __invert__ = _single("bitwise_invert")
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,116 @@
+"""From a fused kernel to its MSL text, and to the numbers that go with it.
+
+The text depends on structure only: extents, strides and the numbers of an expression are members of
+``struct Numbers``, so that arrays of other shapes find the kernel compiled.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metalloid.arrays.access import LANES, Axes
+from metalloid.arrays.numbers import Member
+from metalloid.arrays.row_text import RowWriter
+from metalloid.arrays.steps import FusedKernel, Source
+from metalloid.arrays.text import Writer
+from metalloid.arrays.trace import Entry
+from metalloid.arrays.types import complex64, complex128, float64, msl_name
+
+Size = tuple[int, int, int]
+
+
+@dataclass
+class Rendered:
+    """A kernel's text, and how to launch it.
+
+    Attributes
+    ----------
+    name, text : str
+    buffers : list of int
+        Sources, in the order of the parameters; the one that is written comes last.
+    members : list of Member
+    threads : tuple of int
+    group_size : tuple of int or None
+    files : tuple of str
+        The ``.metal`` files that the text calls.
+    """
+
+    name: str
+    text: str
+    buffers: list[int]
+    members: list[Member]
+    threads: tuple[int, int, int]
+    group_size: tuple[int, int, int] | None
+    files: tuple[str, ...]
+
+
+def render(kernel: FusedKernel, sources: Sequence[Source]) -> Rendered:
+    """The text of a kernel."""
+    axes = Axes(kernel)
+    writer = (Writer if axes.form == "map" else RowWriter)(kernel, sources, axes)
+    writer.write()
+    name = _name(kernel.entries)
+    buffers = writer.parameters()
+    members = sorted(writer.members, key=lambda member: -struct.calcsize(member.format))
+    head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
+    text = head + "\n".join(writer.lines) + "\n}\n"
+    grid, group = _launch(axes, writer.flat)
+    return Rendered(name, text, buffers, members, grid, group, _files(kernel.entries, axes.form))
+
+
+def _name(entries: Sequence[Entry]) -> str:
+    """What a kernel is called: its last few operations."""
+    words = [
+        entry.data if isinstance(entry.data, str) else entry.data.name
+        for entry in entries
+        if entry.kind in ("map", "reduce")
+    ]
+    return "_".join(["array", *dict.fromkeys(words[-4:])])
+
+
+def _head(name: str, types: Sequence[str], members: Sequence[Member]) -> str:
+    """The text up to the first statement."""
+    last = len(types) - 1
+    parameters = [
+        f"device const {type_} *x{k} [[buffer({k})]]" for k, type_ in enumerate(types[:-1])
+    ]
+    parameters.append(f"device {types[-1]} *out [[buffer({last})]]")
+    given = ""
+    if members:
+        parameters.append(f"constant Numbers &given [[buffer({last + 1})]]")
+        rows = "".join(f"  {member.type} {member.name};\n" for member in members)
+        given = f"struct Numbers {{\n{rows}}};\n\n"
+    parameters.append("uint3 at [[thread_position_in_grid]]")
+    return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
+
+
+def _launch(axes: Axes, flat: int) -> tuple[Size, Size | None]:
+    """Threads of the grid and of a threadgroup."""
+    kept = axes.kept
+    if axes.form == "row":
+        inner = kept[-1] if kept else 1
+        return (LANES, inner, math.prod(kept[:-1])), (LANES, 1, 1)
+    if flat:
+        kept = (*kept[:-2], kept[-2] * kept[-1])
+    inner, second = (kept[-1] if kept else 1), (kept[-2] if len(kept) > 1 else 1)
+    return (inner, second, math.prod(kept[:-2])), None
+
+
+def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
+    """The ``.metal`` files that a text needs, in their order."""
+    types = {entry.dtype["value"] if entry.dtype.names else entry.dtype for entry in entries}
+    files = []
+    if types & {float64, complex128}:
+        files.append("doubles.metal")
+    files.append("arrays.metal")
+    if form == "row":
+        files.append("reductions.metal")
+    if types & {complex64, complex128}:
+        files += ["complex.metal", "complex_functions.metal"]
+    if any(entry.dtype.names for entry in entries):
+        files.append("places.metal")
+    own = (entry.data.file for entry in entries if entry.kind == "map")
+    return tuple(dict.fromkeys([*files, *filter(None, own)]))

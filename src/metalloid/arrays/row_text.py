@@ -1,0 +1,202 @@
+"""Statements of kernels with reductions: loops over a row, by a simdgroup or by one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalloid.arrays.access import LANES, RESULT
+from metalloid.arrays.ops import REDUCTIONS
+from metalloid.arrays.text import Writer
+from metalloid.arrays.types import kind_of, msl_name
+
+#: Elements of a row whose sum is one term of the row's sum: rounding errors do not pile up.
+_BLOCK = {"row": 4096, "column": 128}
+#: What takes as long as this many additions is read again rather than computed again.
+_WORTH_KEEPING = 10
+
+
+class RowWriter(Writer):
+    """Writes the statements of a kernel that reduces rows, and of what it makes of the results."""
+
+    def _body(self) -> None:
+        """Loops over the row, one for each set of reductions that wait for the same others."""
+        depth = [0] * len(self.entries)
+        for place, entry in enumerate(self.entries):
+            below = max((depth[arg] for arg in entry.args), default=0)
+            depth[place] = below + (entry.kind == "reduce")
+        reductions = [k for k, entry in enumerate(self.entries) if entry.kind == "reduce"]
+        known: set[int] = set()
+        self._kept, self._is_kept = self._to_keep(reductions), False
+        self._row_head()
+        for level in range(1, max(depth, default=0) + 1):
+            self._invariants(depth, level - 1, known)
+            self._reduce([k for k in reductions if depth[k] == level], known)
+        self._invariants(depth, max(depth, default=0), known)
+        result = self.kernel.result
+        if self.kernel.is_by_element:
+            with_row = self._open_loops(blocked=False)
+            self._compute([result], set(known), with_row)
+            self._store(self._names[result], with_row)
+            self._close_loops()
+        elif self.axes.form == "row":
+            self._line("if (at.x == 0) {")
+            self._depth += 1
+            self._store(self._names[result])
+            self._depth -= 1
+            self._line("}")
+        else:
+            self._store(self._names[result])
+
+    def _to_keep(self, reductions: list[int]) -> int:
+        """The costliest value that a reduction and the result both need; -1 if there is none.
+
+        It waits where the result will be: each thread reads again only what it wrote itself.
+        """
+        if not self.kernel.is_by_element:
+            return -1
+        known = set(reductions)
+        reduced = self._needed((self.entries[k].args[0] for k in reductions), known)
+        dtype = self.entries[self.kernel.result].dtype
+        costs = {}
+        for place in reduced & self._needed([self.kernel.result], known):
+            entry = self.entries[place]
+            if entry.kind == "map" and entry.varies and entry.dtype == dtype:
+                below = (self.entries[k] for k in self._needed([place], known))
+                costs[place] = sum(e.data.cost for e in below if e.kind == "map" and e.varies)
+        costliest = max(costs, key=costs.__getitem__, default=-1)
+        return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
+
+    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+        kept = self._kept
+        if not row or kept not in self._needed(wanted, known):
+            super()._compute(wanted, known, row)
+            return
+        at = f"{self.axes.accesses[RESULT].pointer}[{self._index(RESULT, row)}]"
+        if self._is_kept:
+            self._names[kept] = f"v{kept}"
+            self._line(f"const {msl_name(self.entries[kept].dtype)} v{kept} = {at};")
+            known.add(kept)
+        super()._compute(wanted, known, row)
+        if not self._is_kept:
+            self._line(f"{at} = v{kept};")
+            self._is_kept = True
+
+    def _row_head(self) -> None:
+        if not self.kernel.chunk:
+            extent = self._member("row0", "uint", "I", self.axes.row[0])
+            self._line(f"const uint row_end = {extent};")
+            return
+        extent = self._member("row0", "ulong", "Q", self.axes.row[0])
+        chunk = self._member("chunk", "ulong", "Q", self.kernel.chunk)
+        rest = f"{extent} - {self._places[0]} * {chunk}"
+        self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
+
+    def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
+        """What is the same for the whole row, as soon as it can be computed."""
+        wanted = [
+            k
+            for k, entry in enumerate(self.entries)
+            if not entry.varies and depth[k] <= level and entry.kind != "reduce"
+        ]
+        self._compute([k for k in wanted if all(self._is_known(a, known) for a in
+                                                self.entries[k].args)], known)  # fmt: skip
+
+    def _is_known(self, place: int, known: set[int]) -> bool:
+        entry = self.entries[place]
+        if place in known:
+            return True
+        return entry.kind != "reduce" and not entry.varies
+
+    def _reduce(self, reductions: list[int], known: set[int]) -> None:
+        """One loop over the row for reductions that do not need each other."""
+        for place in reductions:
+            self._names[place] = f"v{place}"
+            self._start(place, f"v{place}")
+        blocked = self._is_blocked(reductions)
+        if blocked:
+            self._open_block(reductions)
+        row = self._open_loops(blocked)
+        self._compute([self.entries[place].args[0] for place in reductions], set(known), row)
+        for place in reductions:
+            into = f"part{place}" if blocked else f"v{place}"
+            self._line(
+                f"{into} = {self._combine(place, into, self._names[self.entries[place].args[0]])};"
+            )
+        self._close_loops()
+        if blocked:
+            for place in reductions:
+                self._line(f"v{place} = {self._combine(place, f'v{place}', f'part{place}')};")
+            self._depth -= 1
+            self._line("}")
+        if self.axes.form == "row":
+            self._line("for (ushort distance = 16; distance > 0; distance /= 2) {")
+            self._depth += 1
+            for place in reductions:
+                other = f"numpy::from_lane(v{place}, distance)"
+                self._line(f"v{place} = {self._combine(place, f'v{place}', other)};")
+            self._depth -= 1
+            self._line("}")
+        known |= set(reductions)
+
+    def _start(self, place: int, name: str) -> None:
+        """A variable with what changes nothing."""
+        dtype = self.entries[place].dtype
+        type_ = msl_name(dtype)
+        value = msl_name(dtype["value"]) if dtype.names else type_
+        identity = REDUCTIONS[self.entries[place].data].identity.format(T=type_, V=value)
+        self._line(f"{type_} {name} = {identity};")
+
+    def _combine(self, place: int, a: str, b: str) -> str:
+        return REDUCTIONS[self.entries[place].data].text.format(a, b)
+
+    def _is_blocked(self, reductions: list[int]) -> bool:
+        """Whether rounding errors need the row's blocks to be added up on their own."""
+        rounds = any(
+            self.entries[k].data in ("sum", "prod") and kind_of(self.entries[k].dtype) in "fc"
+            for k in reductions
+        )
+        length = self.kernel.chunk or self.axes.row[0]
+        return rounds and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
+
+    def _open_block(self, reductions: list[int]) -> None:
+        if len(self.axes.row) > 1:
+            self._line("for (uint j0 = 0; j0 < row_end; ++j0) {")
+        else:
+            block = _BLOCK[self.axes.form]
+            self._line(f"for (uint block = 0; block < row_end; block += {block}) {{")
+            self._line(f"  const uint block_end = min(block + {block}, row_end);")
+        self._depth += 1
+        for place in reductions:
+            self._start(place, f"part{place}")
+
+    def _open_loops(self, blocked: bool) -> list[str]:
+        """Loops over the row; the names of its places."""
+        names = [f"j{axis}" for axis in range(len(self.axes.row))]
+        self._loops = 0
+        for axis, name in enumerate(names):
+            is_inner = axis == len(names) - 1
+            first, step = (
+                ("at.x", str(LANES)) if is_inner and self.axes.form == "row" else ("0", "1")
+            )
+            if axis == 0 and blocked and len(names) > 1:
+                continue  # the block's own loop
+            end = "row_end" if axis == 0 else self._extent_of_row(axis)
+            if blocked and len(names) == 1:
+                first = "block" if first == "0" else f"block + {first}"
+                end = "block_end"
+            advance = f"++{name}" if step == "1" else f"{name} += {step}"
+            self._line(f"for (uint {name} = {first}; {name} < {end}; {advance}) {{")
+            self._depth += 1
+            self._loops += 1
+        return names
+
+    def _extent_of_row(self, axis: int) -> str:
+        name = f"row{axis}"
+        if not any(member.name == name for member in self.members):
+            self._member(name, "uint", "I", self.axes.row[axis])
+        return f"given.{name}"
+
+    def _close_loops(self) -> None:
+        for _ in range(self._loops):
+            self._depth -= 1
+            self._line("}")

@@ -1,0 +1,100 @@
+"""The steps of a plan: kernels that are generated, and calls of what others wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from metalloid.arrays.layout import Ints, Layout
+from metalloid.arrays.types import DType
+
+if TYPE_CHECKING:
+    from metalloid.arrays.trace import Entry
+
+
+class Reason(Enum):
+    """Why a value was given memory."""
+
+    RESULT = "asked for"
+    REDUCTION = "a reduction that others need in another shape"
+    LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
+    SHARED = "costly, and used by several kernels"
+    REPEATED = "costly, and used at several places of one kernel"
+    AGAIN = "an earlier evaluation has computed it without keeping it"
+    ORDER = "its elements are needed in an order that strides cannot express"
+    SIZE = "one kernel would be too large with it"
+    CALL = "an argument of a function or kernel of its own"
+    JOIN = "put together from several parts"
+    GATHER = "read at computed places"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Memory that kernels read or write.
+
+    Attributes
+    ----------
+    leaf : int or None
+        Which of the graph's leaves it is; None: memory of the plan's own.
+    dtype : numpy.dtype
+    shape : tuple of int
+    reason : Reason
+        Why the plan gives memory to it.
+    """
+
+    leaf: int | None
+    dtype: DType
+    shape: Ints
+    reason: Reason = Reason.RESULT
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """What one generated kernel does.
+
+    Attributes
+    ----------
+    space, row_axes : tuple of int
+    entries : tuple of Entry
+    result : int
+        The entry that is written.
+    out : int
+        Source to write to.
+    strides : tuple of int
+        Of what is written, along the axes of the space; one more for the chunks, if there are any.
+    start : int
+    chunk : int
+        Elements of the first row axis that one threadgroup or thread takes; 0 for all.
+    """
+
+    space: Ints
+    row_axes: Ints
+    entries: tuple[Entry, ...]
+    result: int
+    out: int
+    strides: Ints
+    start: int = 0
+    chunk: int = 0
+
+    @property
+    def is_by_element(self) -> bool:
+        """Whether every place of a row is written; otherwise there is a result for each row."""
+        return any(self.strides[axis] for axis in self.row_axes)
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """A function or a kernel of somebody else, with its arguments in memory.
+
+    Attributes
+    ----------
+    place : int
+        In the graph: a later graph of the same structure has an equal call there, whose results
+        belong to other nodes.
+    """
+
+    place: int
+    call: Any
+    args: tuple[tuple[int, Layout], ...]
+    outs: tuple[int, ...]

@@ -1,0 +1,222 @@
+"""Statements of a generated kernel: where it is, what it reads, and the values it makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from metalloid.arrays.access import RESULT, Axes
+from metalloid.arrays.numbers import Member
+from metalloid.arrays.steps import FusedKernel, Source
+from metalloid.arrays.trace import Entry
+from metalloid.arrays.types import complex64, complex128, float64, kind_of, msl_name
+
+_INDENT = "  "
+#: An inner axis shorter than this shares its threads with the next one.
+_NARROW = 64
+_WIDE = 2**31
+
+#: How a number of an expression is handed over: format of `struct`, type in MSL.
+_NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
+
+
+class Writer:
+    """Writes the statements of a kernel without rows.
+
+    Attributes
+    ----------
+    lines : list of str
+    members : list of Member
+    flat : int
+        Extent of the innermost axis, if it shares its threads with the next one; else 0.
+    """
+
+    def __init__(self, kernel: FusedKernel, sources: Sequence[Source], axes: Axes) -> None:
+        self.kernel, self.sources, self.axes = kernel, sources, axes
+        self.entries = kernel.entries
+        self.lines: list[str] = []
+        self.members: list[Member] = []
+        self.flat = 0
+        self._names: dict[int, str] = {}
+        self._strides: dict[tuple[int, int], str] = {}
+        self._depth = 1
+
+    def write(self) -> None:
+        """All statements."""
+        self._positions()
+        self._pointers()
+        self._body()
+
+    def _body(self) -> None:
+        self._compute([self.kernel.result], set())
+        self._store(self._names[self.kernel.result])
+
+    def _line(self, text: str) -> None:
+        self.lines.append(_INDENT * self._depth + text)
+
+    def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int | None = None,
+                number: int = -1, part: str = "") -> str:  # fmt: skip
+        self.members.append(Member(name, type_, format_, value, leaf, number, part))
+        return f"given.{name}"
+
+    def parameters(self) -> list[int]:
+        """The sources, in the order of their parameters."""
+        order = [e.data for e in self.entries if e.kind in ("load", "gather")]
+        return [*dict.fromkeys(order), self.kernel.out]
+
+    def _positions(self) -> None:
+        """The place along each kept axis, outermost first."""
+        kept = self.axes.kept
+        self._places: list[str] = [""] * len(kept)
+        if self.axes.form == "row":
+            names, first = ["at.y"], len(kept) - 1
+        else:
+            names, first = ["at.x", "at.y"], len(kept) - 1
+        if self.axes.form != "row" and len(kept) > 1 and kept[-1] < _NARROW:
+            # A literal, so that the compiler divides by multiplying.
+            self.flat = kept[-1]
+            self._line(f"const uint i0 = at.x % {self.flat}, i1 = at.x / {self.flat};")
+            self._places[-1], self._places[-2] = "i0", "i1"
+            names, first = ["at.y"], len(kept) - 3
+        for name in names:
+            if first >= 0:
+                self._places[first] = name
+                first -= 1
+        if first == 0:
+            self._places[0] = "at.z"
+        elif first > 0:
+            self._line("uint rest = at.z;")
+            for axis in range(first, 0, -1):
+                extent = self._member(f"extent{axis}", "uint", "I", kept[axis])
+                self._line(f"const uint k{axis} = rest % {extent};")
+                self._line(f"rest /= {extent};")
+                self._places[axis] = f"k{axis}"
+            self._places[0] = "rest"
+
+    def _pointers(self) -> None:
+        """A pointer for each access, at its place along all kept axes but the innermost."""
+        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[:-1])}
+        count = 0
+        for place, access in self.axes.accesses.items():
+            entry = self.entries[place] if place >= 0 else None
+            source = entry.data if entry else self.kernel.out
+            start = entry.start if entry else self.kernel.start
+            leaf = self.sources[source].leaf
+            label = f"p{count}" if entry else "to"
+            terms = []
+            if leaf is not None or start:
+                terms.append(self._member(f"{label}_start", "long", "q", start, leaf))
+            outer = range(len(self.axes.kept) - (self.axes.form != "row"))
+            for axis in outer:
+                stride = access.kept[axis]
+                if stride:
+                    step = self._step(f"{label}_k{axis}", stride)
+                    terms.append(f"long({self._places[axis]}) * {step}" if step else
+                                 self._places[axis])  # fmt: skip
+            count += entry is not None
+            if entry is not None and entry.kind == "count":
+                access.pointer = f"({' + '.join(terms) or '0'})"
+                continue
+            type_ = msl_name(self.sources[source].dtype)
+            const = "const " if entry else ""
+            base = names[source] if entry else "out"
+            self._line(f"device {const}{type_} *{label} = {' + '.join([base, *terms])};")
+            access.pointer = label
+
+    def _step(self, name: str, stride: int) -> str:
+        """A stride in the text; nothing for 1."""
+        return "" if stride == 1 else self._member(name, "long", "q", stride)
+
+    def _index(self, place: int, row: Sequence[str]) -> str:
+        """Index of an access behind its pointer, at a place of the row."""
+        access = self.axes.accesses[place]
+        label = access.pointer if access.pointer[0] != "(" else f"c{place}"
+        terms = []
+        extents = (
+            [*self.axes.kept[-1:], *self.axes.row]
+            if self.axes.form != "row"
+            else list(self.axes.row)
+        )
+        names = [*self._places[-1:], *row] if self.axes.form != "row" else list(row)
+        strides = [*access.kept[-1:], *access.row] if self.axes.form != "row" else list(access.row)
+        for k, (name, stride, extent) in enumerate(zip(names, strides, extents, strict=False)):
+            if stride == 0:
+                continue
+            if stride == 1:
+                terms.append(name)
+                continue
+            is_wide = abs(stride) * extent >= _WIDE or len(names) > 1
+            type_, format_ = ("long", "q") if is_wide else ("int", "i")
+            if (place, k) not in self._strides:
+                member = self._member(f"{label}_{k}", type_, format_, stride)
+                self._strides[place, k] = member
+            terms.append(f"{type_}({name}) * {self._strides[place, k]}")
+        return " + ".join(terms) or "0"
+
+    # -- values
+
+    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+        """Statements for entries and all they need, but for what is known."""
+        needed = self._needed(wanted, known)
+        for place in sorted(needed):
+            self._value(place, row)
+        known |= needed
+
+    def _needed(self, wanted: Iterable[int], known: set[int]) -> set[int]:
+        """Entries and all they are made of, but for what is known and what that is made of."""
+        needed: set[int] = set()
+        pending = [place for place in wanted if place not in known]
+        while pending:
+            place = pending.pop()
+            if place not in needed:
+                needed.add(place)
+                pending += [arg for arg in self.entries[place].args if arg not in known]
+        return needed
+
+    def _value(self, place: int, row: Sequence[str]) -> None:
+        entry = self.entries[place]
+        type_ = msl_name(entry.dtype)
+        name = self._names[place] = f"v{place}"
+        args = [self._names[arg] for arg in entry.args]
+        if entry.kind == "number":
+            text = self._number(place, entry)
+            self._line(f"const {type_} {name} = {text};")
+            return
+        if entry.kind == "count":
+            pointer = self.axes.accesses[place].pointer
+            text = f"long({pointer}) + long({self._index(place, row)})"
+        elif entry.kind == "load":
+            text = f"{self.axes.accesses[place].pointer}[{self._index(place, row)}]"
+        elif entry.kind == "gather":
+            steps = [
+                f"long({arg}) * " + self._member(f"g{place}_{k}", "long", "q", step)
+                for k, (arg, step) in enumerate(zip(args, entry.steps, strict=True))
+            ]
+            inner = self._index(place, row)
+            text = f"{self.axes.accesses[place].pointer}[{' + '.join([*steps, inner])}]"
+        else:
+            operand = self.entries[entry.args[0]].dtype
+            form = entry.data.float_text if kind_of(operand) == "f" else ""
+            text = (form or entry.data.text).format(*args, T=type_)
+            if kind_of(entry.dtype) in "iu" and entry.dtype.itemsize < 4 and " " in text:
+                text = f"{type_}({text})"  # C++ computes short integers as int
+        self._line(f"const {type_} {name} = {text};")
+
+    def _number(self, place: int, entry: Entry) -> str:
+        type_ = msl_name(entry.dtype)
+        if entry.dtype in (complex64, complex128):
+            part = "double" if entry.dtype == complex128 else "float"
+            form = "d" if entry.dtype == complex128 else "f"
+            real, imag = (
+                self._member(f"n{place}_{of}", part, form, number=entry.data, part=of)
+                for of in ("real", "imag")
+            )
+            return f"{type_}({real}, {imag})"
+        form, msl = _NUMBER_FORMATS[kind_of(entry.dtype)]
+        if entry.dtype == float64:
+            form, msl = "d", "double"
+        given = self._member(f"n{place}", msl, form, number=entry.data)
+        return given if msl == type_ else f"{type_}({given})"
+
+    def _store(self, name: str, row: Sequence[str] = ()) -> None:
+        access = self.axes.accesses[RESULT]
+        self._line(f"{access.pointer}[{self._index(RESULT, row)}] = {name};")
