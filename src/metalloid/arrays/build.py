@@ -175,6 +175,8 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     ValueError
         If their shapes do not broadcast, or they are on different devices.
     """
+    if op is _POWER and (product := _small_power(a, b)):
+        return product
     first, second = pair(op.name, a, b)
     computed, result = _types(op, first.dtype, second.dtype)
     if first.dtype is not computed:
@@ -184,6 +186,25 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     if first.shape != second.shape and first.kind is not NUMBER and second.kind is not NUMBER:
         first, second = together(op.name, first, second)
     return Node(MAP, op, (first, second), result, first.shape or second.shape, first.device)
+
+
+_POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
+
+
+def _small_power(base: Any, exponent: Any) -> Node | None:
+    """Squares and cubes as products, which are quicker and no less exact."""
+    if not is_number(exponent) or exponent not in (2, 3):
+        return None
+    node = to_node(base, "pow")
+    kind = kind_of(node.dtype)
+    if not isinstance(exponent, int) and kind != "f" or kind not in "iuf":
+        return None
+    square = apply(_SQUARE, node.dtype, node)
+    if exponent == 2:
+        return square
+    if node.dtype.itemsize == 2 and kind == "f":
+        return None  # results of half floats are rounded once
+    return apply(_MULTIPLY, node.dtype, square, node)
 
 
 def converted(node: Node, dtype: DType) -> Node:
