@@ -197,7 +197,7 @@ def _small_power(base: Any, exponent: Any) -> Node | None:
         return None
     node = to_node(base, "pow")
     kind = kind_of(node.dtype)
-    if not isinstance(exponent, int) and kind != "f" or kind not in "iuf":
+    if (not isinstance(exponent, int) and kind != "f") or kind not in "iuf":
         return None
     square = apply(_SQUARE, node.dtype, node)
     if exponent == 2:
