@@ -255,7 +255,7 @@ class Planner:
         return None
 
     def _split(self, place: int) -> None:
-        """Keep the largest part below a node that one kernel may hold; what is left must be less."""
+        """Keep the largest part below a node that one kernel may hold; less is left."""
         args = self.graph.args
         below = [0] * (place + 1)  # by node, as bits: what is computed below it,
         leaves = [0] * (place + 1)  # and what is read
