@@ -25,7 +25,7 @@ _CASTS: dict[str, Any] = {
     "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32,
 }  # fmt: skip
 
-#: What ``c10::metal::report_error`` (``c10/metal/error.h``) writes: how many, and the first of them.
+#: What ``report_error`` of ``c10/metal/error.h`` writes: how many, and the first of them.
 _MOST_MESSAGES = 30
 _ERRORS = np.dtype([
     ("count", np.uint32),
