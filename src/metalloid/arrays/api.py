@@ -131,6 +131,13 @@ from metalloid.arrays.manipulation import (
     transpose,
     unstack,
 )
+from metalloid.arrays.memory_use import (
+    clear_cache,
+    get_active_memory,
+    get_cache_memory,
+    get_peak_memory,
+    reset_peak_memory,
+)
 from metalloid.arrays.scans import cumulative_prod, cumulative_sum
 from metalloid.arrays.searching import (
     UniqueAll,
@@ -223,6 +230,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "clear_cache",
     "clip",
     "complex64",
     "complex128",
@@ -265,6 +273,9 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "get_active_memory",
+    "get_cache_memory",
+    "get_peak_memory",
     "greater",
     "greater_equal",
     "hypot",
@@ -321,6 +332,7 @@ __all__ = [
     "reciprocal",
     "remainder",
     "repeat",
+    "reset_peak_memory",
     "reshape",
     "result_type",
     "roll",

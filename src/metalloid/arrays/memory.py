@@ -32,13 +32,15 @@ class Pool:
     ----------
     live_bytes, live_buffers : int
         In use by arrays.
+    peak_bytes : int
+        The most bytes that have been in use at once.
     kept_bytes : int
         Waiting for the next array.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.live_bytes = self.live_buffers = self.kept_bytes = 0
+        self.live_bytes = self.live_buffers = self.kept_bytes = self.peak_bytes = 0
         self._most = int(device.info().memory_bytes * _PART_KEPT)
         self._free: dict[int, list[Buffer]] = {}
         # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
@@ -57,6 +59,8 @@ class Pool:
         with self._lock:
             self.live_bytes += room
             self.live_buffers += 1
+            if self.live_bytes > self.peak_bytes:
+                self.peak_bytes = self.live_bytes
             free = self._free.get(room)
             if free:
                 self.kept_bytes -= room

@@ -1,0 +1,6 @@
+"""Buffers that are kept in two places, and the machine's devices."""
+
+from metalloid.compat.pydotcompute.core.accelerator import Accelerator
+from metalloid.compat.pydotcompute.core.unified_buffer import BufferState, UnifiedBuffer
+
+__all__ = ["Accelerator", "BufferState", "UnifiedBuffer"]

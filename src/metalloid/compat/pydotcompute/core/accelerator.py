@@ -1,0 +1,149 @@
+"""The devices of this machine, as PyDotCompute lists them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import metalloid as mtl
+from metalloid.compat.pydotcompute.backends.metal import MetalBackend
+
+
+class DeviceType(Enum):
+    """Kinds of devices."""
+
+    CPU = 1
+    CUDA = 2
+    METAL = 3
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What a device is."""
+
+    device_id: int
+    device_type: DeviceType
+    name: str
+    compute_capability: tuple[int, int]
+    total_memory: int
+    multiprocessor_count: int
+    max_threads_per_block: int
+    max_block_dims: tuple[int, int, int]
+    max_grid_dims: tuple[int, int, int]
+    warp_size: int
+    is_available: bool = True
+
+    @property
+    def compute_capability_str(self) -> str:
+        """Its two numbers with a point between them."""
+        return ".".join(map(str, self.compute_capability))
+
+    @property
+    def total_memory_gb(self) -> float:
+        """Memory in GiB."""
+        return self.total_memory / 2**30
+
+
+class Accelerator:
+    """The one list of devices; every call of the class gives the same.
+
+    Examples
+    --------
+    >>> Accelerator() is get_accelerator()
+    True
+    """
+
+    _only: Accelerator | None = None
+    _backend: MetalBackend
+    _current: int
+
+    def __new__(cls) -> Accelerator:
+        """The one there is."""
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+            cls._only._backend, cls._only._current = MetalBackend(), 0
+        return cls._only
+
+    @property
+    def metal_available(self) -> bool:
+        """True: kernels in MSL run on every machine."""
+        return True
+
+    @property
+    def cuda_available(self) -> bool:
+        """False: its CUDA backend has no stand-in here."""
+        return False
+
+    @property
+    def devices(self) -> list[DeviceProperties]:
+        """The device that kernels run on."""
+        info = mtl.Device().info()
+        threads = 1024
+        return [
+            DeviceProperties(
+                0, DeviceType.METAL, info.description, (0, 0), info.memory_bytes, info.threads,
+                threads, (threads,) * 3, (2**31 - 1,) * 3, 32,
+            )
+        ]  # fmt: skip
+
+    @property
+    def device_count(self) -> int:
+        """How many there are."""
+        return len(self.devices)
+
+    @property
+    def current_device(self) -> int:
+        """The number of the one in use."""
+        return self._current
+
+    def get_device(self, device_id: int = 0) -> DeviceProperties:
+        """A device by its number.
+
+        Raises
+        ------
+        ValueError
+        """
+        self._check(device_id)
+        return self.devices[device_id]
+
+    def set_device(self, device_id: int) -> None:
+        """Use another device.
+
+        Raises
+        ------
+        ValueError
+        """
+        self._check(device_id)
+        self._current = device_id
+
+    def _check(self, device_id: int) -> None:
+        if not 0 <= device_id < self.device_count:
+            raise ValueError(f"Invalid device ID: {device_id}. There are {self.device_count}.")
+
+    def synchronize(self) -> None:
+        """Wait for everything."""
+        self._backend.synchronize()
+
+    def get_memory_info(self) -> dict[str, Any]:
+        """Bytes in use, kept, and at most so far; free and total are not known."""
+        info = self._backend.get_memory_info()
+        return {
+            "free": 0, "total": 0, "used": info["allocated"], "cache_memory": info["cache_memory"],
+            "peak_memory": info["peak_memory"],
+        }  # fmt: skip
+
+
+def get_accelerator() -> Accelerator:
+    """The one `Accelerator`."""
+    return Accelerator()
+
+
+def cuda_available() -> bool:
+    """See `Accelerator.cuda_available`."""
+    return Accelerator().cuda_available
+
+
+def metal_available() -> bool:
+    """See `Accelerator.metal_available`."""
+    return Accelerator().metal_available
