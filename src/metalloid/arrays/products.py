@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.build import broadcast_shape, pair
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.node import Node, cast
-from metalloid.arrays.types import float32, kind_of, promote
+from metalloid.arrays.calls import HostCall
+from metalloid.arrays.node import PRODUCT, Node, broadcast, cast, reshape
+from metalloid.arrays.product_rule import FLOATS, SIMDGROUPS
+from metalloid.arrays.types import kind_of, promote
+from metalloid.settings import settings
+
+
+@dataclass(frozen=True)
+class Product(HostCall):
+    """A matrix product: a function of the host, and a kernel of ours.
+
+    Attributes
+    ----------
+    way : str
+        One of those of `metalloid.config.products`.
+    """
+
+    way: str = "auto"
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:
@@ -26,12 +43,35 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     dtype = promote(a.dtype, b.dtype)
     if kind_of(dtype) == "b":
         raise TypeError("[matmul] has no meaning for bool.")
-    inner_b = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
-    if a.shape[-1] != inner_b:
+    depth = a.shape[-1]
+    if depth != b.shape[-2:][0]:
         raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
     batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
     rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
-    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
-    args = [cast(a, wide), cast(b, wide)]
-    (product,) = host_call(np.matmul, args, (), (wide, (*batch, *rows, *columns)))
-    return cast(product, dtype)
+    left, right = cast(a, dtype), cast(b, dtype)
+    if not rows:
+        left = reshape(left, (1, depth))
+    if not columns:
+        right = reshape(right, (depth, 1))
+    left = broadcast(left, (*batch, *left.shape[-2:]))
+    right = broadcast(right, (*batch, *right.shape[-2:]))
+    return reshape(_product(left, right), (*batch, *rows, *columns))
+
+
+def _product(a: Node, b: Node) -> Node:
+    """The product of two stacks of as many matrices of one type."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    way = settings.products
+    if way == SIMDGROUPS and a.dtype not in FLOATS:
+        way = "registers"
+    call = Product(_matmul, (), ((a.dtype, shape),), way=way)
+    node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
+    call.parts.append(weakref.ref(node))
+    return node
+
+
+def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype in FLOATS:
+        a, b = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
+    product: np.ndarray = np.matmul(a, b)
+    return product
