@@ -30,7 +30,7 @@ def _truth(text: str) -> bool:
 
 
 def _products(text: str) -> str:
-    ways = ("auto", "host", "registers", "simdgroups")
+    ways = ("auto", "host", "registers", "simdgroups", "sums")
     return {way: way for way in ways}[text.strip().lower()]
 
 
@@ -117,7 +117,7 @@ class Settings:
         "METALLOID_PRODUCTS",
         _products,
         "auto",
-        "Who multiplies matrices: auto; host, its BLAS; registers or simdgroups, a kernel.",
+        "Who multiplies matrices: auto; host, its BLAS; registers, simdgroups or sums, kernels.",
     )
 
     @contextmanager

@@ -7,12 +7,11 @@ tile.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from metalloid.arrays.layout import Movement, contiguous
 from metalloid.arrays.node import GATHER, MAP, MOVE, NUMBER, PRODUCT, REDUCE
-from metalloid.arrays.product_rule import HOST, SIMDGROUPS, TILE, way_of
+from metalloid.arrays.product_rule import AUTO, HOST, SIMDGROUPS, TILE, way_of
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Reason
 from metalloid.arrays.trace import MOST_LOADS, Trace, plain
 
@@ -23,14 +22,20 @@ if TYPE_CHECKING:
 _CHEAP, _FEW_LOADS = 4, 4
 
 
-def way(planner: Planner, place: int, is_fused: bool) -> str:
-    """Who makes a product."""
-    node = planner.graph.nodes[place]
-    if node.data.way != "auto":
+def way(planner: Planner, place: int, is_more: bool) -> str:
+    """Who makes a product, of which its kernel might make more (`is_more`)."""
+    nodes, args = planner.graph.nodes, planner.graph.args
+    node = nodes[place]
+    if node.data.way != AUTO:
         return str(node.data.way)
-    *batch, rows, columns = node.shape
-    depth = planner.graph.nodes[planner.graph.args[place][0]].shape[-1]
-    return way_of(node.device, node.dtype, rows, columns, depth, math.prod(batch), is_fused)
+    fused = [node.size] if is_more else []
+    for arg in args[place]:
+        while nodes[arg].kind is MOVE:
+            (arg,) = args[arg]
+        if nodes[arg].kind is MAP and arg not in planner.stored and _is_cheap(planner, arg, 2):
+            fused.append(nodes[arg].size)
+    depth = nodes[args[place][0]].shape[-1]
+    return way_of(node.device, node.dtype, node.shape, depth, fused)
 
 
 def product_below(planner: Planner, place: int) -> int | None:

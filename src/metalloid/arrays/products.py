@@ -10,9 +10,22 @@ import numpy as np
 
 from metalloid.arrays.build import broadcast_shape, pair
 from metalloid.arrays.calls import HostCall
-from metalloid.arrays.node import PRODUCT, Node, broadcast, cast, reshape
-from metalloid.arrays.product_rule import FLOATS, SIMDGROUPS
-from metalloid.arrays.types import kind_of, promote
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.node import (
+    MAP,
+    MOVE,
+    PRODUCT,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    permute,
+    reduce,
+    reshape,
+)
+from metalloid.arrays.ops import OPS
+from metalloid.arrays.product_rule import AUTO, FLOATS, REGISTERS, SIMDGROUPS, SUMS, is_sum
+from metalloid.arrays.types import float32, kind_of, promote
 from metalloid.settings import settings
 
 
@@ -26,7 +39,7 @@ class Product(HostCall):
         One of those of `metalloid.config.products`.
     """
 
-    way: str = "auto"
+    way: str = AUTO
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:
@@ -62,12 +75,35 @@ def _product(a: Node, b: Node) -> Node:
     """The product of two stacks of as many matrices of one type."""
     shape = (*a.shape[:-1], b.shape[-1])
     way = settings.products
+    if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
+        return _summed(a, b)
     if way == SIMDGROUPS and a.dtype not in FLOATS:
-        way = "registers"
+        way = REGISTERS
     call = Product(_matmul, (), ((a.dtype, shape),), way=way)
     node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))
     return node
+
+
+def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
+    matrix = b if shape[-2] == 1 else a
+    while matrix.kind is MOVE:
+        (matrix,) = matrix.args
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], matrix.kind is MAP)
+
+
+def _summed(a: Node, b: Node) -> Node:
+    """The product as a sum of products, which fuses as others do."""
+    *batch, rows, depth = a.shape
+    columns = b.shape[-1]
+    dtype = float32 if a.dtype in FLOATS else a.dtype
+    space = (*batch, rows, columns, depth)
+    left = reshape(cast(a, dtype), (*batch, rows, 1, depth))
+    last = len(batch)
+    right = permute(cast(b, dtype), (*range(last), last + 1, last))
+    right = reshape(right, (*batch, 1, columns, depth))
+    products = apply(OPS["multiply"], dtype, broadcast(left, space), broadcast(right, space))
+    return reshape(cast(reduce(products, "sum", (last + 2,)), a.dtype), space[:-1])
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
