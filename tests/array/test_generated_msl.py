@@ -33,6 +33,14 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.parametrize("way", ["registers", "simdgroups"])
+def test_products_are_portable(way):
+    with mtl.config.scope(products=way):
+        product = mtl.exp(FLOATS) @ (FLOATS.T * 2) + FLOATS[0, 0]
+    for text in product.msl().split("#include <metal_stdlib>")[1:]:
+        mtl.library("#include <metal_stdlib>" + text, portable=True)
+
+
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_it_is_portable(name):
     for text in EXPRESSIONS[name](FLOATS).msl().split("#include <metal_stdlib>")[1:]:
@@ -41,7 +49,10 @@ def test_it_is_portable(name):
 
 def test_the_functions_that_it_calls_are_portable():
     folder = importlib.resources.files("metalloid.arrays")
-    names = ["arrays", "reductions", "complex", "complex_functions", "places", "random", "special"]
+    names = [
+        "arrays", "reductions", "complex", "complex_functions", "places", "random", "special",
+        "products",
+    ]  # fmt: skip
     text = "\n".join((folder / f"{name}.metal").read_text() for name in names)
     mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{text}", portable=True)
 
