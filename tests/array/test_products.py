@@ -145,6 +145,29 @@ def test_what_is_made_of_a_product_is_one_kernel_with_it(name, way):
     assert np.array_equal(np.asarray(fused), np.asarray(chain(product, mtl.asarray)))
 
 
+def test_a_bias_that_a_reshaped_product_has_no_strides_for():
+    """Rows of the product are those of both axes together, along which the bias repeats."""
+    bias, rows = mtl.asarray(LIKE[0]), mtl.asarray(X.reshape(210, 40))
+    with mtl.config.scope(products="registers"):
+        product, other = (rows @ mtl.asarray(W) for _ in range(2))
+    both = mtl.reshape(product, LIKE.shape) + bias
+    assert kernels(both)[0] == 2
+    mtl.eval(other)
+    assert np.array_equal(np.asarray(both), np.asarray(mtl.reshape(other, LIKE.shape) + bias))
+
+
+def test_stacks_by_one_matrix_are_one_product():
+    with mtl.config.scope(products="registers"):
+        x = mtl.asarray(X)
+        together, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
+        turned = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
+    for each in (together, single):
+        assert "\n   1024 x 4 threads" in mtl.explain(each)
+    check(together, X, W)
+    check(single, X[:, :, None], W)
+    check(turned, X.swapaxes(1, 2), W[:1].repeat(70, 0))
+
+
 def test_halves_are_rounded_as_if_the_product_lay_in_memory():
     x, w, b = (mtl.asarray(v.astype(np.float16)) for v in (X, W, BIAS))
     product = x @ w

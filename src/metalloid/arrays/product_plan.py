@@ -7,11 +7,12 @@ tile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metalloid.arrays.layout import Movement, contiguous
-from metalloid.arrays.node import GATHER, MAP, MOVE, NUMBER, PRODUCT, REDUCE
-from metalloid.arrays.product_rule import AUTO, HOST, SIMDGROUPS, TILE, way_of
+from metalloid.arrays.layout import Movement, contiguous, moved
+from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
+from metalloid.arrays.product_rule import AUTO, HOST, SIMDGROUPS, TILE, shape_of_work, way_of
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Reason
 from metalloid.arrays.trace import MOST_LOADS, Trace, plain
 
@@ -34,8 +35,9 @@ def way(planner: Planner, place: int, is_more: bool) -> str:
             (arg,) = args[arg]
         if nodes[arg].kind is MAP and arg not in planner.stored and _is_cheap(planner, arg, 2):
             fused.append(nodes[arg].size)
-    depth = nodes[args[place][0]].shape[-1]
-    return way_of(node.device, node.dtype, node.shape, depth, fused)
+    left, right = (nodes[arg] for arg in args[place])
+    shape = shape_of_work(node.shape, right)
+    return way_of(node.device, node.dtype, shape, left.shape[-1], fused)
 
 
 def product_below(planner: Planner, place: int) -> int | None:
@@ -45,25 +47,47 @@ def product_below(planner: Planner, place: int) -> int | None:
     own = plain(contiguous(root.shape))
     pending: list[tuple[int, tuple[Movement, ...]]] = [(place, ())]
     seen = set()
+    found = None
+    ends: list[tuple[int, tuple[Movement, ...]]] = []
     while pending:
         at, moves = pending.pop()
         node = nodes[at]
-        if node.kind is NUMBER or at in planner.stored:
+        if node.kind is NUMBER:
             continue
         layout = planner.seen_through(at, moves)
         visit = at, layout or moves
         if visit in seen:
             continue
         seen.add(visit)
-        if node.kind is MAP:
+        if at in planner.stored:
+            ends.append((at, moves))
+        elif node.kind is MAP:
             pending += [(arg, moves) for arg in args[at]]
         elif node.kind is MOVE:
             pending.append((args[at][0], (node.data, *moves)))
-        elif node.kind is PRODUCT and layout is not None and node.size == root.size:
-            is_same = plain(layout) == own and layout.start == 0
-            if is_same and way(planner, at, True) != HOST:
-                return at
-    return None
+        else:
+            ends.append((at, moves))
+            if found is None and node.kind is PRODUCT and layout is not None:
+                is_same = node.size == root.size and (plain(layout), layout.start) == (own, 0)
+                if is_same and way(planner, at, True) != HOST:
+                    found = at
+    if found is None or nodes[found].shape == root.shape:
+        return found
+    back = Movement("reshape", nodes[found].shape)
+    return found if all(_has_layout(planner, at, (*moves, back)) for at, moves in ends) else None
+
+
+def _has_layout(planner: Planner, place: int, moves: Sequence[Movement]) -> bool:
+    """Whether strides can express a value in memory after movements."""
+    node = planner.graph.nodes[place]
+    in_memory = place in planner.stored or node.kind in (MEMORY, COUNT)
+    layout = planner.where(place)[1] if in_memory else contiguous(node.shape)
+    for move in moves:
+        after = moved(layout, move)
+        if after is None:
+            return False
+        layout = after
+    return True
 
 
 def compute(planner: Planner, place: int, product: int, out: int) -> None:

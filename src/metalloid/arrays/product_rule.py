@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from metalloid.arrays.layout import Ints
+from metalloid.arrays.node import MEMORY, MOVE, Node
 from metalloid.arrays.types import (
     DType,
     bfloat16,
@@ -62,6 +63,15 @@ _SHORT, _LONG = _Times(138, 0.85, 0.2), _Times(400, 0.85, 0.3)  # integers
 #: Nanoseconds to begin a tile, for an element that a tile reads or writes, to begin a matrix of the
 #: host's; to begin a kernel more, and for an element in it.
 _TILE, _ELEMENT, _MATRIX, _KERNEL, _AGAIN = 300, 0.2, 50, 45_000, 1.2
+
+
+def shape_of_work(shape: Ints, right: Node) -> Ints:
+    """The shape of a product; a stack of matrices that are all multiplied by one is one matrix."""
+    *batch, rows, columns = shape
+    is_one = right.kind is MEMORY and not any(right.data[0][:-2])
+    if right.kind is MOVE and right.data.kind == "broadcast":
+        is_one = math.prod(right.args[0].shape[:-2]) == 1
+    return (math.prod(batch) * rows, columns) if is_one else shape
 
 
 def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int]) -> str:

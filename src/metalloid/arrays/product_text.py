@@ -23,12 +23,9 @@ _PLACES = ("row", "column")
 class _TileAxes(Axes):
     """Axes of a part: those of the batch, put together for all parts, and a row and a column."""
 
-    def __init__(self, part: FusedKernel, batch: Ints, strides: dict[int, Ints]) -> None:
-        self.kept, self.row, self.form = batch, part.space[-2:], "row"
-        self.accesses = {
-            place: Access("", kept, _strides_of(part, place)[-2:])
-            for place, kept in strides.items()
-        }
+    def __init__(self, batch: Ints, accesses: dict[int, Access]) -> None:
+        self.kept, self.row, self.form = batch, (1, 1), "row"
+        self.accesses = accesses
 
 
 class _PartWriter(Writer):
@@ -98,6 +95,12 @@ class ProductWriter:
     structs, lines : list of str
         What stands in front of the kernel, and its statements.
     members : list of Member
+    buffers : list of int
+        Sources, in the order of the parameters.
+    shape : tuple of int
+        Rows, columns and depth.
+    batch : tuple of int
+        Extents.
     """
 
     def __init__(self, kernel: ProductKernel, sources: Sequence[Source]) -> None:
@@ -105,28 +108,34 @@ class ProductWriter:
         self.parts = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
         reads = [e.data for part in self.parts for e in part.entries if e.kind in _READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
-        accesses = [
-            (k, place)
+        self.shape = (*kernel.space[-2:], kernel.factors[0].space[-1])
+        accesses = {
+            (k, place): strides
             for k, part in enumerate(self.parts)
-            for place in (*(p for p, e in enumerate(part.entries) if e.is_read), RESULT)
-            if place != RESULT or part is kernel
-        ]
-        batch, strides = collapsed(
-            kernel.space[:-2], *(_strides_of(self.parts[k], place)[:-2] for k, place in accesses)
+            for place, strides in _strides_of(part).items()
+        }
+        batch, batch_strides = collapsed(
+            kernel.space[:-2], *(strides[:-2] for strides in accesses.values())
         )
+        own: list[dict[int, Access]] = [{}, {}, {}]
+        for (k, place), kept in zip(accesses, batch_strides, strict=True):
+            own[k][place] = Access("", kept, accesses[k, place][-2:])
+        if len(batch) == 1 and _is_one_matrix(self.shape[0], own):
+            rows = self.shape[0]
+            self.shape = (batch[0] * rows, *self.shape[1:])
+            for access in [access for part in own for access in part.values()]:
+                if rows == 1 and access.kept != (0,):
+                    access.row = (access.kept[0], access.row[1])
+                access.kept = ()
+            batch = ()
         self.batch = batch
-        of_part: list[dict[int, Ints]] = [{}, {}, {}]
-        for (k, place), steps in zip(accesses, strides, strict=True):
-            of_part[k][place] = steps
         self.writers = [
-            _PartWriter(part, sources, _TileAxes(part, batch, own), prefix, self.buffers)
-            for part, own, prefix in zip(self.parts, of_part, ("left_", "right_", ""), strict=True)
+            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers)
+            for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
         ]
 
     def write(self) -> None:
         """All lines."""
-        *_, rows, columns = self.kernel.space
-        depth = self.kernel.factors[0].space[-1]
         root = self.writers[-1]
         type_ = sum_type(self.kernel.factors[0].dtype)
         names = ("Left", "Right", "Store")
@@ -140,7 +149,7 @@ class ProductWriter:
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
-            for name, extent in (("rows", rows), ("columns", columns), ("depth", depth))
+            for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
         )
         form = "simdgroups" if self.kernel.in_simdgroups else "registers"
         downs = ", ".join("true" if _is_down(factor) else "false" for factor in self.kernel.factors)
@@ -170,8 +179,18 @@ def _as_kernel(factor: Factor) -> FusedKernel:
     return FusedKernel(factor.space, (), factor.entries, factor.result, -1, ())
 
 
-def _strides_of(part: FusedKernel, place: int) -> Ints:
-    return part.strides if place == RESULT else part.entries[place].strides
+def _strides_of(part: FusedKernel) -> dict[int, Ints]:
+    """By entry that is read, and of the result if it is the part that writes it."""
+    read = {place: entry.strides for place, entry in enumerate(part.entries) if entry.is_read}
+    return {**read, RESULT: part.strides} if part.out >= 0 else read
+
+
+def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
+    """Whether the rows of a whole batch are those of one matrix: the right factor is the same."""
+    left, right, result = (list(part.values()) for part in parts)
+    if any(access.kept != (0,) for access in right):
+        return False
+    return rows == 1 or all(a.kept == (a.row[0] * rows,) for a in left + result)
 
 
 def _is_down(factor: Factor) -> bool:

@@ -24,7 +24,15 @@ from metalloid.arrays.node import (
     reshape,
 )
 from metalloid.arrays.ops import OPS
-from metalloid.arrays.product_rule import AUTO, FLOATS, REGISTERS, SIMDGROUPS, SUMS, is_sum
+from metalloid.arrays.product_rule import (
+    AUTO,
+    FLOATS,
+    REGISTERS,
+    SIMDGROUPS,
+    SUMS,
+    is_sum,
+    shape_of_work,
+)
 from metalloid.arrays.types import float32, kind_of, promote
 from metalloid.settings import settings
 
@@ -86,6 +94,7 @@ def _product(a: Node, b: Node) -> Node:
 
 
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
+    shape = shape_of_work(shape, b)
     matrix = b if shape[-2] == 1 else a
     while matrix.kind is MOVE:
         (matrix,) = matrix.args
@@ -109,5 +118,8 @@ def _summed(a: Node, b: Node) -> Node:
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype in FLOATS:
         a, b = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
-    product: np.ndarray = np.matmul(a, b)
+    shape = (*a.shape[:-1], b.shape[-1])
+    if b.ndim > 2 and b.size and not any(b.strides[:-2]):  # one matrix: one product
+        a, b = a.reshape(-1, a.shape[-1]), b[(0,) * (b.ndim - 2)]
+    product: np.ndarray = np.matmul(a, b).reshape(shape)
     return product

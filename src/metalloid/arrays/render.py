@@ -79,8 +79,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[Source]) -> Rendere
     name = _name(kernel.entries)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     head = _head(name, types, members, _IN_TILES, writer.structs)
-    *batch, rows, columns = kernel.space
-    grid = (-(-columns // TILE) * THREADS, -(-rows // TILE), math.prod(batch))
+    rows, columns, _ = writer.shape
+    grid = (-(-columns // TILE) * THREADS, -(-rows // TILE), math.prod(writer.batch))
     parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
     files = _files([entry for entries in parts for entry in entries], "map")
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members, grid,
