@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.product_rule import is_sum, way_of
+from metalloid.arrays.product_rule import is_sum, is_turned, way_of
 
 RNG = np.random.default_rng(5)
 TYPES = [
@@ -272,10 +272,19 @@ CPU = mtl.ones(1).device
         ("int64", (256, 256), 256, [], "registers"),
         ("int32", (256, 4, 4), 4, [], "host"),
         ("float32", (1, 1024), 1024, [1024], "host"),
+        ("float16", (16, 16), 16, [], "host"),
     ],
 )
 def test_who_multiplies(dtype, shape, depth, fused, way):
     assert way_of(CPU, np.dtype(dtype), shape, depth, fused) == way
+
+
+def test_what_is_turned():
+    x = mtl.asarray(W)
+    for value in (x.T, x.T[::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
+        assert is_turned(value._node)
+    for value in (x, mtl.exp(x).T.T, mtl.exp(x.T).T, x[:, ::2]):
+        assert not is_turned(value._node)
 
 
 def test_on_other_devices_kernels_multiply():

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from metalloid.arrays.layout import Movement, contiguous, moved
 from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
-from metalloid.arrays.product_rule import AUTO, HOST, SIMDGROUPS, TILE, shape_of_work, way_of
+from metalloid.arrays.product_rule import (
+    AUTO,
+    HOST,
+    SIMDGROUPS,
+    TILE,
+    is_turned,
+    shape_of_work,
+    way_of,
+)
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Reason
 from metalloid.arrays.trace import MOST_LOADS, Trace, plain
 
@@ -37,7 +45,8 @@ def way(planner: Planner, place: int, is_more: bool) -> str:
             fused.append(nodes[arg].size)
     left, right = (nodes[arg] for arg in args[place])
     shape = shape_of_work(node.shape, right)
-    return way_of(node.device, node.dtype, shape, left.shape[-1], fused)
+    depth = left.shape[-1]
+    return way_of(node.device, node.dtype, shape, depth, fused, is_turned(right))
 
 
 def product_below(planner: Planner, place: int) -> int | None:

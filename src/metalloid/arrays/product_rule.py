@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import MEMORY, MOVE, Node
+from metalloid.arrays.node import MAP, MEMORY, MOVE, Node
 from metalloid.arrays.types import (
     DType,
     bfloat16,
@@ -60,9 +60,9 @@ _TIMES = {
     complex128: _Times(800, 0.1, 0.5),
 }
 _SHORT, _LONG = _Times(138, 0.85, 0.2), _Times(400, 0.85, 0.3)  # integers
-#: Nanoseconds to begin a tile, for an element that a tile reads or writes, to begin a matrix of the
-#: host's; to begin a kernel more, and for an element in it.
-_TILE, _ELEMENT, _MATRIX, _KERNEL, _AGAIN = 300, 0.2, 50, 45_000, 1.2
+#: Nanoseconds to begin a tile, to turn a part of it around, and for an element that it reads or
+#: writes; to begin a matrix of the host's; to begin a kernel more, and for an element in it.
+_TILE, _TURNED, _ELEMENT, _MATRIX, _KERNEL, _AGAIN = 300, 30, 0.2, 50, 45_000, 1.2
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -74,13 +74,30 @@ def shape_of_work(shape: Ints, right: Node) -> Ints:
     return (math.prod(batch) * rows, columns) if is_one else shape
 
 
-def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int]) -> str:
+def is_turned(node: Node) -> bool:
+    """Whether memory lies along the columns of what a matrix is made of, as far as can be seen."""
+    turned = False
+    while node.kind is MOVE or node.kind is MAP:
+        if node.kind is MOVE and node.data.kind == "permute":
+            rank = len(node.shape)
+            turned ^= node.data.numbers[-2:] == (rank - 1, rank - 2)
+        node = max(node.args, key=lambda arg: arg.size)
+    if node.kind is MEMORY and len(node.shape) > 1:
+        down, right = node.data[0][-2:]
+        turned ^= down == 1 != right
+    return turned
+
+
+def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int] = (),
+           is_turned: bool = False) -> str:  # fmt: skip
     """The way that takes least time for a product of some shape.
 
     Parameters
     ----------
     fused : sequence of int
         Elements of what a kernel of ours would compute on its way, and what are kernels else.
+    is_turned : bool
+        Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
         return SIMDGROUPS if dtype in FLOATS else REGISTERS
@@ -90,7 +107,8 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
     steps = -(-depth // STEP) * STEP
     tiles = -(-rows // TILE) * -(-columns // TILE)
     elements = rows * depth + depth * columns + rows * columns
-    ours = matrices * (tiles * (_TILE + times.tile * steps) + elements * _ELEMENT)
+    step = times.tile + (_TURNED if is_turned else 0)
+    ours = matrices * (tiles * (_TILE + step * steps) + elements * _ELEMENT)
     multiplied = rows * columns * depth * times.multiplication
     host = matrices * (_MATRIX + multiplied + elements * times.element)
     host += sum(_KERNEL + _AGAIN * size for size in fused)

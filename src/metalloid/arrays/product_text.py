@@ -196,4 +196,5 @@ def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
 def _is_down(factor: Factor) -> bool:
     """Whether memory lies along columns rather than rows."""
     ends = [tuple(map(abs, e.strides[-2:])) for e in factor.entries if e.kind in _READS]
-    return any(down == 1 for down, _ in ends) and not any(right == 1 for _, right in ends)
+    whole = [(down, right) for down, right in ends if down and right]  # not what is broadcast
+    return any(down == 1 for down, _ in whole) and not any(right == 1 for _, right in whole)
