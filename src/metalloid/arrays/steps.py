@@ -27,6 +27,7 @@ class Reason(Enum):
     CALL = "an argument of a function or kernel of its own"
     JOIN = "put together from several parts"
     GATHER = "read at computed places"
+    PRODUCT = "a matrix product of which others need more than one element"
     FACTOR = "a factor of a product, too costly to be computed anew for every tile"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metalloid.arrays.layout import Ints, Layout, Movement, collapsed, contiguous, moved
-from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, REDUCE
+from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
 from metalloid.arrays.steps import Reason
 from metalloid.arrays.types import DType
 
@@ -161,7 +161,7 @@ class Trace:
         if place == self.product and not moves:
             self.touched.add(place)
             return self.add(Entry("product", "matmul", (), node.dtype))
-        planner.store(place)
+        planner.store(place, Reason.PRODUCT if kind is PRODUCT else Reason.REDUCTION)
         return self._load(place, moves)
 
     def _moved(self, place: int, layout: Layout, moves: tuple[Movement | int, ...]) -> Layout:
