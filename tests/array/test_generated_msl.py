@@ -33,10 +33,14 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("way", ["registers", "simdgroups"])
-def test_products_are_portable(way):
+@pytest.mark.parametrize(
+    ("way", "dtype"),
+    [("registers", "int8"), ("registers", "complex64"), ("simdgroups", "bfloat16")],
+)
+def test_products_are_portable(way, dtype):
+    x = mtl.astype(FLOATS, getattr(mtl, dtype))
     with mtl.config.scope(products=way):
-        product = mtl.exp(FLOATS) @ (FLOATS.T * 2) + FLOATS[0, 0]
+        product = x @ (x.T * 2) + x[0, 0]
     for text in product.msl().split("#include <metal_stdlib>")[1:]:
         mtl.library("#include <metal_stdlib>" + text, portable=True)
 

@@ -385,7 +385,7 @@ class Planner:
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; of those above each other, the highest."""
         counts = Counter(place for touched in self.touched for place in touched)
-        several = {place for place, n in counts.items() if n > 1}
+        several = {place for place, n in counts.items() if n > 1} - set(self.forced)
         products = {place for place in several if self.graph.nodes[place].kind is PRODUCT}
         return highest_costly(self.graph, several - set(self.stored) | products)
 
