@@ -31,8 +31,8 @@ def random(shape, dtype):
     return values.astype(dtype)
 
 
-def check(result, a, b):
-    """Integers are exact; others within the bound of any order of additions."""
+def check(result, a, b, additions=None):
+    """Integers are exact; others within the bound of any order of additions, or of so many."""
     dtype = result.dtype
     got = np.asarray(result)
     assert dtype == a.dtype
@@ -47,7 +47,7 @@ def check(result, a, b):
     assert got.shape == want.shape
     own = UNITS[{"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))]
     added = min(own, 2**-24)
-    terms = a.shape[-1] + (4 if dtype.kind == "c" else 1)
+    terms = (additions or a.shape[-1]) + (4 if dtype.kind == "c" else 1)
     bound = terms * added * np.matmul(abs(a), abs(b)) + own * abs(want) + 2**-24 * (own > 2**-24)
     assert (abs(got.astype(wide) - want) <= bound).all()
 
@@ -318,6 +318,13 @@ def test_few_rows_are_sums(dtype, shapes):
     product = mtl.asarray(a) @ mtl.asarray(b)
     assert "_sum ->" in mtl.explain(product) or "_sum_astype ->" in mtl.explain(product)
     check(product, a, b)
+
+
+def test_errors_grow_slowly_with_the_depth():
+    """Steps of 32 are added up on their own."""
+    a, b = abs(random((3, 6000), "float32")), abs(random((6000, 3), "float32"))
+    with mtl.config.scope(products="registers"):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b, additions=32 + 6000 // 32 + 1)
 
 
 def test_integers_wrap_around():

@@ -58,12 +58,19 @@ METAL_FUNC void multiply_in_registers(threadgroup T *tiles, Left left, Right rig
     read_tile<tile, step, left_down, left_down>(left_tile, left, row, k, size.xz, own);
     read_tile<step, tile, right_down, false>(right_tile, right, k, column, size.zy, own);
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    T parts[8];  // of a step alone: rounding errors do not pile up along the depth
+    for (uint i = 0; i < 8; ++i) {
+      parts[i] = T(0);
+    }
     for (uint j = 0; j < step; ++j) {
       const T b = right_tile[j * tile + x];
       for (uint i = 0; i < 8; ++i) {
         const T a = left_tile[left_down ? j * tile + first + i : (first + i) * step + j];
-        sums[i] = times_plus(a, b, sums[i]);
+        parts[i] = times_plus(a, b, parts[i]);
       }
+    }
+    for (uint i = 0; i < 8; ++i) {
+      sums[i] = add(sums[i], parts[i]);
     }
   }
   for (uint i = 0; i < 8; ++i) {
