@@ -3,8 +3,10 @@
     pip install '.[bench]' mlx torch numexpr
     python benchmarks/arrays.py [--only fused softmax ...] [--repeats 7]
 
-Each number is the median of runs that take turns, in milliseconds; a peer that is not installed
-has no column. Results are compared with NumPy's in float64 before anything is timed.
+Each number is the median of runs, in milliseconds. Peers take turns: a pause, in which the threads
+of the one before stop waiting for work (OpenMP's do so busily), a run that is not counted, and
+three that are. A peer that is not installed has no column. Results are compared with NumPy's in
+float64 before anything is timed.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import numpy as np
 import metalloid as mtl
 
 Run = Callable[[], Any]
+#: Seconds before each turn, and runs of a turn that count.
+_PAUSE, _RUNS = 0.3, 3
 
 
 class Peer:
@@ -150,9 +154,12 @@ def measured(runs: dict[str, Run], repeats: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            start = time.perf_counter()
+            time.sleep(_PAUSE)
             run()
-            times[name].append((time.perf_counter() - start) * 1e3)
+            for _ in range(_RUNS):
+                start = time.perf_counter()
+                run()
+                times[name].append((time.perf_counter() - start) * 1e3)
     return {name: statistics.median(values) for name, values in times.items()}
 
 

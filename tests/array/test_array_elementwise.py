@@ -403,3 +403,17 @@ def test_any_and_all_see_each_lane(length):
         assert mtl.any(mtl.asarray(one[k]))
         assert not mtl.all(mtl.asarray(~one[k]))
     assert not mtl.any(mtl.asarray(one[0] & False))
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 2.0, 3.0])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "complex64"])
+def test_squares_and_cubes_are_powers(exponent, dtype):
+    whole = np.array([0, 1, 3, 11, 100], dtype)
+    x = whole if whole.dtype.kind in "iu" else np.concatenate([whole, whole / 7, [np.inf, np.nan]])
+    x = x.astype(dtype)
+    result = np.asarray(mtl.asarray(x) ** exponent)
+    exponents = mtl.asarray(np.full(x.shape, exponent, result.dtype))
+    same_way = np.asarray(mtl.pow(mtl.asarray(x), exponents))
+    assert result.dtype == same_way.dtype
+    limit = 0 if result.dtype.kind in "iu" else 4 * np.finfo(result.dtype).eps
+    np.testing.assert_allclose(result, same_way, rtol=limit)

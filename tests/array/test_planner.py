@@ -120,6 +120,19 @@ def test_more_arrays_than_a_kernel_has_buffers():
     assert np.asarray(total).tolist() == [sum(range(70))] * 3
 
 
+def test_what_is_too_large_is_cut_into_large_parts():
+    arrays = [mtl.asarray(np.full(8, k, np.float32)) for k in range(100)]
+    total = sum(a * a + 1 for a in arrays)  # 28 buffers for each kernel
+    assert len(kernels(total)) == 4
+    assert total.tolist() == [sum(k * k + 1 for k in range(100))] * 8
+
+
+def test_hundreds_of_operations_with_common_parts_are_one_kernel(x):
+    parts = [mtl.sqrt(x + k) for k in range(100)]
+    y = sum(a * b for a, b in zip(parts, parts[1:] + parts[:1], strict=True))
+    assert len(kernels(y)) == 1
+
+
 def test_thousands_of_operations():
     x = mtl.ones(3)
     for _ in range(3000):

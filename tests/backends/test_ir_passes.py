@@ -5,6 +5,7 @@ engine can run it.
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,23 +46,19 @@ PASSES = (nothing, expand_copies, take_apart, split_at_barriers, make_canonical,
 class Changed:
     """The reference engine, with a pass before clang's back end."""
 
-    CODE_COMMAND, functions = reference.CODE_COMMAND, staticmethod(reference.functions)
-    describe = staticmethod(reference.describe)
-    first_variant = staticmethod(reference.first_variant)
-    widths_of = staticmethod(reference.widths_of)
-    variable_bytes = staticmethod(reference.variable_bytes)
-
+    functions = staticmethod(reference.functions)
     _numbers = itertools.count(1)
 
     def __init__(self, change):
         self.change, self.texts, self.number = change, [], next(self._numbers)
 
     def lower(self, kernel, variant):
-        ir = flatten_address_spaces(reference.lower(kernel, variant))
+        lowered = reference.lower(kernel, variant)
+        ir = flatten_address_spaces(lowered.ir)
         function = parse_function(ir, ENTRY_SYMBOL)
         self.change(function)
         self.texts.append((ir, replace_function(ir, function)))
-        return self.texts[-1][1]
+        return replace(lowered, ir=self.texts[-1][1])
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def object_code(unit, name):
     """A kernel for arm64 as an object file, with its names its own; None if it has no vector form."""
     kernel = kernel_ir(unit, unit.kernels[name], {}, ARM64, shared_cache(), vector.functions)
     try:
-        ir = vector.lower(kernel, "whole_8")
+        ir = vector.lower(kernel, "whole_8").ir
     except Unsupported:
         return None
     ir = re.sub(r"@mtl\b|@mtl_", f"@{name}_mtl_", ir)

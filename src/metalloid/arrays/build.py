@@ -11,7 +11,7 @@ import numpy as np
 
 from metalloid.arrays.layout import Ints, contiguous
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.node import NUMBER, Node, apply, broadcast, cast, in_memory, number
+from metalloid.arrays.node import MAP, NUMBER, Node, apply, broadcast, cast, in_memory, number
 from metalloid.arrays.ops import OPS, WHERE, Op
 from metalloid.arrays.types import (
     DType,
@@ -175,15 +175,36 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     ValueError
         If their shapes do not broadcast, or they are on different devices.
     """
+    if op is _POWER and (product := _small_power(a, b)):
+        return product
     first, second = pair(op.name, a, b)
     computed, result = _types(op, first.dtype, second.dtype)
-    if first.dtype != computed:
+    if first.dtype is not computed:
         first = converted(first, computed)
-    if second.dtype != computed:
+    if second.dtype is not computed:
         second = converted(second, computed)
     if first.shape != second.shape and first.kind is not NUMBER and second.kind is not NUMBER:
         first, second = together(op.name, first, second)
-    return apply(op, result, first, second)
+    return Node(MAP, op, (first, second), result, first.shape or second.shape, first.device)
+
+
+_POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
+
+
+def _small_power(base: Any, exponent: Any) -> Node | None:
+    """Squares and cubes as products, which are quicker and no less exact."""
+    if not is_number(exponent) or exponent not in (2, 3):
+        return None
+    node = to_node(base, "pow")
+    kind = kind_of(node.dtype)
+    if (not isinstance(exponent, int) and kind != "f") or kind not in "iuf":
+        return None
+    square = apply(_SQUARE, node.dtype, node)
+    if exponent == 2:
+        return square
+    if node.dtype.itemsize == 2 and kind == "f":
+        return None  # results of half floats are rounded once
+    return apply(_MULTIPLY, node.dtype, square, node)
 
 
 def converted(node: Node, dtype: DType) -> Node:
@@ -198,13 +219,11 @@ def pair(where: str, a: Any, b: Any) -> tuple[Node, Node]:
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
     if first is None:
         if second is not None and is_number(a):
-            kind = type_of_number(_class_of(a), second.dtype)
-            return as_number(a, kind, second.device), second
+            return _number_beside(second, a), second
         first = to_node(a, where, device=None if second is None else second.device)
     if second is None:
         if is_number(b):
-            kind = type_of_number(_class_of(b), first.dtype)
-            return first, as_number(b, kind, first.device)
+            return first, _number_beside(first, b)
         second = to_node(b, where, device=first.device)
     if first.device is not second.device:
         raise ValueError(
@@ -214,10 +233,17 @@ def pair(where: str, a: Any, b: Any) -> tuple[Node, Node]:
     return first, second
 
 
-def _class_of(value: Any) -> type:
-    return type(value) if type(value) in _SCALARS else next(
-        t for t in _SCALARS if isinstance(value, t)
-    )  # fmt: skip
+def _number_beside(node: Node, value: Any) -> Node:
+    """A Python number in the type that it takes beside `node`."""
+    is_found_again = value and value == value  # -0 equals 0, and NaN nothing
+    make = _shared_number if is_found_again else _shared_number.__wrapped__
+    return make(value, node.dtype, node.device)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _shared_number(value: Any, beside: DType, device: Device) -> Node:
+    kind = next(t for t in _SCALARS if isinstance(value, t))
+    return as_number(value, type_of_number(kind, beside), device)
 
 
 def together(where: str, *nodes: Node) -> tuple[Node, ...]:

@@ -30,6 +30,104 @@ METAL_FUNC double log(double x) {
   return x > 0.0 && x < INFINITY ? result : x == 0.0 ? -INFINITY : x < 0.0 ? NAN : x;
 }
 
+// 2^power (1 + (high + low)), where the bracket is e^high - 1 by its series for |high| < 0.35. The
+// power goes in two steps, so that results below the normal numbers are rounded once.
+METAL_FUNC double scaled_exp(double high, double low, int power) {
+  constexpr double series[] = {1 / 6227020800.0l, 1 / 479001600.0l, 1 / 39916800.0l, 1 / 3628800.0l,
+                               1 / 362880.0l,     1 / 40320.0l,     1 / 5040.0l,     1 / 720.0l,
+                               1 / 120.0l,        1 / 24.0l,        1 / 6.0l,        1 / 2.0l};
+  const double less = high + __builtin_fma(high * high, polynomial(series, high), low);
+  const int half_power = power >> 1;
+  const double first = as_type<double>(ulong(half_power + 1023) << 52);
+  const double second = as_type<double>(ulong(power - half_power + 1023) << 52);
+  return (1.0 + less) * first * second;
+}
+
+constant constexpr double LN2_HIGH = 0x1.62e42fefa39efp-1l, LN2_LOW = 0x1.abc9e3b39803fp-56l;
+constant constexpr double LN2_INVERSE = 0x1.71547652b82fep+0l;
+
+METAL_FUNC double exp(double x) {
+  const double within = __builtin_fmin(__builtin_fmax(x, -1000.0), 1000.0);
+  const double whole = __builtin_rint(within * LN2_INVERSE);
+  const double near = __builtin_fma(-whole, LN2_HIGH, within), beyond = -whole * LN2_LOW;
+  const double rest = near + beyond;
+  const double result = scaled_exp(rest, (near - rest) + beyond, int(whole));
+  return x != x ? x : result;
+}
+METAL_FUNC double exp2(double x) {
+  const double within = __builtin_fmin(__builtin_fmax(x, -1400.0), 1400.0);
+  const double whole = __builtin_rint(within), rest = within - whole, high = rest * LN2_HIGH;
+  const double low = __builtin_fma(rest, LN2_LOW, __builtin_fma(rest, LN2_HIGH, -high));
+  const double result = scaled_exp(high, low, int(whole));
+  return x != x ? x : result;
+}
+
+// An angle as a multiple of pi/2 and a rest of at most pi/4, in two parts. Pi/2 is the sum of four
+// numbers, of which three have 33 bits: their products with numbers below 2^20 are exact, and so is
+// the error of the difference (W. J. Cody, W. Waite, "Software Manual for the Elementary Functions").
+struct Angle {
+  double high, low;
+  int quarter;
+};
+constant constexpr double WIDEST_ANGLE = 0x1.0p20, QUARTER_INVERSE = 0x1.45f306dc9c883p-1l;
+constant constexpr double QUARTER[] = {0x1.921fb544p+0l, 0x1.0b4611a6p-34l, 0x1.3198a2ep-69l,
+                                       0x1.b839a252049c1p-104l};
+
+METAL_FUNC Angle within_quarter(double x) {
+  const double n = __builtin_rint(x * QUARTER_INVERSE);
+  const double a = x - n * QUARTER[0];
+  const double b = n * QUARTER[1], c = n * QUARTER[2];
+  const double first = a - b, back = first - a;
+  const double first_error = (a - (first - back)) - (b + back);
+  const double second = first - c, again = second - first;
+  const double second_error = (first - (second - again)) - (c + again);
+  const double tail = (first_error + second_error) - n * QUARTER[3];
+  const double high = second + tail;
+  return {high, (second - high) + tail, int(n)};
+}
+
+// The series of Taylor, whose errors are below 1e-19 up to pi/4.
+METAL_FUNC double sine(double high, double low) {
+  constexpr double series[] = {1 / 355687428096000.0l, -1 / 1307674368000.0l, 1 / 6227020800.0l,
+                               -1 / 39916800.0l,       1 / 362880.0l,         -1 / 5040.0l,
+                               1 / 120.0l,             -1 / 6.0l};
+  const double square = high * high;
+  return high + __builtin_fma(high * square, polynomial(series, square), low - 0.5 * square * low);
+}
+METAL_FUNC double cosine(double high, double low) {
+  constexpr double series[] = {-1 / 6402373705728000.0l, 1 / 20922789888000.0l, -1 / 87178291200.0l,
+                               1 / 479001600.0l,         -1 / 3628800.0l,       1 / 40320.0l,
+                               -1 / 720.0l,              1 / 24.0l};
+  const double square = high * high, halved = 0.5 * square, near_one = 1.0 - halved;
+  const double rest = __builtin_fma(square * square, polynomial(series, square), -high * low);
+  return near_one + (((1.0 - near_one) - halved) + rest);
+}
+
+METAL_FUNC double sin(double x) {
+  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
+    return __builtin_sin(x);
+  }
+  const Angle rest = within_quarter(x);
+  const double size = rest.quarter & 1 ? cosine(rest.high, rest.low) : sine(rest.high, rest.low);
+  return x == 0.0 ? x : rest.quarter & 2 ? -size : size;
+}
+METAL_FUNC double cos(double x) {
+  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
+    return __builtin_cos(x);
+  }
+  const Angle rest = within_quarter(x);
+  const double size = rest.quarter & 1 ? sine(rest.high, rest.low) : cosine(rest.high, rest.low);
+  return (rest.quarter + 1) & 2 ? -size : size;
+}
+METAL_FUNC double tan(double x) {
+  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
+    return __builtin_tan(x);
+  }
+  const Angle rest = within_quarter(x);
+  const double across = sine(rest.high, rest.low), along = cosine(rest.high, rest.low);
+  return x == 0.0 ? x : rest.quarter & 1 ? -along / across : across / along;
+}
+
 }  // namespace numpy
 
 namespace metal {
@@ -42,13 +140,8 @@ DOUBLE_FUNCTION(ceil)
 DOUBLE_FUNCTION(trunc)
 DOUBLE_FUNCTION(rint)
 DOUBLE_FUNCTION(sqrt)
-DOUBLE_FUNCTION(exp)
-DOUBLE_FUNCTION(exp2)
 DOUBLE_FUNCTION(log2)
 DOUBLE_FUNCTION(log10)
-DOUBLE_FUNCTION(sin)
-DOUBLE_FUNCTION(cos)
-DOUBLE_FUNCTION(tan)
 DOUBLE_FUNCTION(asin)
 DOUBLE_FUNCTION(acos)
 DOUBLE_FUNCTION(atan)
@@ -61,6 +154,11 @@ DOUBLE_FUNCTION(atanh)
 #undef DOUBLE_FUNCTION
 
 METAL_FUNC double log(double x) { return numpy::log(x); }
+METAL_FUNC double exp(double x) { return numpy::exp(x); }
+METAL_FUNC double exp2(double x) { return numpy::exp2(x); }
+METAL_FUNC double sin(double x) { return numpy::sin(x); }
+METAL_FUNC double cos(double x) { return numpy::cos(x); }
+METAL_FUNC double tan(double x) { return numpy::tan(x); }
 METAL_FUNC double fmod(double a, double b) { return __builtin_fmod(a, b); }
 METAL_FUNC double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 METAL_FUNC double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }

@@ -17,7 +17,7 @@ from metalloid.arrays.graph import Graph
 from metalloid.arrays.layout import Ints, Layout
 from metalloid.arrays.memory import Memory
 from metalloid.arrays.node import MEMORY, Node, in_memory
-from metalloid.arrays.numbers import pack
+from metalloid.arrays.numbers import Packer
 from metalloid.arrays.plan import Planner, plan
 from metalloid.arrays.render import Rendered, render
 from metalloid.arrays.steps import CallStep, FusedKernel, Source
@@ -47,20 +47,20 @@ def _compiled(text: str, name: str, device: Device) -> Kernel:
     return library(text, device=device)[name]
 
 
-@dataclass(frozen=True)
 class Launch:
     """A kernel of a plan, ready to be launched again and again."""
 
-    kernel: Kernel
-    rendered: Rendered
+    def __init__(self, kernel: Kernel, rendered: Rendered) -> None:
+        self.kernel, self.rendered = kernel, rendered
+        self._pack = Packer(rendered.members) if rendered.members else None
 
     def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
             wait: bool) -> None:  # fmt: skip
         """Launch it."""
         rendered = self.rendered
         args = [memories[source].bound for source in rendered.buffers]  # type: ignore[union-attr]
-        if rendered.members:
-            args.append(pack(rendered.members, starts, nodes))
+        if self._pack is not None:
+            args.append(self._pack(starts, nodes))
         self.kernel(*args, threads=rendered.threads, group_size=rendered.group_size, wait=wait)
 
 

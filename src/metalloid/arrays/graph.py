@@ -7,9 +7,11 @@ else: the plan for one serves the other.
 from __future__ import annotations
 
 import operator
+from itertools import chain
 from typing import Any
 
-from metalloid.arrays.node import COUNT, MAP, MEMORY, NUMBER, Node
+from metalloid.arrays.node import MAP, NUMBER, Node
+from metalloid.arrays.ops import Op
 
 _by_age = operator.attrgetter("serial")  # arguments are older
 
@@ -17,66 +19,94 @@ _by_age = operator.attrgetter("serial")  # arguments are older
 class Graph:
     """The nodes below `roots`, arguments first. Equal nodes are one.
 
+    Leaves and numbers come first, in the order in which they are met: how old they are is nothing
+    that a plan should depend on.
+
     Attributes
     ----------
     nodes : list of Node
-    args : list of tuple of int
-        By number: the place in `nodes`.
     roots : list of int
     leaves, numbers : list of Node
         Those that a launch is given anew every time, in the order of `nodes`.
     again : list of int
         What an earlier evaluation has computed without keeping it.
     key : tuple
+        What every node is and where its arguments are, behind each other.
     """
 
-    __slots__ = ("again", "args", "key", "leaves", "nodes", "numbers", "roots")
+    __slots__ = ("_args", "_known", "_parts", "_place_of", "again", "key", "leaves", "nodes",
+                 "numbers", "roots")  # fmt: skip
 
     def __init__(self, roots: list[Node]) -> None:
-        nodes: list[Node] = []
-        places_of_args: list[tuple[int, ...]] = []
+        self.nodes: list[Node] = []
         self.leaves: list[Node] = []
         self.numbers: list[Node] = []
         self.again: list[int] = []
-        parts: list[Any] = []
-        known: dict[Any, int] = {}
-        place_of: dict[Node, int] = {}
-        reached = set(roots)
-        pending = list(reached)
+        self._parts: list[tuple[Any, ...]] = []
+        self._known: dict[Any, int] = {}
+        self._place_of: dict[Node, int] = {}
+        expressions = []
+        pending = list(dict.fromkeys(roots))
+        reached = set(pending)
         while pending:
-            args = pending.pop().args
-            for arg in args:
+            node = pending.pop()
+            if not node.args:
+                self._add_leaf(node)
+                continue
+            expressions.append(node)
+            for arg in node.args:
                 if arg not in reached:
                     reached.add(arg)
                     pending.append(arg)
-        for node in sorted(reached, key=_by_age):
-            places = tuple([place_of[arg] for arg in node.args])
-            kind = node.kind
-            if kind is MAP:
-                part: Any = (node.data, node.dtype, places)
-                identity = part
-            elif kind is MEMORY or kind is COUNT:
-                part = (kind, node.dtype, node.shape, node.data[0])
-                identity = (part, node.data[1], id(node.memory))
-            elif kind is NUMBER:
-                part = node.dtype
-                # 0 equals -0 and False, and NaN not even itself.
-                identity = (kind, part, node.data) if node.data else (kind, id(node))
+        expressions.sort(key=_by_age)
+        self._add(expressions)
+        self.roots = [self._place_of[root] for root in roots]
+        del self._known, self._place_of  # references to nodes are counted
+        self._args: list[tuple[int, ...]] | None = None
+        self.key = (*self.roots, *chain.from_iterable(self._parts), *self.again)
+
+    def _add_leaf(self, node: Node) -> None:
+        kind, dtype = node.kind, node.dtype
+        place = len(self.nodes)
+        if kind is NUMBER:
+            part: tuple[Any, ...] = (kind, dtype)
+            # 0 equals -0 and False, and NaN not even itself.
+            identity: Any = (kind, dtype, node.data) if node.data else node
+        else:
+            part = (kind, dtype, node.shape, node.data[0])
+            identity = (part, node.data[1], id(node.memory))
+        known = self._known.setdefault(identity, place)
+        self._place_of[node] = known
+        if known == place:
+            self.nodes.append(node)
+            self._parts.append(part)
+            (self.numbers if kind is NUMBER else self.leaves).append(node)
+
+    def _add(self, expressions: list[Node]) -> None:
+        # As quick as Python can: this is most of what a small evaluation costs.
+        nodes, parts, known, place_of = self.nodes, self._parts, self._known, self._place_of
+        place_at = place_of.__getitem__
+        for node in expressions:
+            if node.kind is MAP:
+                part = (node.data, node.dtype, *map(place_at, node.args))
             else:
-                identity = part = (kind, node.data, node.dtype, node.shape, places)
-            place = known.get(identity)
-            if place is None:
-                place = known[identity] = len(nodes)
+                places = tuple(map(place_at, node.args))
+                part = (node.kind, node.data, node.dtype, node.shape, places)
+            place = len(nodes)
+            earlier = known.setdefault(part, place)
+            place_of[node] = earlier
+            if earlier == place:
                 nodes.append(node)
-                places_of_args.append(places)
                 parts.append(part)
-                if kind is MEMORY or kind is COUNT:
-                    self.leaves.append(node)
-                elif kind is NUMBER:
-                    self.numbers.append(node)
                 if node.inlined:
                     self.again.append(place)
-            place_of[node] = place
-        self.nodes, self.args = nodes, places_of_args
-        self.roots = [place_of[root] for root in roots]
-        self.key = (tuple(self.roots), tuple(parts), tuple(self.again))
+
+    @property
+    def args(self) -> list[tuple[int, ...]]:
+        """By number: the places in `nodes` of the arguments."""
+        if self._args is None:  # only plans ask
+            self._args = [
+                part[2:] if isinstance(part[0], Op) else part[4] if len(part) == 5 else ()
+                for part in self._parts
+            ]
+        return self._args

@@ -124,8 +124,9 @@ class Memory:
     def __init__(self, device: Device, nbytes: int) -> None:
         self._pool: Pool | None = None
         self.device = device
-        self.bound: Any = pool_of(device).take(nbytes)
-        self._pool = pool_of(device)
+        pool = pool_of(device)
+        self.bound: Any = pool.take(nbytes)
+        self._pool = pool
 
     @classmethod
     def of(cls, device: Device, array: np.ndarray) -> Memory:

@@ -34,25 +34,39 @@ class Member:
     part: str = ""
 
 
-def pack(members: Sequence[Member], starts: Sequence[int], nodes: Sequence[Any]) -> bytes:
-    """The bytes of ``struct Numbers``.
+class Packer:
+    """Makes the bytes of one ``struct Numbers``, again and again.
 
     Parameters
     ----------
-    starts : sequence of int
-        Of the leaves.
-    nodes : sequence of Node
-        Of the graph, with the numbers among them.
+    members : sequence of Member
+        The widest first.
     """
-    form = "=" + "".join(member.format for member in members)
-    values: list[Any] = []
-    for member in members:
-        if member.number < 0:
-            values.append(member.value + (0 if member.leaf is None else starts[member.leaf]))
-            continue
-        value = nodes[member.number].data
-        if member.part:
-            value = getattr(complex(value), member.part)
-        values.append(value)
-    room = struct.pack(form, *values)
-    return room + bytes(-len(room) % struct.calcsize(members[0].format))
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        form = struct.Struct("=" + "".join(member.format for member in members))
+        padding = -form.size % struct.calcsize(members[0].format)
+        self._form = struct.Struct(f"{form.format}{padding}x")
+        self._members = members
+
+    def __call__(self, starts: Sequence[int], nodes: Sequence[Any]) -> bytearray:
+        """The bytes for one launch.
+
+        Parameters
+        ----------
+        starts : sequence of int
+            Of the leaves.
+        nodes : sequence of Node
+            Of the graph, with the numbers among them.
+        """
+        values: list[Any] = []
+        for member in self._members:
+            if member.number < 0:
+                leaf = member.leaf
+                values.append(member.value if leaf is None else member.value + starts[leaf])
+                continue
+            value = nodes[member.number].data
+            values.append(getattr(complex(value), member.part) if member.part else value)
+        room = bytearray(self._form.size)
+        self._form.pack_into(room, 0, *values)
+        return room

@@ -14,7 +14,7 @@ from metalloid.arrays.products import matrix_product
 
 def _fits(value: Any) -> bool:
     """Whether an operator of an array knows what to do with the other operand."""
-    return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
+    return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
 
 
 def _operator(name: str, is_reflected: bool = False) -> Any:

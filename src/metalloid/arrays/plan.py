@@ -29,12 +29,20 @@ from metalloid.arrays.node import (
 )
 from metalloid.arrays.product_rule import HOST
 from metalloid.arrays.steps import CallStep, FusedKernel, Reason, Source
-from metalloid.arrays.trace import Entry, NeedsCopy, TooLarge, Trace, plain
+from metalloid.arrays.trace import (
+    MOST_ENTRIES,
+    MOST_LOADS,
+    Entry,
+    NeedsCopy,
+    TooLarge,
+    Trace,
+    plain,
+)
 from metalloid.arrays.types import DType
 
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
-DEEPEST_EXPRESSION, DEEPEST_CHAIN = 48, 12
+DEEPEST_EXPRESSION, DEEPEST_CHAIN = 256, 12
 
 #: A row is cut into chunks of at most this many elements.
 _LONGEST_ROW = 2**17
@@ -276,24 +284,28 @@ class Planner:
                     return at, True
         return None
 
-    def split(self, place: int) -> None:
-        """Keep part of what is below a node; what is left must be less."""
-        below = [place]
-        while True:
-            candidates = [
-                arg
-                for at in below
-                for arg in self.graph.args[at]
-                if arg not in self.stored and self.graph.nodes[arg].kind in (MAP, MOVE, REDUCE)
-            ]
-            kept = [arg for arg in candidates if self.graph.nodes[arg].kind is not MOVE]
-            if kept:
-                for arg in kept:
-                    self.store(arg, Reason.SIZE)
-                return
-            if not candidates:
-                raise RecursionError("[array] an expression that cannot be split")
-            below = candidates
+    def split(self, place: int, most_loads: int = MOST_LOADS) -> None:
+        """Keep the largest part below a node that one kernel may hold; less is left."""
+        args = self.graph.args
+        below = [0] * (place + 1)  # by node, as bits: what is computed below it,
+        leaves = [0] * (place + 1)  # and what is read
+        for at in range(place + 1):
+            is_read = at in self.stored or not args[at]
+            for arg in () if is_read else args[at]:
+                below[at] |= below[arg]
+                leaves[at] |= leaves[arg]
+            (leaves if is_read else below)[at] |= 1 << at
+        parts = [
+            at
+            for at in range(place)
+            if below[place] >> at & 1
+            and self.graph.nodes[at].kind in (MAP, REDUCE)
+            and below[at].bit_count() <= MOST_ENTRIES // 2  # numbers are entries too
+            and leaves[at].bit_count() <= most_loads
+        ]
+        if not parts:
+            raise RecursionError("[array] an expression that cannot be split")
+        self.store(max(parts, key=lambda at: below[at].bit_count()), Reason.SIZE)
 
     # -- reductions of long rows
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What a factor that is computed again for every tile may take: additions, and reads of memory.
 _CHEAP, _FEW_LOADS = 4, 4
+#: What may be read of what is made of a product.
+_LOADS = MOST_LOADS - 2 * _FEW_LOADS
 
 
 def way(planner: Planner, place: int, is_more: bool) -> str:
@@ -106,10 +108,10 @@ def compute(planner: Planner, place: int, product: int, out: int) -> None:
     moves = () if nodes[place].shape == shape else (Movement("reshape", shape),)
 
     def attempt() -> tuple[Trace, int]:
-        trace = Trace(planner, shape, product=product, most_loads=MOST_LOADS - 2 * _FEW_LOADS)
+        trace = Trace(planner, shape, product=product, most_loads=_LOADS)
         return trace, trace.value(place, moves)
 
-    trace, result = planner.tried(attempt, lambda: planner.split(place))
+    trace, result = planner.tried(attempt, lambda: planner.split(place, _LOADS))
     strides = plain(contiguous(shape))
     entries = tuple(trace.entries)
     step = FusedKernel(shape, (), entries, result, out, strides)

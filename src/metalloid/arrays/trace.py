@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: A kernel may have 31 buffers; the result and the layout are two of them.
 MOST_LOADS = 28
-MOST_ENTRIES = 256
+MOST_ENTRIES = 1024
 MOST_DEPTH = 64
 
 
@@ -125,12 +125,28 @@ class Trace:
             key = place
         found = self._values.get(key)
         if found is None:
+            if not moves and self.planner.graph.nodes[place].kind is MAP:
+                self._visit_maps_below(place)
             self._depth += 1
             if self._depth > MOST_DEPTH:
                 raise TooLarge
             found = self._values[key] = self._make(place, moves)
             self._depth -= 1
         return found
+
+    def _visit_maps_below(self, place: int) -> None:
+        """The entries of operations below a node, lowest first: no recursion follows a long row."""
+        graph, stored = self.planner.graph, self.planner.stored
+        found: set[int] = set()
+        pending = [] if place in stored else [place]
+        while pending:
+            for arg in graph.args[pending.pop()]:
+                is_new = arg not in found and arg not in self._values and arg not in stored
+                if is_new and graph.nodes[arg].kind is MAP:
+                    found.add(arg)
+                    pending.append(arg)
+        for at in sorted(found):
+            self.value(at)
 
     def _make(self, place: int, moves: tuple[Movement | int, ...]) -> int:
         graph, planner = self.planner.graph, self.planner

@@ -76,8 +76,18 @@ class BufferSlot(Slot):
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the memory that `value` is or becomes."""
-        if type(value) is np.ndarray:
+        kind = type(value)  # the usual ones first
+        if kind is Buffer:
+            return self._bind_buffer(value, bound)
+        if kind is np.ndarray:
             return self._bind_array(value, bound)
+        if kind is bytearray and value and len(value) % self._bytes == 0:
+            first = _first_byte(value)  # while this lives the memory stays where it is
+            address = ctypes.addressof(first)
+            if address % self._alignment == 0:
+                bound.host_memory = True
+                bound.keep.append(first)
+                return address
         for types, convert in self._converters:
             if isinstance(value, types):
                 return convert(value, bound)

@@ -75,6 +75,8 @@ class StructSlot(BufferSlot):
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of a struct, or of several behind each other."""
+        if type(value) is bytearray:
+            return super().bind(value, bound)
         if isinstance(value, EncodedStruct):
             mine = self.parameter.layout
             if value.layout is not mine and value.layout.members != mine.members:

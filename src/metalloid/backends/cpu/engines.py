@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from metalloid.backends.cpu import reference, vector
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, kernel_ir
+from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered, kernel_ir
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.link import shared_object
@@ -23,25 +23,11 @@ from metalloid.msl.entry_points import EntryPoint
 class Engine(Protocol):
     """A way to run kernels: a module with these."""
 
-    CODE_COMMAND: tuple[str, ...]
-
     def functions(self, reports: bool) -> str:
         """C++ of what the runtime calls."""
 
-    def widths_of(self, kernel: KernelIR) -> tuple[int, ...]:
-        """Lanes that its simdgroups may have."""
-
-    def variable_bytes(self, kernel: KernelIR) -> int:
-        """Memory for threadgroup variables that a launch has to give."""
-
-    def first_variant(self, kernel: KernelIR) -> str:
-        """What to compile before there is a launch."""
-
-    def lower(self, kernel: KernelIR, variant: str) -> str:
-        """IR that is ready to become code."""
-
-    def describe(self, kernel: KernelIR, variant: str) -> str:
-        """How it runs a kernel, for people."""
+    def lower(self, kernel: KernelIR, variant: str) -> Lowered:
+        """IR that is ready to become code; without a `variant`, of that to begin with."""
 
 
 _ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
@@ -173,9 +159,8 @@ def _compiled_by(
     kernel = kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, engine.functions
     )
-    variant = request.variant or engine.first_variant(kernel)
-    ir = engine.lower(kernel, variant)
-    code = clang.run([*engine.CODE_COMMAND, "-c", "-o", "-", "-"], ir)
+    lowered = engine.lower(kernel, request.variant)
+    code = clang.run([*lowered.code_command, "-c", "-o", "-", "-"], lowered.ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tried on such code than on what comes from C.
         raise Unsupported(f"LLVM fails on it, status {code.status}")
@@ -186,19 +171,19 @@ def _compiled_by(
         )
     facts = {
         "layouts": kernel.layouts,
-        "fibres": kernel.synchronises and name == "reference",
+        "fibres": lowered.fibres,
         "waits": kernel.synchronises,
         "shares": kernel.shares,
-        "variable_bytes": engine.variable_bytes(kernel),
+        "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
-        "widths": engine.widths_of(kernel),
-        "variant": variant,
-        "engine": engine.describe(kernel, variant) + reason,
-        "code_command": engine.CODE_COMMAND,
+        "widths": lowered.widths,
+        "variant": lowered.variant,
+        "engine": lowered.engine + reason,
+        "code_command": lowered.code_command,
     }
     return {
         "kernel.cpp": kernel.cpp,
-        "kernel.ll": ir,
+        "kernel.ll": lowered.ir,
         "kernel.so": shared_object({"kernel.o": code.output}, f"{ENTRY_SYMBOL}.so"),
         "kernel.json": json.dumps(facts),
     }

@@ -94,6 +94,37 @@ class KernelIR:
     logs: bool
 
 
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel as an engine leaves it for clang's back end.
+
+    Attributes
+    ----------
+    ir : str
+        Ready to become code.
+    code_command : tuple of str
+        How it becomes code.
+    engine : str
+        How it runs, for people.
+    variant : str
+        Which variant it is; empty if there is one only.
+    widths : tuple of int
+        Lanes that its simdgroups may have, the best first; none if it is not vector code.
+    variable_bytes : int
+        Memory for threadgroup variables that a launch has to give.
+    fibres : bool
+        Whether each thread needs a stack of its own.
+    """
+
+    ir: str
+    code_command: tuple[str, ...]
+    engine: str
+    variant: str = ""
+    widths: tuple[int, ...] = ()
+    variable_bytes: int = 0
+    fibres: bool = False
+
+
 def kernel_ir(
     unit: TranslationUnit,
     entry: EntryPoint,

@@ -7,10 +7,10 @@ A kernel without barriers and simdgroup functions is a loop that clang may vecto
 from __future__ import annotations
 
 from metalloid.backends.cpu.call_sites import number_call_sites
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
+from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
-CODE_COMMAND: tuple[str, ...] = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")
+CODE_COMMAND = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")
 
 
 def functions(reports: bool) -> str:
@@ -22,27 +22,11 @@ def functions(reports: bool) -> str:
     )
 
 
-def lower(kernel: KernelIR, variant: str) -> str:
-    """IR that is ready to become code."""
-    return number_call_sites(kernel.ir, ENTRY_SYMBOL)
+def lower(kernel: KernelIR, variant: str) -> Lowered:
+    """IR that is ready to become code; there is one variant.
 
-
-def variable_bytes(kernel: KernelIR) -> int:
-    """They are variables of the system's threads (variables.c)."""
-    return 0
-
-
-def first_variant(kernel: KernelIR) -> str:
-    """There is one."""
-    return ""
-
-
-def widths_of(kernel: KernelIR) -> tuple[int, ...]:
-    """No vector code."""
-    return ()
-
-
-def describe(kernel: KernelIR, variant: str) -> str:
-    """How it runs a kernel, for people."""
+    Threadgroup variables are those of the system's threads (variables.c).
+    """
     way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
-    return f"reference: {way}"
+    ir = number_call_sites(kernel.ir, ENTRY_SYMBOL)
+    return Lowered(ir, CODE_COMMAND, f"reference: {way}", fibres=kernel.synchronises)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR
+from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
@@ -28,12 +28,12 @@ from metalloid.compiler.spmd.module import assemble
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
+from metalloid.compiler.spmd.vectorise import Scalar, Vectorised, parse, vectorise
 from metalloid.compiler.spmd.writer import SCALAR_BYTES
 from metalloid.runtime.device import Size
 
 #: From IR to code: what is not vector code already is not worth it.
-CODE_COMMAND: tuple[str, ...] = (
+CODE_COMMAND = (
     "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
     "-w",
 )  # fmt: skip
@@ -122,7 +122,7 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_
     return f"whole_{width}" if several_rows or not by_shape else f"row_{width}"
 
 
-def widths_of(kernel: KernelIR) -> tuple[int, ...]:
+def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     """Lanes that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
@@ -133,27 +133,22 @@ def widths_of(kernel: KernelIR) -> tuple[int, ...]:
     return widths
 
 
-def variable_bytes(kernel: KernelIR) -> int:
-    """Memory for threadgroup variables that a launch has to give."""
-    return distances(flatten_address_spaces(kernel.ir))[1]
-
-
-def first_variant(kernel: KernelIR) -> str:
+def _first_variant(kernel: KernelIR) -> str:
     """What to compile before there is a launch."""
     kind = "whole"
     if kernel.synchronises and _uses(kernel, "y"):
         kind = "column"
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = "row"
-    return f"{kind}_{widths_of(kernel)[0]}"
+    return f"{kind}_{_widths_of(kernel)[0]}"
 
 
 def _uses(kernel: KernelIR, position: str) -> bool:
     return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
 
 
-def lower(kernel: KernelIR, variant: str) -> str:
-    """IR that is ready to become code.
+def lower(kernel: KernelIR, variant: str) -> Lowered:
+    """IR that is ready to become code, of the variant asked for or that to begin with.
 
     Raises
     ------
@@ -164,8 +159,9 @@ def lower(kernel: KernelIR, variant: str) -> str:
         raise Unsupported("messages to the host")
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
-    variables, _ = distances(ir)
+    variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    variant = variant or _first_variant(kernel)
     kind, _, lanes_of_variant = variant.partition("_")
     width = int(lanes_of_variant)
     forms = (_waiting if kernel.synchronises else _independent)(width, kind)
@@ -180,16 +176,29 @@ def lower(kernel: KernelIR, variant: str) -> str:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
     ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
-    if not kernel.synchronises:
-        return assemble(ir, _SCALAR, made)
+    rounds = _rounds(forms, made, _POSITIONS.get(kind)).text() if kernel.synchronises else ""
+    way = f"simd: {width} threads at a time"
+    return Lowered(
+        assemble(ir, _SCALAR, made, rounds),
+        CODE_COMMAND,
+        f"{way}, from barrier to barrier" if kernel.synchronises else way,
+        variant,
+        _widths_of(kernel),
+        variable_bytes,
+    )
+
+
+def _rounds(
+    forms: Sequence[Form], made: Sequence[Vectorised], first: tuple[str, str, str] | None
+) -> Rounds:
+    """The loops over simdgroups; `first` is the position of a simdgroup, if it is known."""
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
     changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
-    rounds = Rounds(
-        whole, part, made[0].outcomes, width, state, made[0].common, changes,
-        all(one.in_step for one in made), _POSITIONS.get(kind),
+    return Rounds(
+        whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
+        made[0].common, changes, all(one.in_step for one in made), first,
     )  # fmt: skip
-    return assemble(ir, _SCALAR, made, rounds.text())
 
 
 def _with_simdgroup_index(ir: str) -> str:
@@ -241,9 +250,3 @@ def _with_driver(ir: str, name: str) -> str:
 
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
     return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
-
-
-def describe(kernel: KernelIR, variant: str) -> str:
-    """How it runs a kernel, for people."""
-    way = f"simd: {variant.partition('_')[2]} threads at a time"
-    return f"{way}, from barrier to barrier" if kernel.synchronises else way

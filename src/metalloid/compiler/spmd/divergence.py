@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
 from metalloid.compiler.spmd.private import lane_step
@@ -124,7 +125,7 @@ def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     if instruction.op == "load":
         return instruction.reads_the_same
     if instruction.op == "call":
-        return instruction.detail.startswith("@llvm.")
+        return instruction.detail.startswith("@llvm.") or is_of_the_c_library(instruction.detail)
     return instruction.op in _ARITHMETIC
 
 

@@ -44,9 +44,10 @@ def functions_text(
     if sum(map(len, bodies)) > max(_MOST_LINES, _MOST_COPIES * len(lines)):
         every = [*definitions, *_choice(starts), *lines]
         return "\n".join(_one_for_all(function, form, every, len(starts)))
+    parameters = _parameters(function, form)
     return "\n".join(
         _define(
-            _head(function, form, f".{region}" if form.has_state else ""),
+            _head(form, f".{region}" if form.has_state else "", parameters, _inlining(form)),
             [*used_lines(definitions, body), f"  br label %{start}", *body],
         )
         for region, (start, body) in enumerate(zip(starts, bodies, strict=True))
@@ -69,22 +70,18 @@ def _choice(starts: Sequence[str]) -> list[str]:
 
 def _one_for_all(function: Function, form: Form, lines: list[str], regions: int) -> list[str]:
     """One function with all regions, for what they share is long, and those that call it."""
-    head = _head(function, form, "", (f"i32 {_REGION}",))
-    texts = [_define(head.replace("alwaysinline ", ""), lines)]
-    call = head.partition(") ")[0] + ")"
+    parameters = _parameters(function, form)
+    texts = [_define(_head(form, "", [*parameters, f"i32 {_REGION}"]), lines)]
+    arguments = [parameter.replace("noalias ", "") for parameter in parameters]
     for region in range(regions):
-        called = call.replace(f"i32 {_REGION})", f"i32 {region})").replace("noalias ", "")
-        texts.append(
-            _define(
-                _head(function, form, f".{region}"),
-                [f"  %mtl.reached = call {called}", "  ret i64 %mtl.reached"],
-            )
-        )
+        given = ", ".join([*arguments, f"i32 {region}"])
+        call = f"  %mtl.reached = call i64 @{form.name}({given})"
+        head = _head(form, f".{region}", parameters, _inlining(form))
+        texts.append(_define(head, [call, "  ret i64 %mtl.reached"]))
     return texts
 
 
-def _head(function: Function, form: Form, suffix: str, more: tuple[str, ...] = ()) -> str:
-    """Result, name, parameters and attributes of a function."""
+def _parameters(function: Function, form: Form) -> list[str]:
     parameters = [f"{p.type} {p.name}" for p in function.parameters]
     if form.has_state:
         parameters += [f"i32 {SIZE_X}", f"i32 {SIZE_Y}"]
@@ -92,7 +89,15 @@ def _head(function: Function, form: Form, suffix: str, more: tuple[str, ...] = (
         parameters.append(f"i32 {LANE_COUNT}")
     if form.has_state:
         parameters += [f"ptr noalias {STATE}", f"ptr noalias {COMMON}"]
-    parameters += more
+    return parameters
+
+
+def _inlining(form: Form) -> str:
+    """Whether a function is part of those that call it."""
+    return "" if form.partial and not form.computed else "alwaysinline "
+
+
+def _head(form: Form, suffix: str, parameters: Sequence[str], inlining: str = "") -> str:
+    """Result, name, parameters and attributes of a function."""
     named = f"{'i64' if form.has_state else 'void'} @{form.name}{suffix}"
-    inlined = "" if form.partial and not form.computed else "alwaysinline "
-    return f"{named}({', '.join(parameters)}) {inlined}{VECTOR_ATTRIBUTES}"
+    return f"{named}({', '.join(parameters)}) {inlining}{VECTOR_ATTRIBUTES}"

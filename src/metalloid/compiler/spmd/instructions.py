@@ -9,6 +9,7 @@ from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Type, Unsupported
 from metalloid.compiler.spmd import bfloats, matrices, memory, simdgroup
+from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
@@ -210,8 +211,9 @@ def _address(writer: Writer, instruction: Instruction) -> None:
 def _call(writer: Writer, instruction: Instruction) -> None:
     if simdgroup.write(writer, instruction):
         return
+    by_lane = is_of_the_c_library(instruction.detail)
     match = _INTRINSIC.match(instruction.detail)
-    if match is None or match[1] not in _LANEWISE:
+    if not by_lane and (match is None or match[1] not in _LANEWISE):
         raise Unsupported(f"a call of {instruction.detail}")
     flags, type = fast_math(instruction), instruction.type
     if writer.own_shape(instruction.value).is_uniform:
@@ -219,6 +221,10 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         scalar = writer.call(f"{flags}{type}", instruction.detail, given)
         writer.set(instruction, scalar=scalar)
         return
+    if by_lane:
+        _call_by_lane(writer, instruction)
+        return
+    assert match is not None
     suffix = ".".join(f"v{writer.width}{part}" for part in match[2][1:].split("."))
     given = [
         (writer.wide(v.type), writer.vector(v))
@@ -228,3 +234,17 @@ def _call(writer: Writer, instruction: Instruction) -> None:
     ]
     callee = f"@llvm.{match[1]}.{suffix}"
     writer.set(instruction, vector=writer.call(f"{flags}{writer.wide(type)}", callee, given))
+
+
+def _call_by_lane(writer: Writer, instruction: Instruction) -> None:
+    type, flags = instruction.type, fast_math(instruction)
+    wide, result = writer.wide(type), "poison"
+    vectors = [(v.type, writer.wide(v.type), writer.vector(v)) for v in instruction.operands]
+    for lane in range(writer.width):
+        given = [
+            (str(of), writer.new(f"extractelement {wide_of} {vector}, i32 {lane}"))
+            for of, wide_of, vector in vectors
+        ]
+        found = writer.call(f"{flags}{type}", instruction.detail, given)
+        result = writer.new(f"insertelement {wide} {result}, {type} {found}, i32 {lane}")
+    writer.set(instruction, vector=result)

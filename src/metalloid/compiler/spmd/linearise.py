@@ -13,6 +13,7 @@ from metalloid.compiler.llvm.ir import Block, Instruction, Value
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
 from metalloid.compiler.spmd.agreement import any_and_all
+from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
@@ -160,10 +161,12 @@ class Linearised:
             elif instruction.op in _DIVISIONS:
                 if not writer.own_shape(instruction.value).is_varying:
                     return True
-            elif instruction.op in ("atomicrmw", "cmpxchg", "fence") or (
-                instruction.op == "call" and not instruction.detail.startswith("@llvm.")
-            ):
+            elif instruction.op in ("atomicrmw", "cmpxchg", "fence"):
                 return True
+            elif instruction.op == "call":
+                callee = instruction.detail
+                if is_of_the_c_library(callee) or not callee.startswith("@llvm."):
+                    return True
         return len(self._blocks[name].body) > _WORTH_SKIPPING
 
     def _accesses_vectors(self, name: str) -> bool:

@@ -53,32 +53,36 @@ def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:
 
 
 def _gather(writer: Writer, type: Type, addresses: str, align: int) -> str:
-    wide, lanes = writer.wide(type), writer.width
-    active = (writer.wide(I1), writer.active())
+    wide, pointers, bits = writer.wide(type), f"<{writer.width} x ptr>", writer.wide(I1)
+    active = (bits, writer.active())
+    intrinsic = f"@llvm.masked.gather.v{writer.width}{suffix(type)}.v{writer.width}p0"
     if type.size < _GATHERED_BYTES:
         callee = f"@mtl.gather.{suffix(type)}"
-        made = writer.call(wide, callee, [(f"<{lanes} x ptr>", addresses), active])
-        writer.declarations[callee] = _gather_function(writer, type, callee)
+        made = writer.call(wide, callee, [(pointers, addresses), active])
+        writer.declarations[callee] = _function_around(
+            callee, wide, f"{pointers} %from, {bits} %active", intrinsic,
+            f"{pointers}, {bits}, {wide}",
+            f"{pointers} align 1 %from, {bits} %active, {wide} poison",
+        )  # fmt: skip
         return made
-    return writer.call(
-        wide,
-        f"@llvm.masked.gather.v{lanes}{suffix(type)}.v{lanes}p0",
-        [(f"<{lanes} x ptr> align {align}", addresses), active, (wide, "poison")],
-    )
+    given = [(f"{pointers} align {align}", addresses), active, (wide, "poison")]
+    return writer.call(wide, intrinsic, given)
 
 
-def _gather_function(writer: Writer, type: Type, name: str) -> str:
-    """No processor gathers less than 32 bits; what stands for it is long, so it stands once."""
-    wide, lanes, bits = writer.wide(type), writer.width, writer.wide(I1)
-    intrinsic = f"@llvm.masked.gather.v{lanes}{suffix(type)}.v{lanes}p0"
+def _function_around(name: str, result: str, parameters: str, intrinsic: str, types: str,
+                     given: str) -> str:  # fmt: skip
+    """A function that only calls an intrinsic.
+
+    No processor gathers or scatters less than 32 bits; what stands for it is long, so it stands
+    once.
+    """
+    has_result = result != "void"
     return "\n".join(
         (
-            f"declare {wide} {intrinsic}(<{lanes} x ptr>, {bits}, {wide})",
-            f"define internal {wide} {name}(<{lanes} x ptr> %from, {bits} %active) noinline "
-            f"{VECTOR_ATTRIBUTES} {{",
-            f"  %all = call {wide} {intrinsic}(<{lanes} x ptr> align 1 %from, "
-            f"{bits} %active, {wide} poison)",
-            f"  ret {wide} %all",
+            f"declare {result} {intrinsic}({types})",
+            f"define internal {result} {name}({parameters}) noinline {VECTOR_ATTRIBUTES} {{",
+            f"  {'%all = ' if has_result else ''}call {result} {intrinsic}({given})",
+            f"  ret {result}{' %all' if has_result else ''}",
             "}",
         )
     )
@@ -104,31 +108,19 @@ def _store(writer: Writer, instruction: Instruction) -> None:
 
 
 def _scatter(writer: Writer, value: Value, address: Value, align: int) -> None:
-    wide, lanes = writer.wide(value.type), writer.width
+    wide, pointers, bits = writer.wide(value.type), f"<{writer.width} x ptr>", writer.wide(I1)
     given, to = (wide, writer.vector(value)), writer.vector(address)
-    active, kind = (writer.wide(I1), writer.active()), suffix(value.type)
+    active, kind = (bits, writer.active()), suffix(value.type)
+    intrinsic = f"@llvm.masked.scatter.v{writer.width}{kind}.v{writer.width}p0"
     if value.type.size < _GATHERED_BYTES:
         callee = f"@mtl.scatter.{kind}"
-        writer.call("void", callee, [given, (f"<{lanes} x ptr>", to), active])
-        writer.declarations[callee] = _scatter_function(writer, value.type, callee)
+        writer.call("void", callee, [given, (pointers, to), active])
+        writer.declarations[callee] = _function_around(
+            callee, "void", f"{wide} %all, {pointers} %to, {bits} %active", intrinsic,
+            f"{wide}, {pointers}, {bits}", f"{wide} %all, {pointers} align 1 %to, {bits} %active",
+        )  # fmt: skip
         return
-    callee = f"@llvm.masked.scatter.v{lanes}{kind}.v{lanes}p0"
-    writer.call("void", callee, [given, (f"<{lanes} x ptr> align {align}", to), active])
-
-
-def _scatter_function(writer: Writer, type: Type, name: str) -> str:
-    wide, lanes, bits = writer.wide(type), writer.width, writer.wide(I1)
-    intrinsic = f"@llvm.masked.scatter.v{lanes}{suffix(type)}.v{lanes}p0"
-    return "\n".join(
-        (
-            f"declare void {intrinsic}({wide}, <{lanes} x ptr>, {bits})",
-            f"define internal void {name}({wide} %all, <{lanes} x ptr> %to, {bits} %active) "
-            f"noinline {VECTOR_ATTRIBUTES} {{",
-            f"  call void {intrinsic}({wide} %all, <{lanes} x ptr> align 1 %to, {bits} %active)",
-            "  ret void",
-            "}",
-        )
-    )
+    writer.call("void", intrinsic, [given, (f"{pointers} align {align}", to), active])
 
 
 def _store_row(writer: Writer, value: Value, address: str, align: int) -> None:

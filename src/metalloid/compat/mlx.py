@@ -1,0 +1,312 @@
+"""MLX's ``mx.fast.metal_kernel`` where there is no Metal: the same call, on any device of ours.
+
+    from metalloid.compat.mlx import metal_kernel  # for mx.fast.metal_kernel
+    # or, before an unchanged program:
+    import metalloid.compat.mlx as compat; compat.install()
+
+Both dialects are taken: lists, as today, and dictionaries, as in MLX 0.17.0 to 0.17.2. Arrays of
+MLX give arrays of MLX (the kernel reads their memory in place), metalloid's give metalloid's, and
+anything else gives NumPy's. A kernel of MLX's or NumPy's arrays runs when it is called, not when
+its results are looked at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import metalloid as mtl
+
+_MOST_THREADS = 1024
+#: Types that MLX gives to what NumPy and Python have in another width.
+_NARROWED: dict[Any, Any] = {
+    np.dtype(np.float64): np.float32,
+    np.dtype(np.complex128): np.complex64,
+}
+_SCALARS: dict[type, Any] = {
+    bool: np.bool_, int: np.int32, float: np.float32, complex: np.complex64,
+}  # fmt: skip
+
+
+def metal_kernel(
+    name: str,
+    input_names: Sequence[str] | str | None = None,
+    output_names: Sequence[str] | None = None,
+    source: str | None = None,
+    header: str = "",
+    ensure_row_contiguous: bool = True,
+    atomic_outputs: bool = False,
+    compile_options: Mapping[str, str] | None = None,
+) -> Callable[..., Any]:
+    """A kernel of its body alone; see `metalloid.metal_kernel`, and MLX's documentation.
+
+    Parameters
+    ----------
+    name : str
+    input_names, output_names : sequence of str
+        Without them, ``metal_kernel(name, source)`` is that of MLX 0.17: names are the keys of the
+        dictionaries that the call is given, sorted.
+    source, header : str
+    ensure_row_contiguous, atomic_outputs : bool
+    compile_options : dict, optional
+        ``{"math_mode": "safe" | "relaxed" | "fast"}``.
+
+    Returns
+    -------
+    callable
+        To be called with ``inputs``, ``output_shapes``, ``output_dtypes``, ``grid`` (threads),
+        ``threadgroup``, and, if wanted, ``template``, ``init_value``, ``verbose``, ``stream``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As MLX's, with its texts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = metal_kernel("myexp", ["inp"], ["out"], '''
+    ...     uint elem = thread_position_in_grid.x;
+    ...     out[elem] = metal::exp(inp[elem]);''')
+    >>> kernel(inputs=[np.zeros(3, np.float32)], grid=(3, 1, 1), threadgroup=(3, 1, 1),
+    ...        output_shapes=[(3,)], output_dtypes=[np.float32])
+    [array([1., 1., 1.], dtype=float32)]
+    """
+    if isinstance(input_names, str) and source is None:
+        input_names, source = None, input_names
+    if source is None:
+        raise TypeError("metal_kernel(): incompatible function arguments: no source was given.")
+    options = {
+        "header": header, "ensure_row_contiguous": ensure_row_contiguous,
+        "atomic_outputs": atomic_outputs, "math_mode": _math_mode(compile_options),
+    }  # fmt: skip
+    if input_names is None and output_names is None:
+        return _OfDictionaries(name, source, options)
+    if not output_names:
+        raise ValueError("[metal_kernel] Must specify at least one output.")
+    return _OfLists(name, list(input_names or ()), list(output_names), source, options)
+
+
+def _math_mode(options: Mapping[str, str] | None) -> str:
+    if options is None:
+        return "safe"
+    if not isinstance(options, Mapping):
+        raise ValueError("[metal_kernel] Expected `compile_options` to be a dict.")
+    for key in options:
+        if key != "math_mode":
+            raise ValueError(f"[metal_kernel] Unknown compile option `{key}`.")
+    mode = options.get("math_mode", "safe")
+    if mode not in ("safe", "relaxed", "fast"):
+        raise ValueError("[metal_kernel] Expected math_mode to be 'safe', 'relaxed', or 'fast'.")
+    return mode
+
+
+class _OfLists:
+    """A kernel called with lists, in the order of the names."""
+
+    def __init__(self, name: str, inputs: list[str], outputs: list[str], source: str,
+                 options: dict[str, Any]) -> None:  # fmt: skip
+        self._kernel = mtl.metal_kernel(name, inputs, outputs, source, **options)
+
+    def __call__(
+        self,
+        *,
+        inputs: Sequence[Any],
+        output_shapes: Sequence[Sequence[int]],
+        output_dtypes: Sequence[Any],
+        grid: Sequence[int],
+        threadgroup: Sequence[int],
+        template: Sequence[tuple[str, Any]] | None = None,
+        init_value: float | None = None,
+        verbose: bool = False,
+        stream: Any = None,
+    ) -> list[Any]:
+        """Run it; see `metal_kernel`."""
+        kernel = self._kernel
+        given = {"inputs": inputs, "output_shapes": output_shapes, "output_dtypes": output_dtypes}
+        names = (kernel.input_names, kernel.output_names, kernel.output_names)
+        for (what, values), wanted in zip(given.items(), names, strict=True):
+            if not isinstance(values, list | tuple):
+                raise TypeError(f"__call__(): incompatible function arguments: {what} is no list.")
+            if len(values) != len(wanted):
+                raise ValueError(
+                    f"[metal_kernel] Expected `{what}` to have size {len(wanted)} "
+                    f"but got size {len(values)}."
+                )
+        _check_stream(stream)
+        return _run(
+            kernel, inputs, output_shapes, output_dtypes, grid, threadgroup, template or (),
+            init_value, verbose,
+        )  # fmt: skip
+
+
+class _OfDictionaries:
+    """A kernel called with dictionaries, whose keys are the names."""
+
+    def __init__(self, name: str, source: str, options: dict[str, Any]) -> None:
+        self._name, self._source, self._options = name, source, options
+        self._kernels: dict[Any, Any] = {}
+
+    def __call__(
+        self,
+        *,
+        inputs: Mapping[str, Any],
+        output_shapes: Mapping[str, Sequence[int]],
+        output_dtypes: Mapping[str, Any],
+        grid: Sequence[int],
+        threadgroup: Sequence[int],
+        template: Mapping[str, Any] | None = None,
+        init_value: float | None = None,
+        verbose: bool = False,
+        stream: Any = None,
+        ensure_row_contiguous: bool | None = None,
+    ) -> dict[str, Any]:
+        """Run it; see `metal_kernel`."""
+        if set(output_shapes) != set(output_dtypes):
+            raise ValueError(
+                "[metal_kernel] `output_shapes` and `output_dtypes` must have the same keys."
+            )
+        if not output_shapes:
+            raise ValueError("[metal_kernel] Must specify at least one output.")
+        _check_stream(stream)
+        names, outputs = sorted(inputs), sorted(output_shapes)
+        options = self._options
+        if ensure_row_contiguous is not None:
+            options = {**options, "ensure_row_contiguous": ensure_row_contiguous}
+        key = (*names, None, *outputs, options["ensure_row_contiguous"])
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = mtl.metal_kernel(self._name, names, outputs, self._source, **options)
+            self._kernels[key] = kernel
+        results = _run(
+            kernel, [inputs[n] for n in names], [output_shapes[n] for n in outputs],
+            [output_dtypes[n] for n in outputs], grid, threadgroup,
+            sorted((template or {}).items()), init_value, verbose,
+        )  # fmt: skip
+        return dict(zip(outputs, results, strict=True))
+
+
+def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
+         grid: Any, threadgroup: Any, template: Sequence[Any], init_value: Any,
+         verbose: bool) -> list[Any]:  # fmt: skip
+    mx = sys.modules.get("mlx.core")
+    is_mlx = mx is not None and any(isinstance(v, (mx.array, mx.Dtype)) for v in (*inputs, *dtypes))
+    threads, group = _three("grid", grid), _three("threadgroup", threadgroup)
+    size = group[0] * group[1] * group[2]
+    if size > _MOST_THREADS:
+        raise ValueError(
+            f"Thread group size ({size}) is greater than  the maximum allowed threads per "
+            f"threadgroup ({_MOST_THREADS})."
+        )
+    if init_value is not None and not isinstance(init_value, bool | int | float | np.number):
+        raise TypeError("__call__(): incompatible function arguments: init_value is no number.")
+    if not all(isinstance(shape, Sequence) for shape in shapes):
+        raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
+    try:
+        results = kernel(
+            inputs=[_input(value, mx) for value in inputs],
+            output_shapes=[tuple(shape) for shape in shapes],
+            output_dtypes=[_dtype(value, mx) for value in dtypes],
+            grid=threads, threadgroup=group, init_value=init_value, verbose=verbose,
+            template=[(name, _template(value, mx)) for name, value in template],
+        )  # fmt: skip
+    except mtl.CompileError as error:
+        raise RuntimeError(
+            f"[metal::Device] Unable to build metal library from source\n{error}"
+        ) from error
+    return [_to_mlx(mx, result) for result in results] if is_mlx else results
+
+
+def _three(what: str, values: Any) -> tuple[int, int, int]:
+    try:
+        x, y, z = map(operator.index, values)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"__call__(): incompatible function arguments: {what} wants three ints, got {values!r}."
+        ) from None
+    return x, y, z
+
+
+def _check_stream(stream: Any) -> None:
+    mx = sys.modules.get("mlx.core")
+    if mx is not None and stream is not None and getattr(stream, "device", stream) == mx.cpu:
+        raise ValueError("[metal_kernel] Only supports the GPU.")
+
+
+# -- values of MLX, and ours
+
+
+def _input(value: Any, mx: Any) -> Any:
+    """What our kernel is given: memory in place, numbers in the types that MLX has for them."""
+    if mx is not None and isinstance(value, mx.array):
+        if value.dtype == mx.bfloat16:  # the buffer protocol has no name for it
+            return np.array(value.view(mx.uint16), copy=None).view(ml_dtypes.bfloat16)
+        return np.array(value, copy=None)
+    if type(value) in _SCALARS:
+        return np.asarray(value, _SCALARS[type(value)])
+    if isinstance(value, list | tuple | str):
+        kind = type(value).__name__
+        raise ValueError(f"Invalid type {kind} received in array initialization.")
+    if isinstance(value, np.ndarray | np.generic) and value.dtype in _NARROWED:
+        return np.asarray(value, _NARROWED[value.dtype])
+    return value
+
+
+def _dtype(value: Any, mx: Any) -> np.dtype[Any]:
+    if mx is not None and isinstance(value, mx.Dtype):
+        name = str(value).rpartition(".")[2]
+        return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    if isinstance(value, np.dtype | type):
+        return np.dtype(value)
+    raise TypeError(f"__call__(): incompatible function arguments: {value!r} is no dtype.")
+
+
+def _template(value: Any, mx: Any) -> Any:
+    if isinstance(value, bool) or (isinstance(value, int) and -(2**31) <= value < 2**31):
+        return value
+    try:
+        return _dtype(value, mx)
+    except TypeError:
+        raise ValueError(
+            "[metal_kernel] Invalid template argument. Must be `mlx.core.Dtype`, `int` or `bool`."
+        ) from None
+
+
+def _to_mlx(mx: Any, array: Any) -> Any:
+    array = np.asarray(array)
+    if array.dtype == ml_dtypes.bfloat16:
+        return mx.array(array.view(np.uint16)).view(mx.bfloat16)
+    return mx.array(array)
+
+
+# -- programs that are not changed
+
+
+def install() -> None:
+    """Let `mlx.core.fast.metal_kernel` be ours: custom kernels of unchanged programs run here.
+
+    Raises
+    ------
+    ImportError
+        If MLX is not installed.
+    """
+    mx = importlib.import_module("mlx.core")
+    if mx.fast.metal_kernel is not metal_kernel:
+        _originals["metal_kernel"] = mx.fast.metal_kernel
+        mx.fast.metal_kernel = metal_kernel
+
+
+def uninstall() -> None:
+    """Give MLX its own back."""
+    if _originals:
+        mx = importlib.import_module("mlx.core")
+        mx.fast.metal_kernel = _originals.pop("metal_kernel")
+
+
+_originals: dict[str, Any] = {}

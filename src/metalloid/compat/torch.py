@@ -1,0 +1,213 @@
+"""``torch.mps.compile_shader`` for tensors of any device of ours.
+
+    from metalloid.compat.torch import compile_shader  # for torch.mps.compile_shader
+    # or, before an unchanged program:
+    import metalloid.compat.torch as compat; compat.install()
+
+Tensors are used in place. A kernel has ended when the call returns, and its numbers take the type
+of their parameter, where torch copies 64 bits.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import metalloid as mtl
+
+_CASTS: dict[str, Any] = {
+    "fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int16": np.int16, "int32": np.int32,
+    "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32,
+}  # fmt: skip
+
+#: What ``report_error`` of ``c10/metal/error.h`` writes: how many, and the first of them.
+_MOST_MESSAGES = 30
+_ERRORS = np.dtype([
+    ("count", np.uint32),
+    ("messages", [
+        ("file", "S128"), ("function", "S128"), ("text", "S250"), ("padding", "S2"),
+        ("line", np.uint32),
+    ], _MOST_MESSAGES),
+])  # fmt: skip
+
+
+def compile_shader(source: str) -> ShaderLibrary:
+    """The kernels of an MSL text.
+
+    Parameters
+    ----------
+    source : str
+        Includes of torch's own headers (``c10/metal/utils.h``) are found.
+
+    Returns
+    -------
+    ShaderLibrary
+
+    Raises
+    ------
+    SyntaxError
+        With all errors of the text.
+
+    Examples
+    --------
+    >>> import torch
+    >>> lib = compile_shader('''kernel void full(device float* out, constant float& val,
+    ...                         uint idx [[thread_position_in_grid]]) { out[idx] = val; }''')
+    >>> x = torch.zeros(4)
+    >>> lib.full(x, 3.25)
+    >>> x
+    tensor([3.2500, 3.2500, 3.2500, 3.2500])
+    """
+    torch = importlib.import_module("torch")
+    headers = Path(str(torch.__file__)).parent / "include"
+    return ShaderLibrary(mtl.library(source, include_dirs=[headers]))
+
+
+class ShaderLibrary:
+    """Kernels by name, as attributes."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> ShaderKernel:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        kernel = ShaderKernel(getattr(self._library, name))
+        self.__dict__[name] = kernel
+        return kernel
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._library.functions]
+
+
+class ShaderKernel:
+    """A kernel, to be called with tensors and numbers in the order of its parameters."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        """Threads a threadgroup may have."""
+        return int(self._kernel.max_group_size)
+
+    @property
+    def thread_execution_width(self) -> int:
+        """Threads of a simdgroup."""
+        return 32
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        arg_casts: str | Mapping[int, str] | None = None,
+        error_buf_idx: int | None = None,
+    ) -> None:
+        """Run it.
+
+        Parameters
+        ----------
+        *args : Tensor, number, or a list of numbers
+        threads : int or sequence of int, optional
+            Of the grid; without it, as many as the first tensor has elements.
+        group_size : int or sequence of int, optional
+            As many numbers as `threads` has.
+        arg_casts : str or dict of str, optional
+            Types of numbers ("fp16", "int32" ...), of all or by position.
+        error_buf_idx : int, optional
+            The parameter for ``c10::metal::ErrorMessages``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the arguments do not fit.
+        RuntimeError
+            If no number of threads is known, or with the first message of the kernel.
+        """
+        given = list(args)
+        if threads is None:
+            tensor = next((value for value in given if _is_tensor(value)), None)
+            if tensor is None:
+                raise RuntimeError("Number of threads is undefined or has wrong dimension")
+            threads = tensor.numel()
+        grid = _extents(threads)
+        group = None if group_size is None else _extents(group_size)
+        if len(grid) > 3 or (group is not None and len(group) != len(grid)):
+            raise RuntimeError("Number of threads is undefined or has wrong dimension")
+        values = [_argument(value, place, arg_casts) for place, value in enumerate(given)]
+        errors = np.zeros(1, _ERRORS)
+        if error_buf_idx is not None:
+            values.insert(error_buf_idx, errors.view(np.uint8).data)
+        self._kernel(*values, threads=grid, group_size=group, wait=True)
+        if errors["count"][0]:
+            _raise_first(errors["messages"][0, 0])
+
+
+def _extents(value: int | Sequence[int]) -> tuple[int, ...]:
+    try:
+        return (operator.index(value),)  # type: ignore[arg-type]
+    except TypeError:
+        return tuple(map(operator.index, value))  # type: ignore[arg-type]
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "data_ptr")
+
+
+def _argument(value: Any, place: int, casts: str | Mapping[int, str] | None) -> Any:
+    if _is_tensor(value):
+        return _memory(value)
+    name = casts if isinstance(casts, str) or casts is None else casts.get(place)
+    if name is None:
+        return value
+    if name not in _CASTS:
+        raise ValueError(f"Unsupported cast {name!r}; there are {', '.join(_CASTS)}.")
+    array = np.asarray(value).astype(_CASTS[name])
+    return array if array.ndim else array[()]
+
+
+def _memory(tensor: Any) -> Any:
+    """The memory of a tensor from its first element on, as bytes: parameters say their type.
+
+    What is not contiguous is handed over as it lies, as torch does.
+    """
+    flat = tensor.detach()
+    if not flat.is_contiguous():
+        room = flat.untyped_storage().nbytes() // flat.element_size() - flat.storage_offset()
+        flat = flat.as_strided((room,), (1,))
+    if flat.device.type != "cpu":
+        return flat
+    return memoryview(flat.reshape(-1).view(importlib.import_module("torch").uint8).numpy())
+
+
+def _raise_first(message: Any) -> None:
+    text, file, function = (message[k].decode() for k in ("text", "file", "function"))
+    error = getattr(importlib.import_module("torch"), "AcceleratorError", RuntimeError)
+    raise error(f"{file}:{message['line']}: {function}: {text}")
+
+
+# -- programs that are not changed
+
+
+def install() -> None:
+    """Let `torch.mps.compile_shader` be ours: shaders of unchanged programs run on CPU tensors."""
+    mps = importlib.import_module("torch.mps")
+    if mps.compile_shader is not compile_shader:
+        _originals["compile_shader"] = mps.compile_shader
+        mps.compile_shader = compile_shader  # type: ignore[attr-defined]
+
+
+def uninstall() -> None:
+    """Give torch its own back."""
+    if _originals:
+        mps = importlib.import_module("torch.mps")
+        mps.compile_shader = _originals.pop("compile_shader")  # type: ignore[attr-defined]
+
+
+_originals: dict[str, Any] = {}
