@@ -1,7 +1,8 @@
 """Who multiplies matrices: the host's BLAS, a kernel of ours, or a sum of products.
 
 On the CPU this is a matter of time, which a few numbers foretell well enough. They were measured
-with ``benchmarks/products.py``, on one core of a Xeon (Sapphire Rapids) beside OpenBLAS.
+with ``benchmarks/products.py``, on one core of a Xeon (Sapphire Rapids) beside OpenBLAS. Without
+AVX-512 our kernels are slower beside it than they say.
 """
 
 from __future__ import annotations

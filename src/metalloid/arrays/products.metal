@@ -25,9 +25,10 @@ METAL_FUNC T times_plus(T a, T b, T sum) { return add(multiply(a, b), sum); }
 // Read a tile from a row and a column on, with zeros beyond the end. Threads beside each other read
 // along rows, or along columns if `down`; the tile has columns beside each other if `turned`.
 template <uint rows, uint columns, bool down, bool turned, typename T, typename Read>
-METAL_FUNC void read_tile(threadgroup T *tile, Read read, uint row, uint column, uint2 end, uint thread_index) {
+METAL_FUNC void read_tile(threadgroup T *tile, Read read, uint row, uint column, uint2 end,
+                          uint own) {
   const bool is_whole = row + rows <= end.x && column + columns <= end.y;
-  for (uint k = thread_index; k < rows * columns; k += product_threads) {
+  for (uint k = own; k < rows * columns; k += product_threads) {
     const uint i = down ? k % rows : k / columns, j = down ? k / rows : k % columns;
     const uint to = turned ? j * rows + i : i * columns + j;
     if (is_whole) {
