@@ -105,11 +105,11 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
     matrices = math.prod(batch)
-    steps = -(-depth // STEP) * STEP
     tiles = -(-rows // TILE) * -(-columns // TILE)
+    places = -(-depth // STEP) * STEP
     elements = rows * depth + depth * columns + rows * columns
-    step = times.tile + (_TURNED if is_turned else 0)
-    ours = matrices * (tiles * (_TILE + step * steps) + elements * _ELEMENT)
+    place = times.tile + (_TURNED if is_turned else 0)
+    ours = matrices * (tiles * (_TILE + places * place) + elements * _ELEMENT)
     multiplied = rows * columns * depth * times.multiplication
     host = matrices * (_MATRIX + multiplied + elements * times.element)
     host += sum(_KERNEL + _AGAIN * size for size in fused)

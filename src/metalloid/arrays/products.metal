@@ -41,7 +41,8 @@ METAL_FUNC void read_tile(threadgroup T *tile, Read read, uint row, uint column,
 
 // With sums in registers: each thread has 8 rows of one column. `size` is that of the result, and
 // the depth.
-template <typename T, bool left_down, bool right_down, typename Left, typename Right, typename Store>
+template <typename T, bool left_down, bool right_down, typename Left, typename Right,
+          typename Store>
 METAL_FUNC void multiply_in_registers(threadgroup T *tiles, Left left, Right right, Store store,
                                       uint3 size, uint3 group, uint simdgroup, uint lane) {
   constexpr uint tile = product_tile, step = product_step<T>();
@@ -82,7 +83,8 @@ METAL_FUNC void multiply_in_registers(threadgroup T *tiles, Left left, Right rig
 }
 
 // With matrices of simdgroups: each simdgroup has 16 rows of 16 columns.
-template <typename T, bool left_down, bool right_down, typename Left, typename Right, typename Store>
+template <typename T, bool left_down, bool right_down, typename Left, typename Right,
+          typename Store>
 METAL_FUNC void multiply_in_simdgroups(threadgroup T *tiles, Left left, Right right, Store store,
                                        uint3 size, uint3 group, uint simdgroup, uint lane) {
   constexpr uint tile = product_tile, step = product_step<T>();
