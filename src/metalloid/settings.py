@@ -29,6 +29,11 @@ def _truth(text: str) -> bool:
     return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
 
 
+def _products(text: str) -> str:
+    ways = ("auto", "host", "registers", "simdgroups", "sums")
+    return {way: way for way in ways}[text.strip().lower()]
+
+
 def _engine(text: str) -> str:
     return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
 
@@ -107,6 +112,12 @@ class Settings:
         _truth,
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
+    )
+    products = _Setting(
+        "METALLOID_PRODUCTS",
+        _products,
+        "auto",
+        "Who multiplies matrices: auto; host, its BLAS; registers, simdgroups or sums, kernels.",
     )
 
     @contextmanager

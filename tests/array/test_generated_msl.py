@@ -33,6 +33,18 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("way", "dtype"),
+    [("registers", "int8"), ("registers", "complex64"), ("simdgroups", "bfloat16")],
+)
+def test_products_are_portable(way, dtype):
+    x = mtl.astype(FLOATS, getattr(mtl, dtype))
+    with mtl.config.scope(products=way):
+        product = x @ (x.T * 2) + x[0, 0]
+    for text in product.msl().split("#include <metal_stdlib>")[1:]:
+        mtl.library("#include <metal_stdlib>" + text, portable=True)
+
+
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_it_is_portable(name):
     for text in EXPRESSIONS[name](FLOATS).msl().split("#include <metal_stdlib>")[1:]:
@@ -41,7 +53,10 @@ def test_it_is_portable(name):
 
 def test_the_functions_that_it_calls_are_portable():
     folder = importlib.resources.files("metalloid.arrays")
-    names = ["arrays", "reductions", "complex", "complex_functions", "places", "random", "special"]
+    names = [
+        "arrays", "reductions", "complex", "complex_functions", "places", "random", "special",
+        "products",
+    ]  # fmt: skip
     text = "\n".join((folder / f"{name}.metal").read_text() for name in names)
     mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{text}", portable=True)
 

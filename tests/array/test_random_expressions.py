@@ -1,4 +1,4 @@
-"""Random expressions of maps, movements, reductions, joins and gathers, against NumPy."""
+"""Random expressions of maps, movements, reductions, joins, gathers and products, against NumPy."""
 
 import numpy as np
 import pytest
@@ -92,13 +92,31 @@ def joined(rng, a):
     return Pair(own, np.take(a.exact, index, axis))
 
 
-def check(seed):
+def multiplied(rng, a, b):
+    """By another one, or by itself turned."""
+    if a.own.ndim < 2 or a.own.size > 400:
+        return a
+    if b.own.ndim < 2 or b.own.shape[-2] != a.own.shape[-1] or rng.random() < 0.5:
+        b = Pair(a.own.mT, np.swapaxes(a.exact, -1, -2))
+    try:
+        np.broadcast_shapes(a.own.shape[:-2], b.own.shape[:-2])
+    except ValueError:
+        return a
+    way = str(rng.choice(["auto", "registers", "simdgroups", "host", "sums"]))
+    with mtl.config.scope(products=way):
+        own = a.own @ b.own
+    return Pair(own * 0.2, a.exact @ b.exact * 0.2)
+
+
+def check(seed, products=0.0):
     rng = np.random.default_rng(seed)
     pool = [leaf(rng) for _ in range(_LEAVES)]
     for _ in range(_STEPS):
         a, b = (pool[k] for k in rng.integers(len(pool), size=2))
         kind = rng.random()
-        if kind < 0.5:
+        if products and rng.random() < products:
+            made = multiplied(rng, a, b)
+        elif kind < 0.5:
             made = mapped(rng, a, b)
         elif kind < 0.75:
             made = moved(rng, a)
@@ -121,7 +139,18 @@ def test_it_agrees_with_numpy(seed):
     check(seed)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_it_agrees_with_products_in_it(seed):
+    check(seed, products=0.25)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 500))
 def test_many_agree_with_numpy(seed):
     check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(500, 700))
+def test_many_agree_with_products_in_them(seed):
+    check(seed, products=0.25)

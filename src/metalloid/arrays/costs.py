@@ -6,7 +6,7 @@ import math
 from collections.abc import Container
 
 from metalloid.arrays.graph import Graph
-from metalloid.arrays.node import MAP, MOVE, REDUCE
+from metalloid.arrays.node import MAP, MOVE, PRODUCT, REDUCE
 
 #: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
 COSTLY = 16
@@ -18,7 +18,8 @@ def highest_costly(graph: Graph, places: set[int]) -> set[int]:
         return places
     costs: list[int] = []
     for place, node in enumerate(graph.nodes):
-        own = node.data.cost if node.kind is MAP else COSTLY if node.kind is REDUCE else 0
+        is_sum = node.kind is REDUCE or node.kind is PRODUCT
+        own = node.data.cost if node.kind is MAP else COSTLY if is_sum else 0
         costs.append(own + sum(costs[arg] for arg in graph.args[place] if arg in places))
     costly = {place for place in places if costs[place] >= COSTLY}
     below: set[int] = set()

@@ -27,6 +27,7 @@ GATHER: Final = "gather"  # data is the axes of the first argument that the othe
 JOIN: Final = "join"  # data is the place of each argument in the result
 CALL: Final = "call"  # data is a Call
 PART: Final = "part"  # data is which result of a Call
+PRODUCT: Final = "product"  # of matrices; data is a Product
 
 
 _serials = itertools.count()

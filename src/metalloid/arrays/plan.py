@@ -11,10 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from metalloid.arrays import product_plan
 from metalloid.arrays.costs import highest_costly, repeated
 from metalloid.arrays.graph import Graph
 from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved
-from metalloid.arrays.node import CALL, COUNT, JOIN, MAP, MEMORY, MOVE, NUMBER, PART, REDUCE
+from metalloid.arrays.node import (
+    CALL,
+    COUNT,
+    JOIN,
+    MAP,
+    MEMORY,
+    MOVE,
+    NUMBER,
+    PART,
+    PRODUCT,
+    REDUCE,
+)
+from metalloid.arrays.product_rule import HOST
 from metalloid.arrays.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.arrays.trace import (
     MOST_ENTRIES,
@@ -82,6 +95,7 @@ class Planner:
     def __post_init__(self) -> None:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
+        self._has_products = any(node.kind is PRODUCT for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
         """Nodes so far above their leaves that they are kept, lowest first."""
@@ -120,6 +134,10 @@ class Planner:
             (call,) = self.graph.args[place]
             self._call(call)
             self.stored[place] = self._calls[call][node.data], contiguous(node.shape)
+        elif node.kind is PRODUCT and product_plan.way(self, place, False) == HOST:
+            self._call(place)
+            self.touched.append({place})
+            self.stored[place] = self._calls[place][0], contiguous(node.shape)
         elif not self._is_view(place, reason):
             self._compute(place, reason)
 
@@ -160,7 +178,7 @@ class Planner:
 
     # -- kernels
 
-    def _tried(
+    def tried(
         self, attempt: Callable[[], tuple[Trace, int]], split: Callable[[], None]
     ) -> tuple[Trace, int]:
         """A trace and the entry of its result; what stands in the way gets memory."""
@@ -176,12 +194,24 @@ class Planner:
         node = self.graph.nodes[place]
         shape = node.shape
         out = self._new(node.dtype, shape, reason)
-        trace, result = self._tried(lambda: self._trace(place), lambda: self._split(place))
-        strides = plain(contiguous(shape))
-        if trace.space != shape:  # one result for each row
-            strides = self._kept_strides(trace)
-        self._emit(trace, result, out, strides)
+        product = self._product(place)
+        if product is not None:
+            product_plan.compute(self, place, product, out)
+        else:
+            trace, result = self.tried(lambda: self._trace(place), lambda: self.split(place))
+            strides = plain(contiguous(shape))
+            if trace.space != shape:  # one result for each row
+                strides = self._kept_strides(trace)
+            self._emit(trace, result, out, strides)
         self.stored[place] = out, contiguous(shape)
+
+    def _product(self, place: int) -> int | None:
+        """A matrix product that the kernel for `place` can make."""
+        if self.graph.nodes[place].kind is PRODUCT:
+            return place
+        if not self._has_products or self._row(place) is not None:
+            return None
+        return product_plan.product_below(self, place)
 
     def _kept_strides(self, trace: Trace) -> Ints:
         return plain(contiguous(trace.kept))
@@ -254,7 +284,7 @@ class Planner:
                     return at, True
         return None
 
-    def _split(self, place: int) -> None:
+    def split(self, place: int, most_loads: int = MOST_LOADS) -> None:
         """Keep the largest part below a node that one kernel may hold; less is left."""
         args = self.graph.args
         below = [0] * (place + 1)  # by node, as bits: what is computed below it,
@@ -271,7 +301,7 @@ class Planner:
             if below[place] >> at & 1
             and self.graph.nodes[at].kind in (MAP, REDUCE)
             and below[at].bit_count() <= MOST_ENTRIES // 2  # numbers are entries too
-            and leaves[at].bit_count() <= MOST_LOADS
+            and leaves[at].bit_count() <= most_loads
         ]
         if not parts:
             raise RecursionError("[array] an expression that cannot be split")
@@ -314,7 +344,7 @@ class Planner:
             trace = Trace(self, graph.nodes[arg].shape, node.data[1])
             return trace, trace.value(arg)
 
-        trace, value = self._tried(attempt, lambda: self._split(place))
+        trace, value = self.tried(attempt, lambda: self.split(place))
         extent = trace.row_extents()[0]
         chunk = -(-extent // self._chunks(place))
         result = trace.add(Entry("reduce", node.data[0], (value,), node.dtype))
@@ -342,7 +372,7 @@ class Planner:
                 return trace, trace.value(arg)
 
             split = functools.partial(self.store, arg, Reason.SIZE)
-            trace, result = self._tried(attempt, split)
+            trace, result = self.tried(attempt, split)
             self._emit(trace, result, out, plain(region), region.start)
         self.stored[place] = out, whole
 
@@ -367,9 +397,9 @@ class Planner:
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; of those above each other, the highest."""
         counts = Counter(place for touched in self.touched for place in touched)
-        return highest_costly(
-            self.graph, {k for k, n in counts.items() if n > 1 and k not in self.stored}
-        )
+        several = {place for place, n in counts.items() if n > 1} - set(self.forced)
+        products = {place for place in several if self.graph.nodes[place].kind is PRODUCT}
+        return highest_costly(self.graph, several - set(self.stored) | products)
 
 
 def plan(graph: Graph) -> Planner:

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.build import broadcast_shape, pair
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.node import Node, cast
+from metalloid.arrays.calls import HostCall
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.node import (
+    MAP,
+    MOVE,
+    PRODUCT,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    permute,
+    reduce,
+    reshape,
+)
+from metalloid.arrays.ops import OPS
+from metalloid.arrays.product_rule import (
+    AUTO,
+    FLOATS,
+    REGISTERS,
+    SIMDGROUPS,
+    SUMS,
+    is_sum,
+    shape_of_work,
+)
 from metalloid.arrays.types import float32, kind_of, promote
+from metalloid.settings import settings
+
+
+@dataclass(frozen=True)
+class Product(HostCall):
+    """A matrix product: a function of the host, and a kernel of ours.
+
+    Attributes
+    ----------
+    way : str
+        One of those of `metalloid.config.products`.
+    """
+
+    way: str = AUTO
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:
@@ -26,12 +64,62 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     dtype = promote(a.dtype, b.dtype)
     if kind_of(dtype) == "b":
         raise TypeError("[matmul] has no meaning for bool.")
-    inner_b = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
-    if a.shape[-1] != inner_b:
+    depth = a.shape[-1]
+    if depth != b.shape[-2:][0]:
         raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
     batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
     rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
-    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
-    args = [cast(a, wide), cast(b, wide)]
-    (product,) = host_call(np.matmul, args, (), (wide, (*batch, *rows, *columns)))
-    return cast(product, dtype)
+    left, right = cast(a, dtype), cast(b, dtype)
+    if not rows:
+        left = reshape(left, (1, depth))
+    if not columns:
+        right = reshape(right, (depth, 1))
+    left = broadcast(left, (*batch, *left.shape[-2:]))
+    right = broadcast(right, (*batch, *right.shape[-2:]))
+    return reshape(_product(left, right), (*batch, *rows, *columns))
+
+
+def _product(a: Node, b: Node) -> Node:
+    """The product of two stacks of as many matrices of one type."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    way = settings.products
+    if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
+        return _summed(a, b)
+    if way == SIMDGROUPS and a.dtype not in FLOATS:
+        way = REGISTERS
+    call = Product(_matmul, (), ((a.dtype, shape),), way=way)
+    node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
+    call.parts.append(weakref.ref(node))
+    return node
+
+
+def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
+    shape = shape_of_work(shape, b)
+    matrix = b if shape[-2] == 1 else a
+    while matrix.kind is MOVE:
+        (matrix,) = matrix.args
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], matrix.kind is MAP)
+
+
+def _summed(a: Node, b: Node) -> Node:
+    """The product as a sum of products, which fuses as others do."""
+    *batch, rows, depth = a.shape
+    columns = b.shape[-1]
+    dtype = float32 if a.dtype in FLOATS else a.dtype
+    space = (*batch, rows, columns, depth)
+    left = reshape(cast(a, dtype), (*batch, rows, 1, depth))
+    last = len(batch)
+    right = permute(cast(b, dtype), (*range(last), last + 1, last))
+    right = reshape(right, (*batch, 1, columns, depth))
+    products = apply(OPS["multiply"], dtype, broadcast(left, space), broadcast(right, space))
+    return reshape(cast(reduce(products, "sum", (last + 2,)), a.dtype), space[:-1])
+
+
+def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype in FLOATS:
+        a, b = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
+    shape = (*a.shape[:-1], b.shape[-1])
+    if b.ndim > 2 and b.size and not any(b.strides[:-2]):  # one matrix: one product
+        a, b = a.reshape(-1, a.shape[-1]), b[(0,) * (b.ndim - 2)]
+    product: np.ndarray = np.matmul(a, b).reshape(shape)
+    return product

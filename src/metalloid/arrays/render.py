@@ -13,13 +13,22 @@ from dataclasses import dataclass
 
 from metalloid.arrays.access import LANES, Axes
 from metalloid.arrays.numbers import Member
+from metalloid.arrays.product_rule import TILE
+from metalloid.arrays.product_text import THREADS, ProductWriter
 from metalloid.arrays.row_text import RowWriter
-from metalloid.arrays.steps import FusedKernel, Source
+from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
 
 Size = tuple[int, int, int]
+
+_IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
+_IN_TILES = (
+    "uint3 group [[threadgroup_position_in_grid]]",
+    "uint simdgroup [[simdgroup_index_in_threadgroup]]",
+    "uint lane [[thread_index_in_simdgroup]]",
+)
 
 
 @dataclass
@@ -49,16 +58,38 @@ class Rendered:
 
 def render(kernel: FusedKernel, sources: Sequence[Source]) -> Rendered:
     """The text of a kernel."""
+    if isinstance(kernel, ProductKernel):
+        return _render_product(kernel, sources)
     axes = Axes(kernel)
     writer = (Writer if axes.form == "map" else RowWriter)(kernel, sources, axes)
     writer.write()
     name = _name(kernel.entries)
     buffers = writer.parameters()
-    members = sorted(writer.members, key=lambda member: -struct.calcsize(member.format))
+    members = _by_size(writer.members)
     head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
     text = head + "\n".join(writer.lines) + "\n}\n"
     grid, group = _launch(axes, writer.flat)
     return Rendered(name, text, buffers, members, grid, group, _files(kernel.entries, axes.form))
+
+
+def _render_product(kernel: ProductKernel, sources: Sequence[Source]) -> Rendered:
+    writer = ProductWriter(kernel, sources)
+    writer.write()
+    members = _by_size(writer.members)
+    name = _name(kernel.entries)
+    types = [msl_name(sources[source].dtype) for source in writer.buffers]
+    head = _head(name, types, members, _IN_TILES, writer.structs)
+    rows, columns, _ = writer.shape
+    grid = (-(-columns // TILE) * THREADS, -(-rows // TILE), math.prod(writer.batch))
+    parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
+    files = _files([entry for entries in parts for entry in entries], "map")
+    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members, grid,
+                    (THREADS, 1, 1), (*files, "products.metal"))  # fmt: skip
+
+
+def _by_size(members: Sequence[Member]) -> list[Member]:
+    """The largest first, so that a struct has no gaps."""
+    return sorted(members, key=lambda member: -struct.calcsize(member.format))
 
 
 def _name(entries: Sequence[Entry]) -> str:
@@ -66,12 +97,13 @@ def _name(entries: Sequence[Entry]) -> str:
     words = [
         entry.data if isinstance(entry.data, str) else entry.data.name
         for entry in entries
-        if entry.kind in ("map", "reduce")
+        if entry.kind in ("map", "reduce", "product")
     ]
     return "_".join(["array", *dict.fromkeys(words[-4:])])
 
 
-def _head(name: str, types: Sequence[str], members: Sequence[Member]) -> str:
+def _head(name: str, types: Sequence[str], members: Sequence[Member],
+          positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = ()) -> str:  # fmt: skip
     """The text up to the first statement."""
     last = len(types) - 1
     parameters = [
@@ -83,7 +115,8 @@ def _head(name: str, types: Sequence[str], members: Sequence[Member]) -> str:
         parameters.append(f"constant Numbers &given [[buffer({last + 1})]]")
         rows = "".join(f"  {member.type} {member.name};\n" for member in members)
         given = f"struct Numbers {{\n{rows}}};\n\n"
-    parameters.append("uint3 at [[thread_position_in_grid]]")
+    parameters += positions
+    given += "".join(f"{line}\n" for line in structs)
     return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
 
 

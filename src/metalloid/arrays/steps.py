@@ -27,6 +27,8 @@ class Reason(Enum):
     CALL = "an argument of a function or kernel of its own"
     JOIN = "put together from several parts"
     GATHER = "read at computed places"
+    PRODUCT = "a matrix product of which others need more than one element"
+    FACTOR = "a factor of a product, too costly to be computed anew for every tile"
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,45 @@ class FusedKernel:
     def is_by_element(self) -> bool:
         """Whether every place of a row is written; otherwise there is a result for each row."""
         return any(self.strides[axis] for axis in self.row_axes)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One side of a matrix product.
+
+    Attributes
+    ----------
+    space : tuple of int
+    entries : tuple of Entry
+    result : int
+        The entry that is multiplied.
+    """
+
+    space: Ints
+    entries: tuple[Entry, ...]
+    result: int
+
+    @property
+    def dtype(self) -> DType:
+        """The type of what is multiplied."""
+        return self.entries[self.result].dtype
+
+
+@dataclass(frozen=True)
+class ProductKernel(FusedKernel):
+    """A matrix product, with what its factors are made of and what is made of it.
+
+    Among its entries one of the kind ``"product"`` stands for an element of the product.
+
+    Attributes
+    ----------
+    factors : pair of Factor
+    in_simdgroups : bool
+        Whether matrices of simdgroups multiply; otherwise each thread adds in registers.
+    """
+
+    factors: tuple[Factor, ...] = ()
+    in_simdgroups: bool = False
 
 
 @dataclass(frozen=True)

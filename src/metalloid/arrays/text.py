@@ -30,6 +30,9 @@ class Writer:
         Extent of the innermost axis, if it shares its threads with the next one; else 0.
     """
 
+    #: What the names of its numbers begin with.
+    prefix = ""
+
     def __init__(self, kernel: FusedKernel, sources: Sequence[Source], axes: Axes) -> None:
         self.kernel, self.sources, self.axes = kernel, sources, axes
         self.entries = kernel.entries
@@ -55,6 +58,7 @@ class Writer:
 
     def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int | None = None,
                 number: int = -1, part: str = "") -> str:  # fmt: skip
+        name = self.prefix + name
         self.members.append(Member(name, type_, format_, value, leaf, number, part))
         return f"given.{name}"
 
@@ -114,13 +118,20 @@ class Writer:
                                  self._places[axis])  # fmt: skip
             count += entry is not None
             if entry is not None and entry.kind == "count":
-                access.pointer = f"({' + '.join(terms) or '0'})"
+                access.pointer = self._count(place, " + ".join(terms) or "0")
                 continue
             type_ = msl_name(self.sources[source].dtype)
             const = "const " if entry else ""
             base = names[source] if entry else "out"
-            self._line(f"device {const}{type_} *{label} = {' + '.join([base, *terms])};")
+            self._pointer(f"device {const}{type_} *{label}", " + ".join([base, *terms]))
             access.pointer = label
+
+    def _pointer(self, declaration: str, text: str) -> None:
+        self._line(f"{declaration} = {text};")
+
+    def _count(self, place: int, text: str) -> str:
+        """Where a count begins, as a text that may be used often."""
+        return f"({text})"
 
     def _step(self, name: str, stride: int) -> str:
         """A stride in the text; nothing for 1."""

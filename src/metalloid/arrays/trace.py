@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metalloid.arrays.layout import Ints, Layout, Movement, collapsed, contiguous, moved
-from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, REDUCE
+from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
 from metalloid.arrays.steps import Reason
 from metalloid.arrays.types import DType
 
@@ -42,7 +42,8 @@ class Entry:
     Attributes
     ----------
     kind : str
-        ``"load"``, ``"count"``, ``"number"``, ``"map"``, ``"gather"`` or ``"reduce"``.
+        ``"load"``, ``"count"``, ``"number"``, ``"map"``, ``"gather"``, ``"reduce"`` or
+        ``"product"``.
     data : object
         Op of a map, name of a reduction, the node that is read.
     args : tuple of int
@@ -87,6 +88,10 @@ class Trace:
         Arguments first.
     touched : set of int
         Nodes that are computed here.
+    product : int
+        The matrix product that the kernel makes, of the shape of the space; -1 for none.
+    most_loads : int
+        Memories that it may read.
     """
 
     planner: Planner
@@ -94,6 +99,8 @@ class Trace:
     row_axes: Ints = ()
     entries: list[Entry] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
+    product: int = -1
+    most_loads: int = MOST_LOADS
 
     def __post_init__(self) -> None:
         self._places: dict[Any, int] = {}
@@ -167,7 +174,10 @@ class Trace:
                 self.touched.add(place)
                 arg = self.value(graph.args[place][0])
             return self.add(Entry("reduce", node.data[0], (arg,), node.dtype))
-        planner.store(place)
+        if place == self.product and not moves:
+            self.touched.add(place)
+            return self.add(Entry("product", "matmul", (), node.dtype))
+        planner.store(place, Reason.PRODUCT if kind is PRODUCT else Reason.REDUCTION)
         return self._load(place, moves)
 
     def _moved(self, place: int, layout: Layout, moves: tuple[Movement | int, ...]) -> Layout:
@@ -242,7 +252,7 @@ class Trace:
         place = self._places.get(key)
         if place is None:
             self._loads += entry.kind in ("load", "gather")
-            if self._loads > MOST_LOADS or len(self.entries) >= MOST_ENTRIES:
+            if self._loads > self.most_loads or len(self.entries) >= MOST_ENTRIES:
                 raise TooLarge
             place = self._places[key] = len(self.entries)
             self.entries.append(entry)

@@ -1,0 +1,160 @@
+"""Products of matrices in a plan: who makes one, and what else its kernel does.
+
+What is computed element by element of a product becomes part of its kernel, as long as nobody else
+needs the product. So does what a factor is made of, if it is cheap: it is computed again for every
+tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from metalloid.arrays.layout import Movement, contiguous, moved
+from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
+from metalloid.arrays.product_rule import (
+    AUTO,
+    HOST,
+    SIMDGROUPS,
+    TILE,
+    is_turned,
+    shape_of_work,
+    way_of,
+)
+from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Reason
+from metalloid.arrays.trace import MOST_LOADS, Trace, plain
+
+if TYPE_CHECKING:
+    from metalloid.arrays.plan import Planner
+
+#: What a factor that is computed again for every tile may take: additions, and reads of memory.
+_CHEAP, _FEW_LOADS = 4, 4
+#: What may be read of what is made of a product.
+_LOADS = MOST_LOADS - 2 * _FEW_LOADS
+
+
+def way(planner: Planner, place: int, is_more: bool) -> str:
+    """Who makes a product, of which its kernel might make more (`is_more`)."""
+    nodes, args = planner.graph.nodes, planner.graph.args
+    node = nodes[place]
+    if node.data.way != AUTO:
+        return str(node.data.way)
+    fused = [node.size] if is_more else []
+    for arg in args[place]:
+        while nodes[arg].kind is MOVE:
+            (arg,) = args[arg]
+        if nodes[arg].kind is MAP and arg not in planner.stored and _is_cheap(planner, arg, 2):
+            fused.append(nodes[arg].size)
+    left, right = (nodes[arg] for arg in args[place])
+    shape = shape_of_work(node.shape, right)
+    depth = left.shape[-1]
+    return way_of(node.device, node.dtype, shape, depth, fused, is_turned(right))
+
+
+def product_below(planner: Planner, place: int) -> int | None:
+    """A product of which a node is made element by element, so that one kernel may make both."""
+    nodes, args = planner.graph.nodes, planner.graph.args
+    root = nodes[place]
+    own = plain(contiguous(root.shape))
+    pending: list[tuple[int, tuple[Movement, ...]]] = [(place, ())]
+    seen = set()
+    found = None
+    ends: list[tuple[int, tuple[Movement, ...]]] = []
+    while pending:
+        at, moves = pending.pop()
+        node = nodes[at]
+        if node.kind is NUMBER:
+            continue
+        layout = planner.seen_through(at, moves)
+        visit = at, layout or moves
+        if visit in seen:
+            continue
+        seen.add(visit)
+        if at in planner.stored:
+            ends.append((at, moves))
+        elif node.kind is MAP:
+            pending += [(arg, moves) for arg in args[at]]
+        elif node.kind is MOVE:
+            pending.append((args[at][0], (node.data, *moves)))
+        else:
+            ends.append((at, moves))
+            if found is None and node.kind is PRODUCT and layout is not None:
+                is_same = node.size == root.size and (plain(layout), layout.start) == (own, 0)
+                if is_same and way(planner, at, True) != HOST:
+                    found = at
+    if found is None or nodes[found].shape == root.shape:
+        return found
+    back = Movement("reshape", nodes[found].shape)
+    return found if all(_has_layout(planner, at, (*moves, back)) for at, moves in ends) else None
+
+
+def _has_layout(planner: Planner, place: int, moves: Sequence[Movement]) -> bool:
+    """Whether strides can express a value in memory after movements."""
+    node = planner.graph.nodes[place]
+    in_memory = place in planner.stored or node.kind in (MEMORY, COUNT)
+    layout = planner.where(place)[1] if in_memory else contiguous(node.shape)
+    for move in moves:
+        after = moved(layout, move)
+        if after is None:
+            return False
+        layout = after
+    return True
+
+
+def compute(planner: Planner, place: int, product: int, out: int) -> None:
+    """The step for a node made of a product, with all that comes before it."""
+    nodes = planner.graph.nodes
+    shape = nodes[product].shape
+    moves = () if nodes[place].shape == shape else (Movement("reshape", shape),)
+
+    def attempt() -> tuple[Trace, int]:
+        trace = Trace(planner, shape, product=product, most_loads=_LOADS)
+        return trace, trace.value(place, moves)
+
+    trace, result = planner.tried(attempt, lambda: planner.split(place, _LOADS))
+    strides = plain(contiguous(shape))
+    entries = tuple(trace.entries)
+    step = FusedKernel(shape, (), entries, result, out, strides)
+    if product in trace.touched:
+        in_simdgroups = way(planner, product, True) == SIMDGROUPS
+        across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
+        sides = zip(planner.graph.args[product], across, strict=True)
+        factors = tuple(_factor(planner, trace, arg, times) for arg, times in sides)
+        step = ProductKernel(shape, (), entries, result, out, strides, factors=factors,
+                             in_simdgroups=in_simdgroups)  # fmt: skip
+    planner.touched.append(trace.touched)
+    if all(shape):
+        planner.steps.append(step)
+
+
+def _factor(planner: Planner, kernel: Trace, place: int, times: int) -> Factor:
+    """One side of a product, whose every element is read so many times."""
+    if not _is_cheap(planner, place, times):
+        planner.store(place, Reason.FACTOR)
+
+    def attempt() -> tuple[Trace, int]:
+        trace = Trace(planner, planner.graph.nodes[place].shape)
+        return trace, trace.value(place)
+
+    trace, result = planner.tried(attempt, lambda: planner.split(place))
+    kernel.touched |= trace.touched
+    return Factor(trace.space, tuple(trace.entries), result)
+
+
+def _is_cheap(planner: Planner, place: int, times: int) -> bool:
+    """Whether a factor may be computed where it is read."""
+    below, pending = {place}, [place]
+    cost = loads = 0
+    while pending:
+        at = pending.pop()
+        node = planner.graph.nodes[at]
+        if at in planner.stored or node.kind not in (MAP, MOVE, REDUCE, GATHER):
+            loads += node.kind is not NUMBER
+            continue
+        if node.kind in (REDUCE, GATHER):
+            return False
+        cost += node.data.cost if node.kind is MAP else 0
+        new = set(planner.graph.args[at]) - below
+        below |= new
+        pending += new
+    return loads <= _FEW_LOADS and (cost <= _CHEAP or times == 1)

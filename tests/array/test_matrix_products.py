@@ -1,0 +1,350 @@
+"""Matrix products by kernels of ours, against NumPy in wider types, and what is fused into them."""
+
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metalloid as mtl
+from metalloid.arrays.product_rule import is_sum, is_turned, way_of
+
+RNG = np.random.default_rng(5)
+TYPES = [
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
+    "int32", "int64", "uint64",
+]  # fmt: skip
+#: Rounding of a type, half the distance of 1 and the next number.
+UNITS = {"float16": 2**-11, "bfloat16": 2**-8, "float32": 2**-24, "float64": 2**-53}
+
+
+def random(shape, dtype):
+    dtype = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    if dtype.kind in "iu":
+        low = -50 if dtype.kind == "i" else 0
+        return RNG.integers(low, 50, shape).astype(dtype)
+    values = RNG.standard_normal(shape)
+    if dtype.kind == "c":
+        values = values + 1j * RNG.standard_normal(shape)
+    return values.astype(dtype)
+
+
+def check(result, a, b, additions=None):
+    """Integers are exact; others within the bound of any order of additions, or of so many."""
+    dtype = result.dtype
+    got = np.asarray(result)
+    assert dtype == a.dtype
+    if dtype.kind in "iu":
+        want = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(dtype)
+        assert got.shape == want.shape
+        assert (got == want).all()
+        return
+    wide = np.complex128 if dtype.kind == "c" else np.longdouble
+    a, b = a.astype(wide), b.astype(wide)
+    want = np.matmul(a, b)
+    assert got.shape == want.shape
+    own = UNITS[{"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))]
+    added = min(own, 2**-24)
+    terms = (additions or a.shape[-1]) + (4 if dtype.kind == "c" else 1)
+    bound = terms * added * np.matmul(abs(a), abs(b)) + own * abs(want) + 2**-24 * (own > 2**-24)
+    assert (abs(got.astype(wide) - want) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_type(dtype):
+    a, b = random((70, 45), dtype), random((45, 67), dtype)
+    with mtl.config.scope(products="registers"):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b)
+
+
+SIDES = {
+    "plain": lambda x: x,
+    "turned": lambda x: x.T,
+    "reversed": lambda x: x[::-1],
+    "sliced": lambda x: x[1:, ::2],
+}
+SHAPE_BEFORE = {
+    "plain": lambda m, n: (m, n),
+    "turned": lambda m, n: (n, m),
+    "reversed": lambda m, n: (m, n),
+    "sliced": lambda m, n: (m + 1, 2 * n),
+}
+EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another text
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    m=EXTENTS,
+    n=EXTENTS,
+    k=EXTENTS,
+    sides=st.sampled_from(
+        [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
+    ),
+    way=st.sampled_from(["registers", "simdgroups"]),
+)
+def test_shapes_and_strides(m, n, k, sides, way):
+    first, second = sides
+    a, b = (
+        random(SHAPE_BEFORE[first](m, k), "float32"),
+        random(SHAPE_BEFORE[second](k, n), "float32"),
+    )
+    with mtl.config.scope(products=way):
+        product = SIDES[first](mtl.asarray(a)) @ SIDES[second](mtl.asarray(b))
+    check(product, SIDES[first](a), SIDES[second](b))
+
+
+@pytest.mark.parametrize(("way", "dtype"), [("auto", "float32"), ("registers", "int32")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
+     ((3, 0), (0, 2)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((2, 3, 1, 1, 5), (3, 2, 5, 1))],
+)  # fmt: skip
+def test_batches_and_vectors(first, second, way, dtype):
+    a, b = random(first, dtype), random(second, dtype)
+    with mtl.config.scope(products=way):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b)
+
+
+def kernels(*values):
+    """How many steps computing them takes, and the words about them."""
+    text = mtl.explain(*values)
+    return sum(line[:1].isdigit() and ". " in line for line in text.splitlines()), text
+
+
+X, W = random((3, 70, 40), "float32"), random((40, 66), "float32")
+BIAS, ROWS, LIKE = (
+    random((66,), "float32"),
+    random((70, 1), "float32"),
+    random((3, 70, 66), "float32"),
+)
+CHAINS = {
+    "relu": lambda y, f: mtl.maximum(y + f(BIAS), 0),
+    "residual": lambda y, f: f(LIKE) + y * f(ROWS) * 2,
+    "gelu": lambda y, f: y * (1 + mtl.erf(y * 0.7071)) / 2,
+    "cast": lambda y, f: mtl.astype(mtl.clip(mtl.round(y), -127, 127), mtl.int8),
+    "mask": lambda y, f: mtl.where(mtl.arange(70)[:, None] >= mtl.arange(66), y, -mtl.inf),
+    "counted": lambda y, f: y * mtl.arange(3, dtype=mtl.float32)[:, None, None],
+    "reshaped": lambda y, f: mtl.reshape(y, (3, 7, 10, 66)) + f(BIAS),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
+)
+def test_what_is_made_of_a_product_is_one_kernel_with_it(name, way):
+    chain = CHAINS[name]
+    with mtl.config.scope(products=way):
+        product = mtl.asarray(X) @ mtl.asarray(W)
+        fused = chain(mtl.asarray(X) @ mtl.asarray(W), mtl.asarray)
+    count, text = kernels(fused)
+    assert count == 1, text
+    assert f"multiply_in_{way}" in text
+    mtl.eval(product)
+    assert np.array_equal(np.asarray(fused), np.asarray(chain(product, mtl.asarray)))
+
+
+def test_a_bias_that_a_reshaped_product_has_no_strides_for():
+    """Rows of the product are those of both axes together, along which the bias repeats."""
+    bias, rows = mtl.asarray(LIKE[0]), mtl.asarray(X.reshape(210, 40))
+    with mtl.config.scope(products="registers"):
+        product, other = (rows @ mtl.asarray(W) for _ in range(2))
+    both = mtl.reshape(product, LIKE.shape) + bias
+    assert kernels(both)[0] == 2
+    mtl.eval(other)
+    assert np.array_equal(np.asarray(both), np.asarray(mtl.reshape(other, LIKE.shape) + bias))
+
+
+def test_stacks_by_one_matrix_are_one_product():
+    with mtl.config.scope(products="registers"):
+        x = mtl.asarray(X)
+        together, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
+        turned = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
+    for each in (together, single):
+        assert "\n   1024 x 4 threads" in mtl.explain(each)
+    check(together, X, W)
+    check(single, X[:, :, None], W)
+    check(turned, X.swapaxes(1, 2), W[:1].repeat(70, 0))
+
+
+def test_halves_are_rounded_as_if_the_product_lay_in_memory():
+    x, w, b = (mtl.asarray(v.astype(np.float16)) for v in (X, W, BIAS))
+    product = x @ w
+    fused = mtl.maximum(x @ w + b, 0)
+    assert kernels(fused)[0] == 1
+    mtl.eval(product)
+    assert np.array_equal(np.asarray(fused), np.asarray(mtl.maximum(product + b, 0)))
+
+
+WEIGHTS = random((40, 66), "int8")
+
+
+def test_cheap_factors_are_computed_where_they_are_read():
+    with mtl.config.scope(products="registers"):
+        weights = mtl.astype(mtl.asarray(WEIGHTS), mtl.float32) * mtl.asarray(BIAS)
+        product = mtl.asarray(X) @ weights
+    assert kernels(product)[0] == 1
+    check(product, X, WEIGHTS.astype(np.float32) * BIAS)
+
+
+def test_costly_factors_are_computed_once():
+    with mtl.config.scope(products="registers"):
+        product = mtl.tanh(mtl.asarray(X)) @ mtl.asarray(W)
+        normed = (mtl.asarray(X) / mtl.asarray(X).sum(axis=2, keepdims=True)) @ mtl.asarray(W)
+    for each in (product, normed):
+        count, text = kernels(each)
+        assert count == 2
+        assert "a factor of a product, too costly" in text
+    check(product, np.asarray(mtl.tanh(mtl.asarray(X))), W)
+
+
+USES = {
+    "two results": lambda y: (mtl.exp(y), y + 1),
+    "also turned": lambda y: (y + y.T,),
+    "and its sum": lambda y: (y / y.sum(),),
+    "rows and elements": lambda y: (mtl.exp(y - y.max(axis=1, keepdims=True)),),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("way", ["host", "registers"])
+def test_a_product_is_computed_once(name, way):
+    with mtl.config.scope(products=way):
+        product = mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40])
+    values = USES[name](product)
+    text = mtl.explain(*values)
+    assert text.count("numpy::multiply_in_registers" if way == "registers" else "matmul, a") == 1
+    if way == "registers" and name == "rows and elements":
+        assert "a matrix product of which others need more than one element" in text
+    want = USES[name](mtl.asarray(np.asarray(mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]))))
+    for got, expected in zip(values, want, strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=2e-3)
+
+
+def test_sums_of_products_and_products_of_products():
+    with mtl.config.scope(products="registers"):
+        x, w = mtl.asarray(X), mtl.asarray(W)
+        both = x @ w + mtl.asarray(X * 2) @ w
+        chain = mtl.maximum(x @ w, 0) @ w.T
+    assert kernels(both)[0] == 2
+    assert kernels(chain)[0] == 2
+    want = np.maximum(X.astype(np.float64) @ W, 0) @ W.T.astype(np.float64)
+    bound = 120 * 2**-24 * (abs(X).astype(np.float64) @ abs(W) @ abs(W.T))
+    assert (abs(np.asarray(chain) - want) <= bound).all()
+
+
+def test_what_reads_too_many_arrays_is_split():
+    w = mtl.asarray(W)
+    with mtl.config.scope(products="registers"):
+        product = mtl.asarray(W[:, :40]) @ w
+    others = [mtl.asarray(W + k) for k in range(30)]
+    total = product
+    for other in others:
+        total = total + other
+    want = np.asarray(mtl.asarray(W[:, :40]) @ w)
+    for k in range(30):
+        want = want + (W + k)
+    np.testing.assert_allclose(np.asarray(total), want, rtol=1e-5)
+
+
+def test_complex_numbers_of_an_epilogue():
+    a, b = random((20, 30), "complex64"), random((30, 10), "complex64")
+    with mtl.config.scope(products="registers"):
+        product = mtl.asarray(a) @ mtl.asarray(b)
+        fused = (mtl.asarray(a) @ mtl.asarray(b)) * (1 + 2j) + mtl.asarray(b[:1])
+    assert kernels(fused)[0] == 1
+    mtl.eval(product)
+    assert np.array_equal(np.asarray(fused), np.asarray(product * (1 + 2j) + mtl.asarray(b[:1])))
+
+
+CPU = mtl.ones(1).device
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "depth", "fused", "way"),
+    [
+        ("float32", (1024, 1024), 1024, [], "host"),
+        ("float32", (1024, 1024), 1024, [2**20], "host"),
+        ("float32", (256, 256), 256, [2**16], "registers"),
+        ("float64", (512, 512), 512, [2**18], "host"),
+        ("complex64", (128, 128), 128, [], "host"),
+        ("float16", (1024, 1024), 1024, [], "registers"),
+        ("int8", (256, 256), 256, [], "registers"),
+        ("int64", (256, 256), 256, [], "registers"),
+        ("int32", (256, 4, 4), 4, [], "host"),
+        ("float32", (1, 1024), 1024, [1024], "host"),
+        ("float16", (16, 16), 16, [], "host"),
+    ],
+)
+def test_who_multiplies(dtype, shape, depth, fused, way):
+    assert way_of(CPU, np.dtype(dtype), shape, depth, fused) == way
+
+
+def test_what_is_turned():
+    x = mtl.asarray(W)
+    for value in (x.T, x.T[:, ::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
+        assert is_turned(value._node)
+    for value in (x, mtl.exp(x).T.T, mtl.exp(x.T).T, x[:, ::2]):
+        assert not is_turned(value._node)
+
+
+def test_on_other_devices_kernels_multiply():
+    device = SimpleNamespace(name="metal")
+    assert way_of(device, np.dtype(np.float16), (9, 9), 9, []) == "simdgroups"
+    assert way_of(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
+    assert is_sum(device, np.dtype(np.float32), (1, 9), 9, False)
+
+
+def test_vectors_by_what_is_computed_are_sums():
+    """The bytes of quantised weights are read, and nothing else."""
+    weights, scales = (
+        mtl.asarray(random((512, 256), "int8")),
+        mtl.asarray(random((512, 1), "float32")),
+    )
+    x = random((256,), "float32")
+    y = (mtl.astype(weights, mtl.float32) * scales) @ mtl.asarray(x)
+    assert kernels(y)[0] == 1
+    a = np.asarray(weights).astype(np.float64) * np.asarray(scales)
+    assert (abs(np.asarray(y) - a @ x) <= 260 * 2**-24 * (abs(a) @ abs(x))).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
+@pytest.mark.parametrize(
+    "shapes", [((300,), (300, 500)), ((500, 300), (300,)), ((4, 300), (300, 90))]
+)
+def test_few_rows_are_sums(dtype, shapes):
+    a, b = (random(shape, dtype) for shape in shapes)
+    product = mtl.asarray(a) @ mtl.asarray(b)
+    assert "_sum ->" in mtl.explain(product) or "_sum_astype ->" in mtl.explain(product)
+    check(product, a, b)
+
+
+def test_errors_grow_slowly_with_the_depth():
+    """Steps of 32 are added up on their own."""
+    a, b = abs(random((3, 6000), "float32")), abs(random((6000, 3), "float32"))
+    with mtl.config.scope(products="registers"):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b, additions=32 + 6000 // 32 + 1)
+
+
+def test_integers_wrap_around():
+    a = np.full((3, 300), 2**31 - 1, np.int32)
+    with mtl.config.scope(products="registers"):
+        check(mtl.asarray(a) @ mtl.asarray(a.T), a, a.T)
+
+
+def test_the_text_depends_on_structure_only():
+    def text(m, k, n):
+        with mtl.config.scope(products="registers"):
+            product = mtl.ones((m, k), dtype=mtl.int32) @ mtl.ones((k, n), dtype=mtl.int32)
+        return (product + 1).msl()
+
+    assert text(3, 4, 5) == text(100, 200, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+def test_large(dtype):
+    a, b = random((700, 1100), dtype), random((1100, 900), dtype)
+    with mtl.config.scope(products="registers"):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b)
