@@ -33,6 +33,10 @@ def _engine(text: str) -> str:
     return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
 
 
+def _sorter(text: str) -> str:
+    return {"measured": "measured", "kernels": "kernels", "numpy": "numpy"}[text.strip().lower()]
+
+
 class _Setting(Generic[_T]):
     """A setting: read from the environment at each access until a value is set."""
 
@@ -107,6 +111,12 @@ class Settings:
         _truth,
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
+    )
+    sorting = _Setting(
+        "METALLOID_SORTING",
+        _sorter,
+        "measured",
+        "Who sorts and searches arrays on the CPU: kernels, numpy, or who measured faster.",
     )
 
     @contextmanager
