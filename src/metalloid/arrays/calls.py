@@ -45,7 +45,7 @@ class HostCall:
         """What reports call it."""
         return self.function.__name__.strip("_")
 
-    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call it, and keep what it returns."""
         with np.errstate(all="ignore"):  # as in kernels
             results = self.function(*map(to_host, args), *self.parameters)
@@ -62,9 +62,12 @@ class HostCall:
 class LaunchCall(HostCall):
     """A function that launches kernels of the package: from evaluated nodes to memory."""
 
-    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
-        """Call it; launches need not have ended when it returns."""
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Call it. Its launches have ended only if that is waited for."""
         memories: list[Memory] = self.function(*args, *self.parameters)
+        if wait:
+            for memory in memories:
+                memory.bound.wait()
         return memories
 
 
@@ -122,7 +125,7 @@ class KernelCall:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KernelCall) and self._key == other._key
 
-    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Launch it."""
         arrays = iter([to_host(node) for node in args])
         inputs = [next(arrays) if number is None else number for number in self._numbers]
