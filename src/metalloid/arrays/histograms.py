@@ -12,14 +12,14 @@ from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import from_numpy, to_node, to_numpy
 from metalloid.arrays.calls import host_call, launch_call
 from metalloid.arrays.creation import arange
-from metalloid.arrays.elementwise import where
+from metalloid.arrays.elementwise import clip, minimum, where
 from metalloid.arrays.manipulation import concat
-from metalloid.arrays.searching import diff, searchsorted
+from metalloid.arrays.searching import diff, elements_at, searchsorted
 from metalloid.arrays.sort_choice import by_kernels
 from metalloid.arrays.sort_kernels import MOST_BINS, count_groups, counted_places
 from metalloid.arrays.sorting import sort
 from metalloid.arrays.statistics_nodes import summed
-from metalloid.arrays.types import float32, int64, kind_of, uint32
+from metalloid.arrays.types import float32, int32, int64, kind_of, promote, uint32
 
 
 def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
@@ -102,7 +102,8 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
     Notes
     -----
     Values are not looked at. Where NumPy refuses NaN among the elements, all edges are NaN here and
-    nothing is counted.
+    nothing is counted. Where it refuses bins for being narrower than floats can tell, elements may
+    be in a neighbouring bin.
 
     Examples
     --------
@@ -115,15 +116,17 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
         raise TypeError("[histogram] complex numbers have no order.")
     if isinstance(bins, int | np.integer):
         edges = _even_edges(values, int(bins), range)
+        place = _even_places(values, edges)
     else:
         edges = _given_edges(bins, values)
+        place = searchsorted(edges, values, side="right") - 1
+        place = where(values == edges[-1], edges.size - 2, place)
+        place = where(place < 0, edges.size - 1, place)  # NaN is there as well
     count = edges.size - 1
-    place = searchsorted(edges, values, side="right") - 1
-    place = where(values == edges[-1], count - 1, place)
-    place = where(place < 0, count, place)  # NaN is there as well
     found = _counted(place, count, weights, "histogram")
     if density:
-        found = found / diff(edges) / found.sum()
+        widths = diff(edges.astype(promote(edges.dtype, float32)))
+        found = found / widths / found.sum()
     return found, edges
 
 
@@ -143,6 +146,19 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
     if low == high:
         low, high = low - 0.5, high + 0.5
     return Array(from_numpy(np.linspace(low, high, bins + 1).astype(dtype), values.device))
+
+
+def _even_places(values: Array, edges: Array) -> Array:
+    """The bin of each element: a guess, and a look at its edges. Others are behind the last bin."""
+    count = edges.size - 1
+    values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
+    low, high = edges[0], edges[-1]
+    is_inside = (values >= low) & (values <= high)
+    guess = where(is_inside, (values - low) * (count / (high - low)), 0).astype(int32)
+    guess = clip(guess, 0, count - 1)
+    guess = guess - (values < elements_at(edges, guess)).astype(int32)
+    guess = guess + (values >= elements_at(edges, guess + 1)).astype(int32)
+    return where(is_inside, minimum(guess, count - 1), count)
 
 
 def _given_edges(bins: Any, values: Array) -> Array:

@@ -9,12 +9,13 @@ struct Order {
   Bits flip;        // what changes in negative ones: all bits of floats, the sign of integers
   Bits minus_zero;  // equal to 0
   Bits infinity;    // the largest magnitude that is no NaN; NaN is larger than all numbers
+  Bits least;       // what the smallest element would be without it: digits that are 0 are left out
   Bits turn;        // all bits if the largest is first
 
   METAL_FUNC Bits key(Bits bits) const {
     const bool is_nan = Bits(bits & Bits(~sign)) > infinity;
     const Bits number = bits == minus_zero ? Bits(0) : bits;
     const Bits rising = Bits(number ^ ((number & sign) != 0 ? flip : sign));
-    return Bits((is_nan ? Bits(~Bits(0)) : rising) ^ turn);
+    return Bits(Bits((is_nan ? Bits(~Bits(0)) : rising) - least) ^ turn);
   }
 };

@@ -11,7 +11,7 @@ template <typename Bits>
   const Bits wanted = order.key(values[start + i]);
   sorted += sorted_start;
   uint place = 0;
-  for (uint step = 1u << (31 - clz(count | 1)); step > 0; step /= 2) {
+  for (uint step = count > 0 ? 1u << (31 - clz(count)) : 0; step > 0; step /= 2) {
     const uint further = place + step;
     const Bits found = order.key(sorted[min(further, count) - 1]);
     const bool is_before = found < wanted || (is_behind && found == wanted);
@@ -23,14 +23,14 @@ template <typename Bits>
 constant constexpr uint most_bins = 4096;
 
 // How often each number below `bins` occurs in a part of the numbers: a row of counts for each
-// threadgroup. Larger numbers are not counted.
+// threadgroup. Larger numbers are counted together, and forgotten.
 [[kernel]] void count_places(device const uint *places, device uint *counts,
                              constant ulong &start, constant ulong &size, constant uint &bins,
                              uint group [[threadgroup_position_in_grid]],
                              uint groups [[threadgroups_per_grid]],
                              uint thread_index [[thread_index_in_threadgroup]],
                              uint threads [[threads_per_threadgroup]]) {
-  threadgroup atomic_uint own[most_bins];
+  threadgroup atomic_uint own[most_bins + 1];
   for (uint bin = thread_index; bin < bins; bin += threads) {
     atomic_store_explicit(&own[bin], 0, memory_order_relaxed);
   }
@@ -41,8 +41,8 @@ constant constexpr uint most_bins = 4096;
   places += start + first;
   for (uint at = 0; at < count; at += threads) {
     const uint k = at + thread_index;
-    if (k < count && places[k] < bins) {
-      atomic_fetch_add_explicit(&own[places[k]], 1, memory_order_relaxed);
+    if (k < count) {
+      atomic_fetch_add_explicit(&own[min(places[k], bins)], 1, memory_order_relaxed);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -12,11 +12,11 @@ from metalloid.arrays.calls import host_call, to_host
 from metalloid.arrays.creation import asarray, full
 from metalloid.arrays.elementwise import minimum
 from metalloid.arrays.evaluate import evaluate
-from metalloid.arrays.indexing import gathered, places_of, updated
+from metalloid.arrays.indexing import places_of, updated
 from metalloid.arrays.movement import concatenated
 from metalloid.arrays.node import broadcast, number
 from metalloid.arrays.scans import cumulative_sum
-from metalloid.arrays.searching import diff, searchsorted
+from metalloid.arrays.searching import diff, elements_at, searchsorted
 from metalloid.arrays.sort_choice import by_kernels
 from metalloid.arrays.sorting import argsort, sort
 from metalloid.arrays.types import bool_, int64, promote
@@ -66,10 +66,10 @@ def unique_all(x: Array, /) -> UniqueAll:
         values, indices, inverse, counts = parts
         return UniqueAll(values, indices, inverse.reshape(x.shape), counts)
     order = argsort(x.ravel())
-    runs = _Runs(_at(x.ravel(), order))
+    runs = _Runs(elements_at(x.ravel(), order))
     group = cumulative_sum(runs.is_first.astype(int64)) - 1
     inverse = Array(updated(group._node, order, group)).reshape(x.shape)
-    return UniqueAll(runs.values, _at(order, runs.starts), inverse, runs.counts)
+    return UniqueAll(runs.values, elements_at(order, runs.starts), inverse, runs.counts)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
@@ -121,17 +121,12 @@ class _Runs:
     @property
     def values(self) -> Array:
         """Of each run."""
-        return _at(self._ordered, self.starts)
+        return elements_at(self._ordered, self.starts)
 
     @property
     def counts(self) -> Array:
         """The length of each run."""
         return diff(self.starts, append=asarray([self._ordered.size], device=self.starts.device))
-
-
-def _at(x: Array, places: Array) -> Array:
-    """Elements at places that are known to exist."""
-    return Array(gathered(x._node, [0], [places._node]))
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
@@ -155,7 +150,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
         return full(first.shape, invert, device=first.device)
     ordered = sort(second)
     places = searchsorted(ordered, first)
-    nearest = _at(ordered, minimum(places, second.size - 1))
+    nearest = elements_at(ordered, minimum(places, second.size - 1))
     return nearest != first if invert else nearest == first
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from metalloid.arrays.calls import to_host
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.layout import is_contiguous
 from metalloid.arrays.memory import Memory
 from metalloid.arrays.movement import joined, whole
 from metalloid.arrays.node import Node
+from metalloid.arrays.statistics_nodes import extreme
 from metalloid.arrays.types import DType, kind_of
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
@@ -21,12 +23,25 @@ from metalloid.runtime.device import Device
 #: As in the .metal files.
 _LANES, _DIGITS = 32, 256
 MOST_BINS = 4096
-#: A simdgroup sorts a row alone if it is no longer than this, or if there are so many rows.
+#: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
 _SHORT_ROW, _MANY_ROWS = 2**14, 256
 #: What a simdgroup takes of a long row.
 _CHUNK = 4096
+#: From how many integers on it pays to ask for the smallest and the largest.
+_MANY = 2**13
 #: Threadgroups that count together, how large they are, and how many numbers a thread has.
 _MOST_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
+
+
+class _Rows(NamedTuple):
+    """Rows behind each other in memory, with the places that their elements had before, if any."""
+
+    rows: int
+    count: int
+    size: int
+    values: Any
+    start: int
+    places: Memory | None = None
 
 
 def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
@@ -34,58 +49,78 @@ def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
 
     Equal ones keep their order, also if the largest is first.
     """
-    device, size, count = x.device, x.dtype.itemsize, x.shape[-1]
-    rows = x.size // max(count, 1)
     x = _in_order(x)
-    values, start = _bits(x)
-    order = order_of(x.dtype, descending)
-    places_bytes = 4 * x.size if with_places else 0
-    results = [Memory(device, size * x.size), Memory(device, places_bytes)]
-    spare = [Memory(device, size * x.size), Memory(device, places_bytes)]
+    passes, order = _passes(x, descending)
+    return _sorted(_rows(x), x.device, passes, order, with_places)
+
+
+def top_of_rows(x: Node, most: int) -> list[Memory]:
+    """The largest elements along the last axis in order, and their places there (uint32).
+
+    Each chunk of a row sends its own to the next round.
+    """
+    x, device = _in_order(x), x.device
+    given, order = _rows(x), order_of(x.dtype, True)
+    kernel = _kernel("top_chunks", given.size, device)
+    chunks = 0
+    while chunks != 1:
+        rows, count, size, values, start, places = given
+        chunk = count if rows >= _MANY_ROWS else max(_SHORT_ROW, 4 * most)
+        chunks = math.ceil(count / chunk)
+        kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
+        top, top_places = _memory(device, rows * kept, size), _memory(device, rows * kept, 4)
+        kernel(values, (places or top_places).bound, top.bound, top_places.bound, start, count,
+               chunk, most, kept, places is not None, order,
+               threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
+        given = _Rows(rows, kept, size, top.bound, 0, top_places)
+    return _sorted(given, device, size, order, with_places=True)
+
+
+def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
+            with_places: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, values, start, places = given
+    kind = "_with_places" if with_places else ""
+    results, spare = (
+        [_memory(device, rows * count, size), _memory(device, rows * count * with_places, 4)]
+        for _ in range(2)
+    )
+    has_places = places is not None
+    if places is not None:  # they lie where the first pass does not write
+        (results, spare)[passes % 2][1] = places
     if count <= _SHORT_ROW or rows >= _MANY_ROWS:
-        kernel = _kernel("argsort_rows" if with_places else "sort_rows", size, device)
         memory = [part.bound for part in (*results, *spare)]
-        kernel(values, *memory, start, count, order,
-               threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
-    else:
-        _sort_chunks(values, start, rows, count, order, results, spare, with_places)
-    return results if with_places else results[:1]
-
-
-def _sort_chunks(
-    values: Any, start: int, rows: int, count: int, order: bytes,
-    results: list[Memory], spare: list[Memory], with_places: bool,
-) -> None:  # fmt: skip
-    """Long rows: three launches for each digit."""
-    device, size = results[0].device, len(order) // 5
+        sort_rows = _kernel("sort_rows" + kind, size, device)
+        sort_rows(values, *memory, start, count, passes, has_places, order,
+                  threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
+        return results if with_places else results[:1]
     chunks = math.ceil(count / _CHUNK)
-    counts, starts = Memory(device, 4 * _DIGITS * chunks * rows), Memory(device, 4 * _DIGITS * rows)
+    counts = _memory(device, rows * chunks * _DIGITS, 4)
+    starts = _memory(device, rows * _DIGITS, 4)
     count_chunks = _kernel("count_chunks", size, device)
     place_chunks = _library(device)["place_chunks"]
-    move_chunks = _kernel("move_chunks_and_places" if with_places else "move_chunks", size, device)
+    move_chunks = _kernel("move_chunks" + kind, size, device)
     grid: dict[str, Any] = {
         "threads": (chunks * _LANES, rows), "group_size": (_LANES, 1), "wait": False,
     }  # fmt: skip
-    places = spare[1].bound
-    for digit in range(size):
-        to = results if (size - digit) % 2 else spare
+    for digit in range(passes):
+        to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
+        if digit:
+            values, start = old[0].bound, 0
         numbers = start, count, _CHUNK, 8 * digit, order
         count_chunks(values, counts.bound, *numbers, **grid)
         place_chunks(counts.bound, starts.bound, chunks,
                      threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
-        moved = [memory.bound for memory in to]
-        move_chunks(values, places, counts.bound, starts.bound, *moved, *numbers, **grid)
-        (values, places), start = moved, 0
+        move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
+                    *numbers, has_places, **grid)  # fmt: skip
+    return results if with_places else results[:1]
 
 
 def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     """Where values would go among the sorted elements (uint32)."""
-    places = Memory(x.device, 4 * values.size)
-    x, values = _in_order(x), _in_order(values)
-    among, among_start = _bits(x)
-    wanted, start = _bits(values)
+    places = _memory(x.device, values.size, 4)
+    among, wanted = _rows(_in_order(x)), _rows(_in_order(values))
     kernel = _kernel("search", x.dtype.itemsize, x.device)
-    kernel(among, wanted, places.bound, among_start, start, x.size, is_behind,
+    kernel(among.values, wanted.values, places.bound, among.start, wanted.start, x.size, is_behind,
            order_of(x.dtype, False), threads=values.size, wait=False)  # fmt: skip
     return [places]
 
@@ -98,18 +133,30 @@ def count_groups(size: int) -> int:
 def counted_places(x: Node, bins: int) -> list[Memory]:
     """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
     groups = count_groups(x.size)
-    counts = Memory(x.device, 4 * groups * bins)
+    counts = _memory(x.device, groups * bins, 4)
     x = _in_order(x)
-    places, start = _bits(x)
+    places = _rows(x)
     _library(x.device)["count_places"](
-        places, counts.bound, start, x.size, bins,
+        places.values, counts.bound, places.start, x.size, bins,
         threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
     )  # fmt: skip
     return [counts]
 
 
-@functools.cache
-def order_of(dtype: DType, descending: bool) -> bytes:
+def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
+    """How many digits elements have, and their order. Integers seldom fill their type."""
+    size = x.dtype.itemsize
+    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _MANY:
+        return size, order_of(x.dtype, descending)
+    ends = [extreme(x, name, None, False) for name in ("min", "max")]
+    evaluate(ends)
+    least, most = (int(to_host(end)) for end in ends)
+    digits = math.ceil((most - least).bit_length() / 8)
+    return max(digits, 1), order_of(x.dtype, descending, least - int(np.iinfo(x.dtype).min))
+
+
+@functools.lru_cache(maxsize=256)
+def order_of(dtype: DType, descending: bool, least: int = 0) -> bytes:
     """``Order`` of a type."""
     bits = 8 * dtype.itemsize
     every, sign, kind = 2**bits - 1, 2 ** (bits - 1), kind_of(dtype)
@@ -121,7 +168,11 @@ def order_of(dtype: DType, descending: bool) -> bytes:
         sign = 0
     flip = every if kind == "f" else sign
     turn = every if descending else 0
-    return np.array([sign, flip, minus_zero, infinity, turn], unsigned).tobytes()
+    return np.array([sign, flip, minus_zero, infinity, least, turn], unsigned).tobytes()
+
+
+def _memory(device: Device, elements: int, size: int) -> Memory:
+    return Memory(device, elements * size)
 
 
 def _in_order(node: Node) -> Node:
@@ -133,13 +184,14 @@ def _in_order(node: Node) -> Node:
     return copy
 
 
-def _bits(node: Node) -> tuple[Any, int]:
-    """The memory of a leaf, as a launch is given it, and the element where it starts."""
+def _rows(node: Node) -> _Rows:
+    """The rows along the last axis of a leaf, as launches are given them."""
     assert node.memory is not None
-    bound = node.memory.bound
+    bound, size = node.memory.bound, node.dtype.itemsize
     if isinstance(bound, np.ndarray):
-        bound = bound.view(f"u{node.dtype.itemsize}")
-    return bound, node.layout.start
+        bound = bound.view(f"u{size}")
+    count = node.shape[-1] if node.shape else 1
+    return _Rows(node.size // max(count, 1), count, size, bound, node.layout.start)
 
 
 def _kernel(name: str, size: int, device: Device) -> Any:

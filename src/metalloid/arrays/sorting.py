@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import axes_of
 from metalloid.arrays.calls import host_call, launch_call
-from metalloid.arrays.movement import moved_axes, sliced, whole
-from metalloid.arrays.node import Node, cast
+from metalloid.arrays.movement import moved_axes
+from metalloid.arrays.node import Node, cast, fresh
 from metalloid.arrays.sort_choice import by_kernels
-from metalloid.arrays.sort_kernels import sorted_rows
+from metalloid.arrays.sort_kernels import sorted_rows, top_of_rows
 from metalloid.arrays.types import int64, uint32
 
 
@@ -59,14 +61,20 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
     (array([3, 2], dtype=int64), array([0, 2], dtype=int64))
     """
     (along,) = axes_of("top_k", axis, x.ndim)
-    numbers = whole(x.shape)
-    numbers[along] = (0, 1, min(k, x.shape[along]))
-    if by_kernels("top_k", x.dtype, x.shape[along], x.device):
-        parts = _by_kernels(x._node, along, True, with_places=True)
+    if k < 0:
+        raise ValueError(f"[top_k] k is the number of elements, got {k}.")
+    rows = moved_axes(x._node, along, -1)
+    shape = (*rows.shape[:-1], min(k, x.shape[along]))
+    if not by_kernels("top_k", x.dtype, x.shape[along], x.device):
+        values, places = host_call(_top_k, [rows], (shape[-1],), (x.dtype, shape), (int64, shape))
+    elif math.prod(shape):
+        values, places = launch_call(
+            top_of_rows, [rows], (shape[-1],), (x.dtype, shape), (uint32, shape)
+        )  # fmt: skip
     else:
-        parts = host_call(_ordered, [x._node], (along,), (x.dtype, x.shape), (int64, x.shape))
-    values, places = (Array(sliced(part, numbers)) for part in parts)
-    return values, places
+        values, places = fresh(x.dtype, shape, x.device), fresh(int64, shape, x.device)
+    values, places = (moved_axes(part, -1, along) for part in (values, cast(places, int64)))
+    return Array(values), Array(places)
 
 
 def _by_kernels(x: Node, axis: int, descending: bool, with_places: bool) -> tuple[Node, ...]:
@@ -91,6 +99,6 @@ def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     return places
 
 
-def _ordered(x: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    places = _argsort(x, axis, True)
-    return np.take_along_axis(x, places, axis), places
+def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    places = _argsort(x, -1, True)[..., :k]
+    return np.take_along_axis(x, places, -1), places
