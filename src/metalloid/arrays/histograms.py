@@ -140,12 +140,12 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
         low, high = where(is_point, low - 0.5, low), where(is_point, high + 0.5, high)
         places = arange(bins, dtype=dtype, device=values.device)
         return concat([places * ((high - low) / bins) + low, high.reshape(1)])
-    low, high = map(float, range or (0, 1))
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+    first, last = map(float, range or (0, 1))
+    if not (math.isfinite(first) and math.isfinite(last) and first <= last):
         raise ValueError(f"[histogram] range is two finite numbers that rise, got {range}.")
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return Array(from_numpy(np.linspace(low, high, bins + 1).astype(dtype), values.device))
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
 
 
 def _even_places(values: Array, edges: Array) -> Array:
@@ -180,7 +180,8 @@ def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
             raise ValueError(f"[{where}] {weighs.size} weights for {places.size} elements.")
         args, result = [places._node, weighs._node], (weighs.dtype, (count,))
         return Array(*host_call(_weighed, args, (count,), result))
-    if not by_kernels("bincount", uint32, places.size, places.device):
+    how = "bincount" if count <= MOST_BINS else "bincount by sorting"
+    if not by_kernels(how, uint32, places.device, places.size):
         return Array(*host_call(_bincount, [places._node], (count,), (int64, (count,))))
     numbers = places.astype(uint32)
     if count <= MOST_BINS:
@@ -198,4 +199,5 @@ def _bincount(places: np.ndarray, count: int) -> np.ndarray:
 def _weighed(places: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
     if weights.dtype.kind == "c":
         return _weighed(places, weights.real, count) + 1j * _weighed(places, weights.imag, count)
-    return np.bincount(places, weights.astype(np.float64), count)[:count]
+    total: np.ndarray = np.bincount(places, weights.astype(np.float64), count)[:count]
+    return total

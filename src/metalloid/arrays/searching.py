@@ -80,7 +80,7 @@ def searchsorted(
     together = promote(among.dtype, values.dtype)
     among = among if sorter is None else gathered(among, [0], [sorter._node])
     among, values = cast(among, together), cast(values, together)
-    if by_kernels("searchsorted", together, values.size, x1.device):
+    if by_kernels("searchsorted", together, x1.device, values.size):
         is_behind = side == "right"
         (found,) = launch_call(
             found_places, [among, values], (is_behind,), (uint32, values.shape)

@@ -10,7 +10,7 @@ from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import from_numpy, pair
 from metalloid.arrays.calls import host_call, to_host
 from metalloid.arrays.creation import asarray, full
-from metalloid.arrays.elementwise import minimum
+from metalloid.arrays.elementwise import equal, minimum, not_equal
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.indexing import places_of, updated
 from metalloid.arrays.movement import concatenated
@@ -56,14 +56,10 @@ def unique_all(x: Array, /) -> UniqueAll:
     >>> [part.tolist() for part in mtl.unique_all(mtl.asarray([2, 1, 2]))]
     [[1, 2], [1, 0], [1, 0, 1], [1, 2]]
     """
-    if not by_kernels("unique", x.dtype, x.size, x.device):
-        evaluate([x._node])
-        found = np.unique(
-            to_host(x._node), return_index=True, return_inverse=True, return_counts=True,
-            equal_nan=False,
+    if not by_kernels("unique_all", x.dtype, x.device, x.size):
+        values, indices, inverse, counts = _by_numpy(
+            x, return_index=True, return_inverse=True, return_counts=True
         )  # fmt: skip
-        parts = (Array(from_numpy(part, x.device, copy=False)) for part in found)
-        values, indices, inverse, counts = parts
         return UniqueAll(values, indices, inverse.reshape(x.shape), counts)
     order = argsort(x.ravel())
     runs = _Runs(elements_at(x.ravel(), order))
@@ -74,9 +70,8 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 def unique_counts(x: Array, /) -> UniqueCounts:
     """Values that occur, and how often."""
-    if not by_kernels("unique", x.dtype, x.size, x.device):
-        found = unique_all(x)
-        return UniqueCounts(found.values, found.counts)
+    if not by_kernels("unique_counts", x.dtype, x.device, x.size):
+        return UniqueCounts(*_by_numpy(x, return_counts=True))
     runs = _Runs(sort(x.ravel()))
     return UniqueCounts(runs.values, runs.counts)
 
@@ -97,6 +92,14 @@ def unique_values(x: Array, /) -> Array:
     array([1, 2], dtype=int64)
     """
     return unique_counts(x).values
+
+
+def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
+    """What NumPy finds; `x` is evaluated."""
+    evaluate([x._node])
+    unique: Any = np.unique
+    found = unique(to_host(x._node), equal_nan=False, **wanted)
+    return [Array(from_numpy(part, x.device, copy=False)) for part in found]
 
 
 class _Runs:
@@ -141,7 +144,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     first, second = (Array(node) for node in pair("isin", x1, x2))
     together = promote(first.dtype, second.dtype)
     first, second = first.astype(together), second.astype(together).ravel()
-    if not by_kernels("isin", together, first.size, first.device):
+    if not by_kernels("isin", together, first.device, first.size):
         (found,) = host_call(
             _isin, [first._node, second._node], (invert,), (bool_, first.shape)
         )  # fmt: skip
@@ -151,7 +154,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     ordered = sort(second)
     places = searchsorted(ordered, first)
     nearest = elements_at(ordered, minimum(places, second.size - 1))
-    return nearest != first if invert else nearest == first
+    return not_equal(nearest, first) if invert else equal(nearest, first)
 
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:

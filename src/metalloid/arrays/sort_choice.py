@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from metalloid.arrays.types import DType, kind_of
+from metalloid.arrays.types import DType, bfloat16, kind_of
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
+#: By function: from how many elements on kernels are faster, as `benchmarks/sorting.py` measures on
+#: one thread. With fewer, a launch and its arguments take longer than the work.
+_ENOUGH = {
+    "sort": 2**12,
+    "argsort": 2**12,
+    "top_k": 2**12,
+    "searchsorted": 2**11,
+    "isin": 2**13,
+    "unique_all": 2**15,
+    "unique_counts": 2**14,
+    "bincount": 2**18,
+    "bincount by sorting": 2**32,
+}
+#: A simdgroup counts 256 digits for the shortest row.
+_ENOUGH_IN_ROW = 64
 
-def by_kernels(what: str, dtype: DType, count: int, device: Device) -> bool:
+
+def by_kernels(what: str, dtype: DType, device: Device, size: int, row: int | None = None) -> bool:
     """Whether kernels do it; on other devices than the CPU they always do.
 
     Parameters
     ----------
     what : str
         The function.
-    count : int
-        Elements that are sorted together, or searched for.
+    dtype : numpy.dtype
+    device : Device
+    size, row : int
+        Elements that are sorted or searched for, in all and in each row.
     """
-    if kind_of(dtype) == "c":
+    if kind_of(dtype) == "c" or size >= 2**32:
         return False
     if device.name != "cpu" or settings.sorting == "kernels":
         return True
-    return settings.sorting == "measured" and False
+    if settings.sorting == "numpy" or size < _ENOUGH[what]:
+        return False
+    if row is not None and row < _ENOUGH_IN_ROW:
+        return False
+    is_short = kind_of(dtype) != "f" and dtype.itemsize < 4
+    match what:
+        case "sort":  # NumPy's vector code is 3 times as fast; it has none for bfloat16
+            return dtype == bfloat16
+        case "argsort" | "unique_all":  # NumPy sorts short integers by their digits as well
+            return not is_short
+        case "isin":  # NumPy has a table of what occurs if there are few values
+            return dtype.itemsize > 1
+    return True

@@ -1,4 +1,4 @@
-"""Sorts, searches and counts by kernels: what `sorting.metal` and `searching.metal` are told."""
+"""Sorts, searches and counts by kernels: what the `.metal` files are told."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Rows(NamedTuple):
     """Rows behind each other in memory, with the places that their elements had before, if any."""
 
     rows: int
-    count: int
+    length: int
     size: int
     values: Any
     start: int
@@ -202,7 +202,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 def text() -> str:
     """All that is compiled."""
     folder = importlib.resources.files("metalloid.arrays")
-    names = ("order", "sorting", "searching")
+    names = ("order", "sorting", "selecting", "searching")
     return "\n".join((folder / f"{name}.metal").read_text("utf-8") for name in names)
 
 

@@ -179,79 +179,6 @@ template <typename Bits, bool with_places>
                                    Order<Bits>(order), next, to + row, places_to + own, lane);
 }
 
-// -- the first of the order
-
-// Finds the key of the last element that is among the first `most` of a chunk, digit by digit from
-// the highest, and keeps those before it, and of those equal to it the first: in the order in which
-// they stand. A row of results has `most` for each chunk but the last, which may be shorter.
-template <typename Bits>
-[[kernel]] void top_chunks(device const Bits *values, device const uint *places, device Bits *top,
-                           device uint *top_places, constant ulong &start, constant uint &count,
-                           constant uint &chunk, constant uint &most, constant uint &most_of_row,
-                           constant bool &has_places, constant Order<Bits> &given,
-                           uint2 group [[threadgroup_position_in_grid]],
-                           uint lane [[thread_index_in_threadgroup]]) {
-  threadgroup atomic_uint counts[digits + 1];  // the last is of those that are out already
-  const Order<Bits> order = given;
-  const uint first = group.x * chunk, length = min(chunk, count - first);
-  values += start + ulong(group.y) * count + first;
-  places += has_places ? ulong(group.y) * count + first : 0;
-  top += ulong(group.y) * most_of_row + group.x * most;
-  top_places += ulong(group.y) * most_of_row + group.x * most;
-  Bits found = 0;
-  uint left = min(most, length);  // to be found among those that begin with the digits of `found`
-  for (uint pass = sizeof(Bits); pass-- > 0;) {
-    for (uint digit = lane; digit < digits; digit += lanes) {
-      atomic_store_explicit(&counts[digit], 0, memory_order_relaxed);
-    }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint at = 0; at < length; at += lanes) {
-      const uint k = at + lane;
-      if (k < length) {
-        const Bits shifted = Bits(order.key(values[k]) >> (8 * pass));
-        const uint digit = Bits(shifted >> 8) == found ? uint(shifted) & 0xFF : digits;
-        atomic_fetch_add_explicit(&counts[digit], 1, memory_order_relaxed);
-      }
-    }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    uint own = 0;
-    for (uint k = 0; k < digits / lanes; ++k) {
-      own += atomic_load_explicit(&counts[lane * (digits / lanes) + k], memory_order_relaxed);
-    }
-    uint before = simd_prefix_exclusive_sum(own), digit = 0, skipped = 0;
-    for (uint k = 0; k < digits / lanes; ++k) {
-      const uint here = lane * (digits / lanes) + k;
-      const uint more = atomic_load_explicit(&counts[here], memory_order_relaxed);
-      const bool is_it = before < left && left <= before + more;  // for one lane
-      digit = is_it ? here : digit;
-      skipped = is_it ? before : skipped;
-      before += more;
-    }
-    left -= simd_sum(skipped);
-    found = Bits(Bits(found << 8) | Bits(simd_sum(digit)));
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-  }
-  const uint below = (1u << lane) - 1;  // lanes before the calling one
-  uint kept = 0, equal = 0;
-  for (uint at = 0; at < length; at += lanes) {
-    const uint k = at + lane;
-    const bool takes_part = k < length;
-    const Bits value = takes_part ? values[k] : Bits(0);
-    const Bits key = order.key(value);
-    const uint same = votes(takes_part && key == found);
-    const bool is_kept = takes_part && (key < found || (key == found &&
-                                                        equal + popcount(same & below) < left));
-    const uint all_kept = votes(is_kept);
-    if (is_kept) {
-      const uint place = kept + popcount(all_kept & below);
-      top[place] = value;
-      top_places[place] = has_places ? places[k] : first + k;
-    }
-    kept += popcount(all_kept);
-    equal += popcount(same);
-  }
-}
-
 #define SORTING(name, Bits)                                                                 \
   template [[host_name("sort_rows_" #name)]] [[kernel]]                                     \
   decltype(sort_rows<Bits, false>) sort_rows<Bits, false>;                                  \
@@ -262,9 +189,7 @@ template <typename Bits>
   template [[host_name("move_chunks_" #name)]] [[kernel]]                                   \
   decltype(move_chunks<Bits, false>) move_chunks<Bits, false>;                              \
   template [[host_name("move_chunks_with_places_" #name)]] [[kernel]]                        \
-  decltype(move_chunks<Bits, true>) move_chunks<Bits, true>;                                \
-  template [[host_name("top_chunks_" #name)]] [[kernel]]                                    \
-  decltype(top_chunks<Bits>) top_chunks<Bits>;
+  decltype(move_chunks<Bits, true>) move_chunks<Bits, true>;
 SORTING(8, uchar)
 SORTING(16, ushort)
 SORTING(32, uint)
