@@ -162,14 +162,16 @@ def _even_places(values: Array, edges: Array) -> Array:
 
 
 def _given_edges(bins: Any, values: Array) -> Array:
-    if not isinstance(bins, Array):
+    if isinstance(bins, Array):
+        edges = bins
+    else:
         given = to_numpy(bins, "histogram")
         if (given[1:] < given[:-1]).any():
             raise ValueError(f"[histogram] the edges of bins rise, got {bins}.")
-        bins = Array(from_numpy(given, values.device))
-    if bins.ndim != 1 or bins.size < 2:
-        raise ValueError(f"[histogram] wants two edges at least, got shape {bins.shape}.")
-    return bins
+        edges = Array(from_numpy(given, values.device))
+    if edges.ndim != 1 or edges.size < 2:
+        raise ValueError(f"[histogram] wants two edges at least, got shape {edges.shape}.")
+    return edges
 
 
 def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
@@ -193,11 +195,13 @@ def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
 
 
 def _bincount(places: np.ndarray, count: int) -> np.ndarray:
-    return np.bincount(places, minlength=count)[:count]
+    found: np.ndarray = np.bincount(places, minlength=count)[:count]
+    return found
 
 
 def _weighed(places: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
     if weights.dtype.kind == "c":
-        return _weighed(places, weights.real, count) + 1j * _weighed(places, weights.imag, count)
+        real, imag = (_weighed(places, part, count) for part in (weights.real, weights.imag))
+        return real + 1j * imag
     total: np.ndarray = np.bincount(places, weights.astype(np.float64), count)[:count]
     return total

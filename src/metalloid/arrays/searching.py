@@ -14,6 +14,7 @@ from metalloid.arrays.movement import concatenated, sliced, whole
 from metalloid.arrays.node import broadcast, cast, count
 from metalloid.arrays.sort_choice import by_kernels
 from metalloid.arrays.sort_kernels import found_places
+from metalloid.arrays.sorting import comparable
 from metalloid.arrays.statistics_nodes import Axis, summed
 from metalloid.arrays.types import bool_, int64, kind_of, promote, uint32
 
@@ -91,7 +92,7 @@ def searchsorted(
 
 
 def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
-    return np.asarray(np.searchsorted(x1, x2, side))
+    return np.asarray(np.searchsorted(comparable(x1), comparable(x2), side))
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:

@@ -18,7 +18,7 @@ from metalloid.arrays.node import broadcast, number
 from metalloid.arrays.scans import cumulative_sum
 from metalloid.arrays.searching import diff, elements_at, searchsorted
 from metalloid.arrays.sort_choice import by_kernels
-from metalloid.arrays.sorting import argsort, sort
+from metalloid.arrays.sorting import argsort, comparable, sort
 from metalloid.arrays.types import bool_, int64, promote
 
 
@@ -98,8 +98,9 @@ def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
     """What NumPy finds; `x` is evaluated."""
     evaluate([x._node])
     unique: Any = np.unique
-    found = unique(to_host(x._node), equal_nan=False, **wanted)
-    return [Array(from_numpy(part, x.device, copy=False)) for part in found]
+    values, *more = unique(comparable(to_host(x._node)), equal_nan=False, **wanted)
+    parts = values.astype(x.dtype, copy=False), *more
+    return [Array(from_numpy(part, x.device, copy=False)) for part in parts]
 
 
 class _Runs:
@@ -158,4 +159,4 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
 
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:
-    return np.isin(x1, x2, invert=invert)
+    return np.isin(comparable(x1), comparable(x2), invert=invert)

@@ -13,7 +13,7 @@ from metalloid.arrays.movement import moved_axes
 from metalloid.arrays.node import Node, cast, fresh
 from metalloid.arrays.sort_choice import by_kernels
 from metalloid.arrays.sort_kernels import sorted_rows, top_of_rows
-from metalloid.arrays.types import int64, uint32
+from metalloid.arrays.types import bfloat16, int64, uint32
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
@@ -86,13 +86,19 @@ def _by_kernels(x: Node, axis: int, descending: bool, with_places: bool) -> tupl
     return (*back[:1], *(cast(places, int64) for places in back[1:]))
 
 
+def comparable(x: np.ndarray) -> np.ndarray:
+    """The same numbers in a type whose order NumPy knows: it has no place for NaN in bfloat16."""
+    return x.astype(np.float32) if x.dtype == bfloat16 else x
+
+
 def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     # Equal numbers are the same. Stable sorts of single bytes are the quick ones.
-    result = np.sort(x, axis=axis, stable=x.dtype.itemsize == 1)
+    result = np.sort(comparable(x), axis=axis, stable=x.dtype.itemsize == 1)
     return np.flip(result, axis) if descending else result
 
 
 def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    x = comparable(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
