@@ -87,7 +87,7 @@ def _by_kernels(x: Node, axis: int, descending: bool, with_places: bool) -> tupl
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """The same numbers in a type whose order NumPy knows: it has no place for NaN in bfloat16."""
+    """The same numbers in a type whose order NumPy knows: it has no place for NaN among bfloats."""
     return x.astype(np.float32) if x.dtype == bfloat16 else x
 
 
