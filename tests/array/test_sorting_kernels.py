@@ -209,6 +209,12 @@ def test_searchsorted_promotes_as_comparisons_do():
         mtl.searchsorted(among.reshape(1, 3), 1)
 
 
+def test_searchsorted_of_views():
+    among, values = np.sort(elements("int32", 900, 1)), elements("int32", 900, 1, 300)
+    found = mtl.searchsorted(mtl.asarray(among)[::3], mtl.asarray(values)[::-3])
+    np.testing.assert_array_equal(np.asarray(found), np.searchsorted(among[::3], values[::-3]))
+
+
 def test_searchsorted_by_a_sorter():
     x = elements("float32", 300, 1)
     order = mtl.argsort(mtl.asarray(x))

@@ -6,9 +6,11 @@ from metalloid.arrays.types import DType, kind_of
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
+_NEVER = 2**32
 #: By function: from how many elements on kernels are faster, as `benchmarks/sorting.py` measures on
 #: one thread. With fewer, a launch and its arguments take longer than the work.
 _ENOUGH = {
+    "sort": _NEVER,  # NumPy's vector code is 2 to 4 times as fast
     "argsort": 2**12,
     "top_k": 2**12,
     "searchsorted": 2**11,
@@ -16,7 +18,7 @@ _ENOUGH = {
     "unique_all": 2**15,
     "unique_counts": 2**18,
     "bincount": 2**17,
-    "bincount by sorting": 2**32,
+    "bincount by sorting": _NEVER,
 }
 #: A simdgroup counts 256 digits for the shortest row.
 _ENOUGH_IN_ROW = 64
@@ -34,20 +36,14 @@ def by_kernels(what: str, dtype: DType, device: Device, size: int, row: int | No
     size, row : int
         Elements that are sorted or searched for, in all and in each row.
     """
-    if kind_of(dtype) == "c" or size >= 2**32:
+    if kind_of(dtype) == "c" or size >= 2**32:  # they have no order; places are 32-bit
         return False
     if device.name != "cpu" or settings.sorting == "kernels":
         return True
-    if settings.sorting == "numpy" or size < _ENOUGH.get(what, 0):
+    if settings.sorting == "numpy" or size < _ENOUGH[what]:
         return False
     if row is not None and row < _ENOUGH_IN_ROW:
         return False
-    is_short = kind_of(dtype) != "f" and dtype.itemsize < 4
-    match what:
-        case "sort":  # NumPy's vector code is 2 to 4 times as fast
-            return False
-        case "argsort" | "unique_all":  # NumPy sorts short integers by their digits as well
-            return not is_short
-        case "isin":  # NumPy has a table of what occurs if there are few values
-            return dtype.itemsize > 1
-    return True
+    if what in ("argsort", "unique_all"):  # NumPy sorts short integers by their digits as well
+        return kind_of(dtype) == "f" or dtype.itemsize >= 4
+    return what != "isin" or dtype.itemsize > 1  # NumPy has a table of what occurs among few values

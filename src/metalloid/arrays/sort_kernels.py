@@ -23,12 +23,13 @@ from metalloid.runtime.device import Device
 #: As in the .metal files.
 _LANES, _DIGITS = 32, 256
 MOST_BINS = 4096
+_WITH_PLACES = "_with_places"
 #: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
 _SHORT_ROW, _MANY_ROWS = 2**14, 256
 #: What a simdgroup takes of a long row.
 _CHUNK = 4096
 #: From how many integers on it pays to ask for the smallest and the largest.
-_MANY = 2**13
+_WORTH_ASKING = 2**13
 #: Threadgroups that count together, how large they are, and how many numbers a thread has.
 _MOST_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
 
@@ -39,9 +40,15 @@ class _Rows(NamedTuple):
     rows: int
     length: int
     size: int
-    values: Any
+    memory: Memory
     start: int
     places: Memory | None = None
+
+    @property
+    def bits(self) -> Any:
+        """The memory as a launch is given it."""
+        bound = self.memory.bound
+        return bound.view(f"u{self.size}") if isinstance(bound, np.ndarray) else bound
 
 
 def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
@@ -49,7 +56,6 @@ def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
 
     Equal ones keep their order, also if the largest is first.
     """
-    x = _in_order(x)
     passes, order = _passes(x, descending)
     return _sorted(_rows(x), x.device, passes, order, with_places)
 
@@ -59,70 +65,74 @@ def top_of_rows(x: Node, most: int) -> list[Memory]:
 
     Each chunk of a row sends its own to the next round.
     """
-    x, device = _in_order(x), x.device
-    given, order = _rows(x), order_of(x.dtype, True)
+    device, given, order = x.device, _rows(x), order_of(x.dtype, True)
     kernel = _kernel("top_chunks", given.size, device)
     chunks = 0
     while chunks != 1:
-        rows, count, size, values, start, places = given
+        rows, count, size, _, start, places = given
         chunk = count if rows >= _MANY_ROWS else max(_SHORT_ROW, 4 * most)
         chunks = math.ceil(count / chunk)
         kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
         top, top_places = _memory(device, rows * kept, size), _memory(device, rows * kept, 4)
-        kernel(values, (places or top_places).bound, top.bound, top_places.bound, start, count,
+        kernel(given.bits, (places or top_places).bound, top.bound, top_places.bound, start, count,
                chunk, most, kept, places is not None, order,
                threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
-        given = _Rows(rows, kept, size, top.bound, 0, top_places)
-    return _sorted(given, device, size, order, with_places=True)
+        given = _Rows(rows, kept, size, top, 0, top_places)
+    return _sorted(given, device, given.size, order, with_places=True)
 
 
 def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
             with_places: bool) -> list[Memory]:  # fmt: skip
-    rows, count, size, values, start, places = given
-    kind = "_with_places" if with_places else ""
-    results, spare = (
-        [_memory(device, rows * count, size), _memory(device, rows * count * with_places, 4)]
-        for _ in range(2)
-    )
-    has_places = places is not None
+    rows, count, size, _, start, places = given
+    sizes = (size, 4) if with_places else (size, 0)
+    results, spare = ([_memory(device, rows * count, n) for n in sizes] for _ in range(2))
     if places is not None:  # they lie where the first pass does not write
         (results, spare)[passes % 2][1] = places
     if count <= _SHORT_ROW or rows >= _MANY_ROWS:
-        memory = [part.bound for part in (*results, *spare)]
-        sort_rows = _kernel("sort_rows" + kind, size, device)
-        sort_rows(values, *memory, start, count, passes, has_places, order,
+        sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
+        sort_rows(given.bits, *(memory.bound for memory in (*results, *spare)), start, count,
+                  passes, places is not None, order,
                   threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
-        return results if with_places else results[:1]
+    else:
+        _sort_chunks(given, device, passes, order, results, spare, with_places)
+    return results if with_places else results[:1]
+
+
+def _sort_chunks(
+    given: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_places: bool,
+) -> None:  # fmt: skip
+    """Long rows: three launches for each digit."""
+    rows, count, size, _, start, places = given
     chunks = math.ceil(count / _CHUNK)
     counts = _memory(device, rows * chunks * _DIGITS, 4)
     starts = _memory(device, rows * _DIGITS, 4)
     count_chunks = _kernel("count_chunks", size, device)
     place_chunks = _library(device)["place_chunks"]
-    move_chunks = _kernel("move_chunks" + kind, size, device)
+    move_chunks = _kernel("move_chunks" + _WITH_PLACES * with_places, size, device)
     grid: dict[str, Any] = {
         "threads": (chunks * _LANES, rows), "group_size": (_LANES, 1), "wait": False,
     }  # fmt: skip
+    values = given.bits
     for digit in range(passes):
         to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
-        if digit:
-            values, start = old[0].bound, 0
         numbers = start, count, _CHUNK, 8 * digit, order
         count_chunks(values, counts.bound, *numbers, **grid)
         place_chunks(counts.bound, starts.bound, chunks,
                      threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
         move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
-                    *numbers, has_places, **grid)  # fmt: skip
-    return results if with_places else results[:1]
+                    *numbers, places is not None, **grid)  # fmt: skip
+        values, start = to[0].bound, 0
 
 
 def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     """Where values would go among the sorted elements (uint32)."""
-    places = _memory(x.device, values.size, 4)
-    among, wanted = _rows(_in_order(x)), _rows(_in_order(values))
-    kernel = _kernel("search", x.dtype.itemsize, x.device)
-    kernel(among.values, wanted.values, places.bound, among.start, wanted.start, x.size, is_behind,
-           order_of(x.dtype, False), threads=values.size, wait=False)  # fmt: skip
-    return [places]
+    among, wanted, found = _rows(x), _rows(values), _memory(x.device, values.size, 4)
+    _kernel("search", among.size, x.device)(
+        among.bits, wanted.bits, found.bound, among.start, wanted.start, x.size, is_behind,
+        order_of(x.dtype, False), threads=values.size, wait=False,
+    )  # fmt: skip
+    return [found]
 
 
 def count_groups(size: int) -> int:
@@ -132,12 +142,10 @@ def count_groups(size: int) -> int:
 
 def counted_places(x: Node, bins: int) -> list[Memory]:
     """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
-    groups = count_groups(x.size)
+    groups, given = count_groups(x.size), _rows(x)
     counts = _memory(x.device, groups * bins, 4)
-    x = _in_order(x)
-    places = _rows(x)
     _library(x.device)["count_places"](
-        places.values, counts.bound, places.start, x.size, bins,
+        given.bits, counts.bound, given.start, x.size, bins,
         threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
     )  # fmt: skip
     return [counts]
@@ -146,7 +154,7 @@ def counted_places(x: Node, bins: int) -> list[Memory]:
 def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
     """How many digits elements have, and their order. Integers seldom fill their type."""
     size = x.dtype.itemsize
-    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _MANY:
+    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _WORTH_ASKING:
         return size, order_of(x.dtype, descending)
     ends = [extreme(x, name, None, False) for name in ("min", "max")]
     evaluate(ends)
@@ -175,23 +183,15 @@ def _memory(device: Device, elements: int, size: int) -> Memory:
     return Memory(device, elements * size)
 
 
-def _in_order(node: Node) -> Node:
-    """A leaf whose elements lie behind each other: itself, or a copy that has to be kept."""
-    if is_contiguous(node.layout):
-        return node
-    copy = joined([node], [whole(node.shape)], node.shape, node.dtype)
-    evaluate([copy], wait=False)
-    return copy
-
-
 def _rows(node: Node) -> _Rows:
-    """The rows along the last axis of a leaf, as launches are given them."""
+    """The rows along the last axis of a leaf: its own memory, or a copy if they lie apart."""
+    if not is_contiguous(node.layout):
+        node = joined([node], [whole(node.shape)], node.shape, node.dtype)
+        evaluate([node], wait=False)
     assert node.memory is not None
-    bound, size = node.memory.bound, node.dtype.itemsize
-    if isinstance(bound, np.ndarray):
-        bound = bound.view(f"u{size}")
     count = node.shape[-1] if node.shape else 1
-    return _Rows(node.size // max(count, 1), count, size, bound, node.layout.start)
+    rows = node.size // max(count, 1)
+    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.start)
 
 
 def _kernel(name: str, size: int, device: Device) -> Any:
