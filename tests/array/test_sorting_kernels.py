@@ -76,7 +76,7 @@ def check_sorts(x, own, axis=-1, descending=False):
 
 SHAPES = st.one_of(
     st.tuples(st.integers(0, 300)),
-    st.tuples(st.integers(0, 5), st.integers(0, 70)),
+    st.tuples(st.integers(0, 5), st.integers(0, 140)),
     st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(0, 9)),
 )
 
@@ -143,7 +143,7 @@ def test_the_reference_engine_agrees(monkeypatch):
         check_sorts(x, mtl.asarray(x), -1, True)
         check_top(x, 7)
         assert fresh(mtl.Device()).sort_rows_32.engine.startswith("reference")
-        monkeypatch.setattr(sort_kernels, "_SHORT_ROW", 50)
+        monkeypatch.setattr(sort_kernels, "_LONG_ROW", 90)
         monkeypatch.setattr(sort_kernels, "_CHUNK", 40)
         check_sorts(x, mtl.asarray(x))
 
@@ -161,9 +161,10 @@ def check_top(x, k, axis=-1):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_top_k(name):
-    x = elements(name, (5, 70), 4)
-    for k in (0, 1, 7, 69, 70, 90):
+    x = elements(name, (5, 110), 4)
+    for k in (0, 1, 7, 109, 110, 130):
         check_top(x, k)
+        check_top(x[:, :30], k)
     check_top(x, 3, axis=0)
 
 
@@ -292,13 +293,12 @@ def test_the_rule():
     cpu, other, many = mtl.Device("cpu"), SimpleNamespace(name="metal"), 2**20
     float32, int16, complex64 = map(dtype_of, ("f4", "i2", "c8"))
     with mtl.config.scope(sorting="measured"):
-        assert by_kernels("sort", float32, other, 10, 10)
-        assert not by_kernels("sort", float32, cpu, many, many)
-        assert by_kernels("argsort", float32, cpu, many, many)
-        assert not by_kernels("argsort", float32, cpu, many, 16)
-        assert not by_kernels("argsort", float32, cpu, 1000, 1000)
-        assert not by_kernels("argsort", int16, cpu, many, many)
-        assert not by_kernels("argsort", complex64, cpu, many, many)
+        assert by_kernels("sort", float32, other, 10)
+        assert not by_kernels("sort", float32, cpu, many)
+        assert by_kernels("argsort", float32, cpu, many)
+        assert not by_kernels("argsort", float32, cpu, 1000)
+        assert not by_kernels("argsort", int16, cpu, many)
+        assert not by_kernels("argsort", complex64, cpu, many)
     with mtl.config.scope(sorting="numpy"):
-        assert not by_kernels("argsort", float32, cpu, many, many)
-        assert by_kernels("argsort", float32, other, many, many)
+        assert not by_kernels("argsort", float32, cpu, many)
+        assert by_kernels("argsort", float32, other, many)

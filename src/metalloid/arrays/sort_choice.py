@@ -20,11 +20,9 @@ _ENOUGH = {
     "bincount": 2**17,
     "bincount by sorting": _NEVER,
 }
-#: A simdgroup counts 256 digits for the shortest row.
-_ENOUGH_IN_ROW = 64
 
 
-def by_kernels(what: str, dtype: DType, device: Device, size: int, row: int | None = None) -> bool:
+def by_kernels(what: str, dtype: DType, device: Device, size: int) -> bool:
     """Whether kernels do it; on other devices than the CPU they always do.
 
     Parameters
@@ -33,16 +31,14 @@ def by_kernels(what: str, dtype: DType, device: Device, size: int, row: int | No
         The function.
     dtype : numpy.dtype
     device : Device
-    size, row : int
-        Elements that are sorted or searched for, in all and in each row.
+    size : int
+        How many elements are sorted or searched for.
     """
     if kind_of(dtype) == "c" or size >= 2**32:  # they have no order; places are 32-bit
         return False
     if device.name != "cpu" or settings.sorting == "kernels":
         return True
     if settings.sorting == "numpy" or size < _ENOUGH[what]:
-        return False
-    if row is not None and row < _ENOUGH_IN_ROW:
         return False
     if what in ("argsort", "unique_all"):  # NumPy sorts short integers by their digits as well
         return kind_of(dtype) == "f" or dtype.itemsize >= 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +25,10 @@ from metalloid.runtime.device import Device
 _LANES, _DIGITS = 32, 256
 MOST_BINS = 4096
 _WITH_PLACES = "_with_places"
+#: Rows up to this length are sorted without digits.
+_SHORT_ROW = 64
 #: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
-_SHORT_ROW, _MANY_ROWS = 2**14, 256
+_LONG_ROW, _MANY_ROWS = 2**14, 256
 #: What a simdgroup takes of a long row.
 _CHUNK = 4096
 #: From how many integers on it pays to ask for the smallest and the largest.
@@ -66,14 +69,16 @@ def top_of_rows(x: Node, most: int) -> list[Memory]:
     Each chunk of a row sends its own to the next round.
     """
     device, given, order = x.device, _rows(x), order_of(x.dtype, True)
+    if given.length <= _SHORT_ROW:
+        return _sort_short_rows(given, device, most, order, with_places=True)
     kernel = _kernel("top_chunks", given.size, device)
     chunks = 0
     while chunks != 1:
         rows, count, size, _, start, places = given
-        chunk = count if rows >= _MANY_ROWS else max(_SHORT_ROW, 4 * most)
+        chunk = count if rows >= _MANY_ROWS else max(_LONG_ROW, 4 * most)
         chunks = math.ceil(count / chunk)
         kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
-        top, top_places = _memory(device, rows * kept, size), _memory(device, rows * kept, 4)
+        top, top_places = _new(device, rows * kept, (size, 4))
         kernel(given.bits, (places or top_places).bound, top.bound, top_places.bound, start, count,
                chunk, most, kept, places is not None, order,
                threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
@@ -84,18 +89,32 @@ def top_of_rows(x: Node, most: int) -> list[Memory]:
 def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
             with_places: bool) -> list[Memory]:  # fmt: skip
     rows, count, size, _, start, places = given
+    if count <= _SHORT_ROW:
+        return _sort_short_rows(given, device, count, order, with_places)
     sizes = (size, 4) if with_places else (size, 0)
-    results, spare = ([_memory(device, rows * count, n) for n in sizes] for _ in range(2))
+    results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
     if places is not None:  # they lie where the first pass does not write
         (results, spare)[passes % 2][1] = places
-    if count <= _SHORT_ROW or rows >= _MANY_ROWS:
+    if count <= _LONG_ROW or rows >= _MANY_ROWS:
         sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
-        sort_rows(given.bits, *(memory.bound for memory in (*results, *spare)), start, count,
-                  passes, places is not None, order,
+        bound = [memory.bound for memory in (*results, *spare)]
+        sort_rows(given.bits, *bound, start, count, passes, places is not None, order,
                   threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
     else:
         _sort_chunks(given, device, passes, order, results, spare, with_places)
-    return results if with_places else results[:1]
+    return results[: 1 + with_places]
+
+
+def _sort_short_rows(given: _Rows, device: Device, most: int, order: bytes,
+                     with_places: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, _, start, places = given
+    values, own_places = _new(device, rows * most, (size, 4 if with_places else 0))
+    sort_short_rows = _kernel("sort_short_rows" + _WITH_PLACES * with_places, size, device)
+    sort_short_rows(
+        given.bits, (places or own_places).bound, values.bound, own_places.bound, start, count,
+        most, places is not None, order, threads=(count, rows), wait=False,
+    )  # fmt: skip
+    return [values, own_places][: 1 + with_places]
 
 
 def _sort_chunks(
@@ -105,8 +124,8 @@ def _sort_chunks(
     """Long rows: three launches for each digit."""
     rows, count, size, _, start, places = given
     chunks = math.ceil(count / _CHUNK)
-    counts = _memory(device, rows * chunks * _DIGITS, 4)
-    starts = _memory(device, rows * _DIGITS, 4)
+    counts = Memory(device, 4 * rows * chunks * _DIGITS)
+    starts = Memory(device, 4 * rows * _DIGITS)
     count_chunks = _kernel("count_chunks", size, device)
     place_chunks = _library(device)["place_chunks"]
     move_chunks = _kernel("move_chunks" + _WITH_PLACES * with_places, size, device)
@@ -127,7 +146,7 @@ def _sort_chunks(
 
 def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     """Where values would go among the sorted elements (uint32)."""
-    among, wanted, found = _rows(x), _rows(values), _memory(x.device, values.size, 4)
+    among, wanted, found = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
     _kernel("search", among.size, x.device)(
         among.bits, wanted.bits, found.bound, among.start, wanted.start, x.size, is_behind,
         order_of(x.dtype, False), threads=values.size, wait=False,
@@ -143,7 +162,7 @@ def count_groups(size: int) -> int:
 def counted_places(x: Node, bins: int) -> list[Memory]:
     """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
     groups, given = count_groups(x.size), _rows(x)
-    counts = _memory(x.device, groups * bins, 4)
+    counts = Memory(x.device, 4 * groups * bins)
     _library(x.device)["count_places"](
         given.bits, counts.bound, given.start, x.size, bins,
         threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
@@ -179,8 +198,8 @@ def order_of(dtype: DType, descending: bool, least: int = 0) -> bytes:
     return np.array([sign, flip, minus_zero, infinity, least, turn], unsigned).tobytes()
 
 
-def _memory(device: Device, elements: int, size: int) -> Memory:
-    return Memory(device, elements * size)
+def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
+    return [Memory(device, elements * size) for size in sizes]
 
 
 def _rows(node: Node) -> _Rows:

@@ -112,6 +112,32 @@ template <typename Bits, bool with_places>
   }
 }
 
+// A thread finds the place of an element in a short row by comparing it with all others. The first
+// `most` of each row are kept.
+template <typename Bits, bool with_places>
+[[kernel]] void sort_short_rows(device const Bits *values, device const uint *given_places,
+                                device Bits *sorted, device uint *places, constant ulong &start,
+                                constant uint &count, constant uint &most,
+                                constant bool &has_places, constant Order<Bits> &given,
+                                uint2 at [[thread_position_in_grid]]) {
+  const Order<Bits> order = given;
+  const ulong first = ulong(at.y) * count;
+  values += start + first;
+  const Bits value = values[at.x], key = order.key(value);
+  uint place = 0;
+  for (uint k = 0; k < count; ++k) {
+    const Bits other = order.key(values[k]);
+    place += other < key || (other == key && k < at.x) ? 1 : 0;
+  }
+  if (place < most) {
+    const ulong to = ulong(at.y) * most + place;
+    sorted[to] = value;
+    if (with_places) {
+      places[to] = has_places ? given_places[first + at.x] : at.x;
+    }
+  }
+}
+
 // -- long rows: chunks of a row are counted, and moved to where the chunks before them end
 
 template <typename Bits>
@@ -184,6 +210,10 @@ template <typename Bits, bool with_places>
   decltype(sort_rows<Bits, false>) sort_rows<Bits, false>;                                  \
   template [[host_name("sort_rows_with_places_" #name)]] [[kernel]]                                  \
   decltype(sort_rows<Bits, true>) sort_rows<Bits, true>;                                    \
+  template [[host_name("sort_short_rows_" #name)]] [[kernel]]                               \
+  decltype(sort_short_rows<Bits, false>) sort_short_rows<Bits, false>;                      \
+  template [[host_name("sort_short_rows_with_places_" #name)]] [[kernel]]                   \
+  decltype(sort_short_rows<Bits, true>) sort_short_rows<Bits, true>;                        \
   template [[host_name("count_chunks_" #name)]] [[kernel]]                                  \
   decltype(count_chunks<Bits>) count_chunks<Bits>;                                          \
   template [[host_name("move_chunks_" #name)]] [[kernel]]                                   \
