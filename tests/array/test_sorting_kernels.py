@@ -133,6 +133,7 @@ def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     x[:2] = low, high
     check_sorts(x, mtl.asarray(x), -1, True)
     check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1))
+    check_top(x, 90)
 
 
 def test_the_reference_engine_agrees(monkeypatch):

@@ -9,7 +9,7 @@ struct Order {
   Bits flip;        // what changes in negative ones: all bits of floats, the sign of integers
   Bits minus_zero;  // equal to 0
   Bits infinity;    // the largest magnitude that is no NaN; NaN is larger than all numbers
-  Bits least;       // what the smallest element would be without it: digits that are 0 are left out
+  Bits least;       // of all elements: taken off, so that there are few digits
   Bits turn;        // all bits if the largest is first
 
   METAL_FUNC Bits key(Bits bits) const {

@@ -3,11 +3,12 @@
 // The key of the element that would be number `which`, from 1, if the elements were sorted: digit by
 // digit, the highest first. `which` becomes its number among those with the same key.
 template <typename Bits>
-METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count, Order<Bits> order,
-                       threadgroup atomic_uint *counts, uint lane) {
+METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count, uint passes,
+                       Order<Bits> order, threadgroup atomic_uint *counts, uint lane) {
   constexpr uint digits_of_lane = digits / lanes;
-  Bits found = 0;
-  for (uint pass = sizeof(Bits); pass-- > 0;) {
+  // Digits that all have in common are left out.
+  Bits found = passes < sizeof(Bits) ? Bits(order.turn >> (8 * passes)) : Bits(0);
+  for (uint pass = passes; pass-- > 0;) {
     for (uint digit = lane; digit < digits; digit += lanes) {
       atomic_store_explicit(&counts[digit], 0, memory_order_relaxed);
     }
@@ -49,7 +50,8 @@ template <typename Bits>
 [[kernel]] void top_chunks(device const Bits *values, device const uint *places, device Bits *top,
                            device uint *top_places, constant ulong &start, constant uint &count,
                            constant uint &chunk, constant uint &most, constant uint &most_of_row,
-                           constant bool &has_places, constant Order<Bits> &given,
+                           constant uint &passes, constant bool &has_places,
+                           constant Order<Bits> &given,
                            uint2 group [[threadgroup_position_in_grid]],
                            uint lane [[thread_index_in_threadgroup]]) {
   threadgroup atomic_uint counts[digits + lanes];
@@ -59,7 +61,7 @@ template <typename Bits>
   values += start + ulong(group.y) * count + first;
   places += has_places ? ulong(group.y) * count + first : 0;
   uint most_equal = min(most, length);
-  const Bits last = key_of(most_equal, values, length, order, counts, lane);
+  const Bits last = key_of(most_equal, values, length, passes, order, counts, lane);
   const uint lanes_before = (1u << lane) - 1;
   uint kept = 0, equal = 0;
   for (uint at = 0; at < length; at += lanes) {

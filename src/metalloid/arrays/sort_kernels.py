@@ -68,7 +68,8 @@ def top_of_rows(x: Node, most: int) -> list[Memory]:
 
     Each chunk of a row sends its own to the next round.
     """
-    device, given, order = x.device, _rows(x), order_of(x.dtype, True)
+    device, given = x.device, _rows(x)
+    passes, order = _passes(x, True)
     if given.length <= _SHORT_ROW:
         return _sort_short_rows(given, device, most, order, with_places=True)
     kernel = _kernel("top_chunks", given.size, device)
@@ -80,10 +81,10 @@ def top_of_rows(x: Node, most: int) -> list[Memory]:
         kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
         top, top_places = _new(device, rows * kept, (size, 4))
         kernel(given.bits, (places or top_places).bound, top.bound, top_places.bound, start, count,
-               chunk, most, kept, places is not None, order,
+               chunk, most, kept, passes, places is not None, order,
                threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
         given = _Rows(rows, kept, size, top, 0, top_places)
-    return _sorted(given, device, given.size, order, with_places=True)
+    return _sorted(given, device, passes, order, with_places=True)
 
 
 def _sorted(given: _Rows, device: Device, passes: int, order: bytes,

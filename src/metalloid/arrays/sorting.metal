@@ -3,7 +3,6 @@
 // equal ones as they stand. A simdgroup goes through a row, or through a chunk of a long one, and
 // lanes with equal digits find each other by votes (A. Adinets, D. Merrill, "Onesweep: a faster
 // least significant digit radix sort for GPUs", 2022).
-//
 constant constexpr uint lanes = 32;    // of a simdgroup, which is a threadgroup
 constant constexpr uint digits = 256;  // values of a digit
 
@@ -105,9 +104,9 @@ template <typename Bits, bool with_places>
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
     move_elements<Bits, with_places>(from, is_spare ? places : spare_places, 0,
-                                     pass == 0 && !has_places, count,
-                                     8 * pass, order, next, is_spare ? spare : sorted,
-                                     is_spare ? spare_places : places, lane);
+                                     pass == 0 && !has_places, count, 8 * pass, order, next,
+                                     is_spare ? spare : sorted, is_spare ? spare_places : places,
+                                     lane);
     simdgroup_barrier(mem_flags::mem_device);
   }
 }
@@ -143,8 +142,9 @@ template <typename Bits, bool with_places>
 template <typename Bits>
 [[kernel]] void count_chunks(device const Bits *values, device uint *counts, constant ulong &start,
                              constant uint &count, constant uint &chunk, constant uint &shift,
-                             constant Order<Bits> &order, uint2 group
-                             [[threadgroup_position_in_grid]], uint2 groups [[threadgroups_per_grid]],
+                             constant Order<Bits> &order,
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint2 groups [[threadgroups_per_grid]],
                              uint lane [[thread_index_in_threadgroup]]) {
   threadgroup atomic_uint own[digits];
   const uint first = group.x * chunk;
