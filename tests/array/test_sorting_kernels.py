@@ -235,8 +235,13 @@ def test_isin(name):
     assert not bool(mtl.isin(mtl.asarray(2), 3))
 
 
-@pytest.mark.parametrize("shape", [(0,), (), (1,), (300,), (3, 0), (40, 50)])
-@pytest.mark.parametrize("name", ["int64", "float32"])
+UNIQUE = [("float32", (40, 50)), ("float32", (3, 0)), ("int64", (300,)), ("int64", ())]
+SLOW = [("float16", (2, 3, 50)), ("bool", (0,)), ("bool", (40, 50)), ("uint8", (1,))]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [*UNIQUE, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW)]
+)
 def test_unique(name, shape):
     x = np.asarray(elements(name, shape, 3))
     own = mtl.asarray(x)
