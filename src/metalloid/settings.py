@@ -38,6 +38,10 @@ def _engine(text: str) -> str:
     return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
 
 
+def _sorter(text: str) -> str:
+    return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
+
+
 class _Setting(Generic[_T]):
     """A setting: read from the environment at each access until a value is set."""
 
@@ -118,6 +122,12 @@ class Settings:
         _products,
         "auto",
         "Who multiplies matrices: auto; host, its BLAS; registers, simdgroups or sums, kernels.",
+    )
+    sorting = _Setting(
+        "METALLOID_SORTING",
+        _sorter,
+        "auto",
+        "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
     )
 
     @contextmanager

@@ -17,8 +17,8 @@ from metalloid.kernels.metal_kernel_text import InputText, OutputText, TemplateA
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 PACKAGE = Path(mtl.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: Parts of generated texts, which tests/kernels/test_axis_kernels.py and
-#: tests/array/test_generated_msl.py check as a whole.
+#: Parts of texts, which tests/kernels/test_axis_kernels.py, tests/array/test_generated_msl.py and
+#: tests/array/test_sorting_kernels.py check as a whole.
 PARTS = {"reduction_kernel.metal", "scan_kernel.metal"}
 PARTS |= {path.name for path in (PACKAGE / "arrays").glob("*.metal")}
 OWN = [

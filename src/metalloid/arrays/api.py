@@ -109,6 +109,7 @@ from metalloid.arrays.elementwise import (
     where,
 )
 from metalloid.arrays.evaluation import async_eval, eval, explain
+from metalloid.arrays.histograms import bincount, histogram
 from metalloid.arrays.io import save
 from metalloid.arrays.linear import matmul, matrix_transpose, tensordot, vecdot
 from metalloid.arrays.manipulation import (
@@ -140,26 +141,26 @@ from metalloid.arrays.memory_use import (
 )
 from metalloid.arrays.scans import cumulative_prod, cumulative_sum
 from metalloid.arrays.searching import (
+    argmax,
+    argmin,
+    count_nonzero,
+    diff,
+    nonzero,
+    searchsorted,
+    take,
+    take_along_axis,
+)
+from metalloid.arrays.sets import (
     UniqueAll,
     UniqueCounts,
     UniqueInverse,
-    argmax,
-    argmin,
-    argsort,
-    count_nonzero,
-    diff,
     isin,
-    nonzero,
-    searchsorted,
-    sort,
-    take,
-    take_along_axis,
-    top_k,
     unique_all,
     unique_counts,
     unique_inverse,
     unique_values,
 )
+from metalloid.arrays.sorting import argsort, sort, top_k
 from metalloid.arrays.statistical import all, any, max, mean, min, prod, std, sum, var
 from metalloid.arrays.types import (
     bfloat16,
@@ -218,6 +219,7 @@ __all__ = [
     "atanh",
     "avg_pool",
     "bfloat16",
+    "bincount",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -278,6 +280,7 @@ __all__ = [
     "get_peak_memory",
     "greater",
     "greater_equal",
+    "histogram",
     "hypot",
     "iinfo",
     "imag",

@@ -1,6 +1,6 @@
-"""Functions of the host in the graph: what a well-kept library does better than a kernel of ours.
+"""Functions in the graph: of the host, that a well-kept library has, and those that launch kernels.
 
-Their arguments are NumPy arrays on the memory of the nodes; their results become memory of nodes.
+The host's get NumPy arrays on the memory of the nodes; their results become memory of nodes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HostCall:
         """What reports call it."""
         return self.function.__name__.strip("_")
 
-    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call it, and keep what it returns."""
         with np.errstate(all="ignore"):  # as in kernels
             results = self.function(*map(to_host, args), *self.parameters)
@@ -56,6 +56,19 @@ class HostCall:
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
         return [_memory_of(array, device) for array in arrays]
+
+
+@dataclass(frozen=True)
+class LaunchCall(HostCall):
+    """A function that launches kernels of the package: from evaluated nodes to memory."""
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Call it. Its launches have ended only if that is waited for."""
+        memories: list[Memory] = self.function(*args, *self.parameters)
+        if wait:
+            for memory in memories:
+                memory.bound.wait()
+        return memories
 
 
 def _memory_of(array: np.ndarray, device: Device) -> Memory:
@@ -112,7 +125,7 @@ class KernelCall:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KernelCall) and self._key == other._key
 
-    def run(self, args: Sequence[Node], device: Device) -> list[Memory]:
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Launch it."""
         arrays = iter([to_host(node) for node in args])
         inputs = [next(arrays) if number is None else number for number in self._numbers]
@@ -124,6 +137,13 @@ def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tu
               *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
     """Nodes of what a function of the host returns."""
     return call_nodes(HostCall(function, parameters, results), args)
+
+
+def launch_call(function: Callable[..., list[Memory]], args: Sequence[Node],
+                parameters: tuple[Any, ...],
+                *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
+    """Nodes of what kernels that a function launches leave in memory."""
+    return call_nodes(LaunchCall(function, parameters, results), args)
 
 
 def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:

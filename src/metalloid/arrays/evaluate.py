@@ -168,7 +168,7 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
         else:
             args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
             call = graph.nodes[step.place].data
-            results = call.run(args, device)
+            results = call.run(args, device, wait)
             hand_out(call, results)
             for place, memory in zip(step.outs, results, strict=True):
                 memories[place] = memory

@@ -1,20 +1,22 @@
-"""Searching, sorting and set functions of the array API."""
+"""Searching functions of the array API."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import axes_of, from_numpy, to_node
-from metalloid.arrays.calls import host_call, to_host
-from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.build import axes_of, pair
+from metalloid.arrays.calls import host_call, launch_call
 from metalloid.arrays.indexing import gathered, places_of
 from metalloid.arrays.movement import concatenated, sliced, whole
 from metalloid.arrays.node import broadcast, cast, count
+from metalloid.arrays.sort_choice import by_kernels
+from metalloid.arrays.sort_kernels import found_places
+from metalloid.arrays.sorting import comparable
 from metalloid.arrays.statistics_nodes import Axis, summed
-from metalloid.arrays.types import bool_, int64, kind_of, promote
+from metalloid.arrays.types import bool_, int64, kind_of, promote, uint32
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -62,58 +64,35 @@ def searchsorted(
     ----------
     side : "left" or "right"
         Before or behind equal ones.
-    """
-    if side not in ("left", "right"):
-        raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
-    keys = x1._node if sorter is None else gathered(x1._node, [0], [sorter._node])
-    values = to_node(x2, "searchsorted", device=x1.device)
-    (found,) = host_call(np.searchsorted, [keys, values], (side,), (int64, values.shape))
-    return Array(found)
-
-
-def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; NaN counts as the largest.
+    sorter : Array, optional
+        Places of the elements of `x1` in order, if they are not sorted.
 
     Examples
     --------
     >>> import metalloid as mtl
-    >>> mtl.sort(mtl.asarray([3, 1, 2]), descending=True)
-    array([3, 2, 1], dtype=int64)
+    >>> mtl.searchsorted(mtl.asarray([1, 2, 2, 3]), mtl.asarray([2, 9]), side="right")
+    array([3, 4], dtype=int64)
     """
-    (along,) = axes_of("sort", axis, x.ndim)
-    (found,) = host_call(_sort, [x._node], (along, descending), (x.dtype, x.shape))
+    if side not in ("left", "right"):
+        raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
+    if x1.ndim != 1:
+        raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
+    among, values = pair("searchsorted", x1, x2)
+    together = promote(among.dtype, values.dtype)
+    among = among if sorter is None else gathered(among, [0], [sorter._node])
+    among, values = cast(among, together), cast(values, together)
+    if by_kernels("searchsorted", together, x1.device, values.size):
+        is_behind = side == "right"
+        (found,) = launch_call(
+            found_places, [among, values], (is_behind,), (uint32, values.shape)
+        )  # fmt: skip
+        return Array(cast(found, int64))
+    (found,) = host_call(_searchsorted, [among, values], (side,), (int64, values.shape))
     return Array(found)
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
-            stable: bool = True) -> Array:  # fmt: skip
-    """The places of the elements in order along an axis; equal ones as they stand."""
-    (along,) = axes_of("argsort", axis, x.ndim)
-    (found,) = host_call(_argsort, [x._node], (along, descending), (int64, x.shape))
-    return Array(found)
-
-
-def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    result = np.sort(x, axis=axis)  # equal numbers are the same
-    return np.flip(result, axis) if descending else result
-
-
-def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
-    turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    places: np.ndarray = x.shape[axis] - 1 - np.flip(turned, axis)
-    return places
-
-
-def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
-    """The `k` largest elements along an axis, the largest first, and their places."""
-    places = argsort(x, axis=axis, descending=True)
-    (along,) = axes_of("top_k", axis, x.ndim)
-    numbers = whole(x.shape)
-    numbers[along] = (0, 1, min(k, x.shape[along]))
-    index = Array(sliced(places._node, numbers))
-    return take_along_axis(x, index, axis=axis), index
+def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
+    return np.asarray(np.searchsorted(comparable(x1), comparable(x2), side))
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -149,82 +128,9 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     return x[key]
 
 
-# -- sets
-
-
-class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
-
-    values: Array
-    inverse_indices: Array
-
-
-def unique_all(x: Array, /) -> UniqueAll:
-    """Values that occur, sorted, where first, how to put `x` together again, and how often.
-
-    Every NaN is a value of its own. `x` is evaluated: the result's shape depends on it.
-    """
-    evaluate([x._node])
-    values, indices, inverse, counts = np.unique(
-        to_host(x._node), return_index=True, return_inverse=True, return_counts=True,
-        equal_nan=False,
-    )  # fmt: skip
-    inverse = inverse.reshape(x.shape)
-    parts = (values, indices, inverse, counts)
-    return UniqueAll(*(Array(from_numpy(part, x.device, copy=False)) for part in parts))
-
-
-def unique_counts(x: Array, /) -> UniqueCounts:
-    """Values that occur, and how often."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
-
-
-def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Values that occur, and where each element of `x` is among them."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
-
-
-def unique_values(x: Array, /) -> Array:
-    """Values that occur, sorted.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.unique_values(mtl.asarray([2, 1, 2]))
-    array([1, 2], dtype=int64)
-    """
-    return unique_all(x).values
-
-
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` occurs in `x2`."""
-    first, second = to_node(x1, "isin"), to_node(x2, "isin")
-    together = promote(first.dtype, second.dtype)
-    first, second = cast(first, together), cast(second, together)
-    (found,) = host_call(_isin, [first, second], (invert,), (bool_, first.shape))
-    return Array(found)
-
-
-def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:
-    return np.isin(x1, x2, invert=invert)
+def elements_at(x: Array, places: Array) -> Array:
+    """Elements along one axis at places that are known to exist: they are not looked at."""
+    return Array(gathered(x._node, [0], [places._node]))
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,

@@ -16,7 +16,7 @@ from metalloid.arrays.elementwise import log
 from metalloid.arrays.indexing import gathered
 from metalloid.arrays.movement import as_shape, moved_axes, sliced
 from metalloid.arrays.node import broadcast, reshape
-from metalloid.arrays.searching import argsort
+from metalloid.arrays.sorting import argsort
 from metalloid.arrays.types import float32, int64, kind_of, uint64
 from metalloid.random.distributions import gumbel
 from metalloid.random.integers import Shape, bits, randint

@@ -1,0 +1,21 @@
+// The order of elements, of whatever type, as that of unsigned numbers: kernels that sort and
+// search see elements as the bits that they are.
+#include <metal_stdlib>
+using namespace metal;
+
+template <typename Bits>
+struct Order {
+  Bits sign;        // the bit that negative ones have; 0 for unsigned numbers
+  Bits flip;        // what changes in negative ones: all bits of floats, the sign of integers
+  Bits minus_zero;  // equal to 0
+  Bits infinity;    // the largest magnitude that is no NaN; NaN is larger than all numbers
+  Bits least;       // of all elements: taken off, so that there are few digits
+  Bits turn;        // all bits if the largest is first
+
+  METAL_FUNC Bits key(Bits bits) const {
+    const bool is_nan = Bits(bits & Bits(~sign)) > infinity;
+    const Bits number = bits == minus_zero ? Bits(0) : bits;
+    const Bits rising = Bits(number ^ ((number & sign) != 0 ? flip : sign));
+    return Bits(Bits((is_nan ? Bits(~Bits(0)) : rising) - least) ^ turn);
+  }
+};

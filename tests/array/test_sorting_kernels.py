@@ -1,0 +1,310 @@
+"""Sorts, searches and counts by the package's kernels, against NumPy's stable ones."""
+
+import functools
+import math
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metalloid as mtl
+from metalloid.arrays import sort_kernels
+from metalloid.arrays.sort_choice import by_kernels
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float16", "bfloat16", "float32", "float64"]  # fmt: skip
+SIZES = ["uint8", "float16", "int32", "float64"]  # one for each number of bytes
+SPECIALS = [0.0, -0.0, 1.0, math.nan, -math.nan, math.inf, -math.inf, 1e-7, -1e-7, 5.0, -5.0]
+
+
+@pytest.fixture(autouse=True)
+def kernels():
+    with mtl.config.scope(sorting="kernels"):
+        yield
+
+
+def dtype_of(name):
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def elements(name, shape, seed, kinds=40):
+    """Numbers of which many are equal, those that are special, and the limits of integers."""
+    rng, dtype = np.random.default_rng(seed), dtype_of(name)
+    if name == "bool":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        pool = rng.integers(limits.min, limits.max, kinds, dtype, endpoint=True)
+        pool = np.concatenate([pool, np.array([0, 1, limits.min, limits.max], dtype)])
+    else:
+        pool = np.array([*SPECIALS, *(rng.standard_normal(kinds) * 100)]).astype(dtype)
+    return rng.choice(pool, shape)
+
+
+def order_of(x, axis=-1, descending=False):
+    """Places in NumPy's stable order; the other way round equal ones keep theirs, too."""
+    x = comparable(x)
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(turned, axis)
+
+
+def comparable(x):
+    """NumPy sorts bfloat16 wrongly where there is NaN."""
+    return x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x
+
+
+def bits(x):
+    """What cannot hide the sign of a zero."""
+    return np.asarray(x).view(f"u{x.dtype.itemsize}")
+
+
+def check_sorts(x, own, axis=-1, descending=False):
+    places = order_of(x, axis, descending)
+    found = mtl.argsort(own, axis=axis, descending=descending)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(np.asarray(found), places)
+    values = mtl.sort(own, axis=axis, descending=descending)
+    assert values.dtype == x.dtype
+    wanted = np.take_along_axis(x, places, axis)
+    np.testing.assert_array_equal(bits(np.asarray(values)), bits(wanted))
+
+
+SHAPES = st.one_of(
+    st.tuples(st.integers(0, 300)),
+    st.tuples(st.integers(0, 5), st.integers(0, 140)),
+    st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(0, 9)),
+)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@settings(max_examples=12)
+@given(shape=SHAPES, descending=st.booleans(), seed=st.integers(0, 99), kinds=st.integers(0, 300))
+def test_rows(name, shape, descending, seed, kinds):
+    x = elements(name, shape, seed, kinds)
+    check_sorts(x, mtl.asarray(x), -1, descending)
+
+
+@settings(max_examples=25)
+@given(data=st.data(), shape=st.tuples(*[st.integers(1, 12)] * 2), descending=st.booleans())
+def test_views(data, shape, descending):
+    view = data.draw(st.sampled_from([
+        lambda a: a[::-1], lambda a: a[:, ::-2], lambda a: a[1:, :-1], lambda a: a[:, None, ::3],
+    ]))  # fmt: skip
+    x = elements("float32", shape, 3)
+    axis = data.draw(st.integers(-2, 1))
+    check_sorts(view(x), view(mtl.asarray(x)), axis, descending)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("name", SIZES)
+def test_rows_that_many_simdgroups_sort(name, descending):
+    x = elements(name, (2, 17_001), 5)
+    check_sorts(x, mtl.asarray(x), -1, descending)
+
+
+def test_columns_and_expressions():
+    x = elements("float32", (70, 3, 50), 1)
+    check_sorts(x, mtl.asarray(x), 0)
+    check_sorts(x * 2 + 1, mtl.asarray(x) * 2 + 1, 1)
+    repeated = np.broadcast_to(x[0], (4, 3, 50))
+    check_sorts(repeated, mtl.broadcast_to(mtl.asarray(x[0]), (4, 3, 50)), -1, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DTYPES)
+def test_millions(name):
+    x = elements(name, (2**21 + 3,), 5, 2**20)
+    check_sorts(x, mtl.asarray(x), -1, False)
+    check_sorts(x, mtl.asarray(x), -1, True)
+
+
+@pytest.mark.parametrize("name", ["int64", "uint32", "int32"])
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (5, 300), (-300, 70_000), (None, None)])
+def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
+    limits = np.iinfo(name)
+    low = limits.min if low is None else max(low, limits.min)
+    high = limits.max if high is None else high
+    x = np.random.default_rng(2).integers(low, high, 20_000, name, endpoint=True)
+    x[:2] = low, high
+    check_sorts(x, mtl.asarray(x), -1, True)
+    check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1))
+    check_top(x, 90)
+
+
+def test_the_reference_engine_agrees(monkeypatch):
+    fresh = functools.cache(sort_kernels._library.__wrapped__)
+    monkeypatch.setattr(sort_kernels, "_library", fresh)
+    x = elements("float32", (3, 100), 8)
+    with mtl.config.scope(cpu_engine="reference"):
+        check_sorts(x, mtl.asarray(x), -1, True)
+        check_top(x, 7)
+        assert fresh(mtl.Device()).sort_rows_32.engine.startswith("reference")
+        monkeypatch.setattr(sort_kernels, "_LONG_ROW", 90)
+        monkeypatch.setattr(sort_kernels, "_CHUNK", 40)
+        check_sorts(x, mtl.asarray(x))
+
+
+# -- the largest
+
+
+def check_top(x, k, axis=-1):
+    own_values, own_places = mtl.top_k(mtl.asarray(x), k, axis=axis)
+    places = np.take(order_of(x, axis, True), np.arange(min(k, x.shape[axis])), axis)
+    np.testing.assert_array_equal(np.asarray(own_places), places)
+    values = np.take_along_axis(x, places, axis)
+    np.testing.assert_array_equal(bits(np.asarray(own_values)), bits(values))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_top_k(name):
+    x = elements(name, (5, 110), 4)
+    for k in (0, 1, 7, 109, 110, 130):
+        check_top(x, k)
+        check_top(x[:, :30], k)
+    check_top(x, 3, axis=0)
+
+
+@pytest.mark.parametrize("k", [1, 20, 6000, 40_000])
+def test_top_k_of_long_rows_in_rounds(k):
+    check_top(elements("float32", (2, 40_001), 6, 2 * k), k)
+
+
+@pytest.mark.parametrize("how", ["kernels", "host"])
+def test_top_k_takes_the_first_of_equal_ones(how):
+    with mtl.config.scope(sorting=how):
+        values, places = mtl.top_k(mtl.asarray([1.0, -0.0, 0.0, -1.0, 0.0]), 3)
+        assert places.tolist() == [0, 1, 2]
+        assert np.signbit(np.asarray(values)).tolist() == [False, True, False]
+
+
+def test_top_k_of_less_than_nothing():
+    with pytest.raises(ValueError, match=r"\[top_k\] k is the number of elements, got -1"):
+        mtl.top_k(mtl.zeros(3), -1)
+
+
+# -- searches and sets
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", DTYPES)
+def test_searchsorted(name, side):
+    values = elements(name, (3, 50), 2)
+    for count in (0, 1, 2, 31, 32, 33, 1000):
+        among = elements(name, count, count)
+        among = among[order_of(among)]
+        exact = np.searchsorted(comparable(among), comparable(values), side)
+        found = mtl.searchsorted(mtl.asarray(among), mtl.asarray(values), side=side)
+        np.testing.assert_array_equal(np.asarray(found), exact)
+
+
+def test_searchsorted_promotes_as_comparisons_do():
+    among = mtl.asarray([1, 3, 5])
+    assert int(mtl.searchsorted(among, 3)) == 1
+    assert int(mtl.searchsorted(among, 3.5)) == 2
+    assert mtl.searchsorted(among, mtl.asarray([0.5, 9.0])).tolist() == [0, 3]
+    with pytest.raises(ValueError, match=r"\[searchsorted\] x1 has one axis, got shape \(1, 3\)"):
+        mtl.searchsorted(among.reshape(1, 3), 1)
+
+
+def test_searchsorted_of_views():
+    among, values = np.sort(elements("int32", 900, 1)), elements("int32", 900, 1, 300)
+    found = mtl.searchsorted(mtl.asarray(among)[::3], mtl.asarray(values)[::-3])
+    np.testing.assert_array_equal(np.asarray(found), np.searchsorted(among[::3], values[::-3]))
+
+
+def test_searchsorted_by_a_sorter():
+    x = elements("float32", 300, 1)
+    order = mtl.argsort(mtl.asarray(x))
+    found = mtl.searchsorted(mtl.asarray(x), mtl.asarray(x), sorter=order)
+    np.testing.assert_array_equal(np.asarray(found), np.searchsorted(np.sort(x), x))
+
+
+@pytest.mark.parametrize("name", ["uint8", "int64", "float16", "float32"])
+def test_isin(name):
+    x = elements(name, (20, 30), 1, 300)
+    for others in (elements(name, (7, 9), 1, 300), x[:0], x[0, :1]):
+        for invert in (False, True):
+            found = mtl.isin(mtl.asarray(x), mtl.asarray(others), invert=invert)
+            np.testing.assert_array_equal(np.asarray(found), np.isin(x, others, invert=invert))
+    assert bool(mtl.isin(3, mtl.asarray([1, 3])))
+    assert not bool(mtl.isin(mtl.asarray(2), 3))
+
+
+UNIQUE = [("float32", (40, 50)), ("float32", (3, 0)), ("int64", (300,)), ("int64", ())]
+SLOW = [("float16", (2, 3, 50)), ("bool", (0,)), ("bool", (40, 50)), ("uint8", (1,))]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [*UNIQUE, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW)]
+)
+def test_unique(name, shape):
+    x = np.asarray(elements(name, shape, 3))
+    own = mtl.asarray(x)
+    exact = np.unique_all(x)
+    found = mtl.unique_all(own)
+    for mine, numpys in zip(found, exact, strict=True):
+        assert mine.shape == numpys.shape
+        np.testing.assert_array_equal(np.asarray(mine), numpys)
+    counts = mtl.unique_counts(own)
+    np.testing.assert_array_equal(np.asarray(counts.values), exact.values)
+    np.testing.assert_array_equal(np.asarray(counts.counts), exact.counts)
+    np.testing.assert_array_equal(np.asarray(mtl.unique_values(own)), exact.values)
+
+
+@pytest.mark.parametrize("how", ["kernels", "host"])
+def test_bfloats_with_nan(how):
+    x = elements("bfloat16", 100, 2)
+    own, wide = mtl.asarray(x), x.astype(np.float32)
+    with mtl.config.scope(sorting=how):
+        np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order_of(x))
+        np.testing.assert_array_equal(np.asarray(mtl.sort(own), np.float32), np.sort(wide))
+        np.testing.assert_array_equal(np.asarray(mtl.isin(own, own[:9])), np.isin(wide, wide[:9]))
+        found = np.asarray(mtl.unique_values(own), np.float32)
+        np.testing.assert_array_equal(found, np.unique_values(np.sort(wide)))
+        found = mtl.searchsorted(mtl.sort(own), own)
+        np.testing.assert_array_equal(np.asarray(found), np.searchsorted(np.sort(wide), wide))
+
+
+# -- who does it
+
+
+def test_they_are_portable():
+    mtl.library(sort_kernels.text(), portable=True)
+
+
+def test_results_of_launches_that_nobody_waited_for():
+    x = elements("float32", 100_000, 0)
+    found = mtl.sort(mtl.asarray(x))
+    mtl.async_eval(found)
+    more = mtl.argsort(found[::-1]) + 1
+    mtl.async_eval(more)
+    np.testing.assert_array_equal(np.asarray(found), np.sort(x))
+    np.testing.assert_array_equal(np.asarray(more), order_of(np.sort(x)[::-1]) + 1)
+
+
+def test_the_setting_decides():
+    x = mtl.arange(10)
+    assert "sorted_rows" in mtl.explain(mtl.sort(x))
+    for how in ("host", "auto"):  # there are too few for a launch
+        with mtl.config.scope(sorting=how):
+            assert "sorted_rows" not in mtl.explain(mtl.sort(x))
+
+
+def test_the_rule():
+    cpu, other, many = mtl.Device("cpu"), SimpleNamespace(name="metal"), 2**20
+    float32, int16, complex64 = map(dtype_of, ("f4", "i2", "c8"))
+    with mtl.config.scope(sorting="auto"):
+        assert by_kernels("sort", float32, other, 10)
+        assert not by_kernels("sort", float32, cpu, many)
+        assert by_kernels("argsort", float32, cpu, many)
+        assert not by_kernels("argsort", float32, cpu, 1000)
+        assert not by_kernels("argsort", int16, cpu, many)
+        assert not by_kernels("argsort", complex64, cpu, many)
+    with mtl.config.scope(sorting="host"):
+        assert not by_kernels("argsort", float32, cpu, many)
+        assert by_kernels("argsort", float32, other, many)
