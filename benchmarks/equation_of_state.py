@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,9 +20,10 @@ from typing import Any
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # before any library counts processors
 
 import numpy as np  # noqa: E402
-from timing import table  # noqa: E402
+from timing import show, table  # noqa: E402
 
 import metalloid as mtl  # noqa: E402
+from metalloid.bench.measure import medians  # noqa: E402
 
 
 def formula(file: Path, import_: str) -> Callable[..., Any]:
@@ -78,18 +77,13 @@ def main() -> None:
     rows = []
     for power in options.sizes:
         actions = runs(options.pyhpc, inputs(2**power, dtype), dtype)
-        times: dict[str, list[float]] = {name: [] for name in actions}
-        for _ in range(7):
-            for name, action in actions.items():
-                start = time.perf_counter()
-                action()
-                times[name].append((time.perf_counter() - start) * 1e3)
-        medians = {name: statistics.median(values) for name, values in times.items()}
-        best = min(value for name, value in medians.items() if name != "metalloid")
-        cells = [f"{medians[name]:.1f}" for name in actions]
-        rows.append([f"2^{power}", *cells, f"{best / medians['metalloid']:.2f}"])
+        seconds = medians(list(actions.values()), repeat=7)
+        times = dict(zip(actions, seconds, strict=True))
+        best = min(value for name, value in times.items() if name != "metalloid")
+        cells = map(show, times.values())
+        rows.append([f"2^{power}", *cells, f"{best / times['metalloid']:.2f}"])
     head = ["elements", *actions, "best peer / metalloid"]
-    table(f"milliseconds on one processor, {np.dtype(dtype)}", head, rows)
+    table(f"one processor, {np.dtype(dtype)}", head, rows)
 
 
 if __name__ == "__main__":
