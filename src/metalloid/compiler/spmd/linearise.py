@@ -22,6 +22,8 @@ from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8
+#: Which operand is an address, of instructions that are quicker when all lanes are active.
+_ADDRESS = {"load": 0, "store": 1, "copy": 1, "atomicrmw": 0}
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
@@ -172,8 +174,10 @@ class Linearised:
     def _accesses_vectors(self, name: str) -> bool:
         """Whether a masked block has accesses that are cheaper when all lanes are active."""
         return any(
-            instruction.op in ("load", "store", "copy")
-            and not self._divergence.shape(instruction.operands[-1], name).is_uniform
+            instruction.op in _ADDRESS
+            and not self._divergence.shape(
+                instruction.operands[_ADDRESS[instruction.op]], name
+            ).is_uniform
             for instruction in self._blocks[name].body
         )
 
