@@ -231,7 +231,8 @@ class CpuDevice(Device):
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
-        address = self.runtime.allocate(max(nbytes, 1))
+        # What a size_t cannot hold would arrive there as something small.
+        address = nbytes < 2**63 and self.runtime.allocate(max(nbytes, 1))
         if not address:
             raise OutOfMemory(
                 f"[Buffer] {nbytes} bytes are more than this machine can give "

@@ -1,0 +1,63 @@
+"""Memory as the systems before us have it: bytes without a type, with room behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import metalloid as mtl
+
+#: Memory is rounded up to this, so a scalar or vector at its end can be read as a whole.
+GRANULE = 256
+
+
+class SharedMemory:
+    """Bytes that Python sees and kernels use.
+
+    Parameters
+    ----------
+    length : int
+        Bytes asked for. There is more behind them, as on Apple's GPUs, where memory comes in pages:
+        programs bind 12 bytes to a ``float3``.
+    device : Device
+
+    Attributes
+    ----------
+    length : int
+    buffer : Buffer
+    bytes : ndarray
+        All of it. Looking at it does not wait for launches.
+    """
+
+    __slots__ = ("buffer", "bytes", "length")
+
+    def __init__(self, length: int, device: Any) -> None:
+        self.length = length
+        self.buffer = mtl.Buffer(-(-length // GRANULE) * GRANULE, device)
+        self.bytes: np.ndarray = np.asarray(self.buffer)
+
+    def argument(self, element: int, offset: int = 0) -> Any:
+        """What to pass for a parameter with elements of `element` bytes.
+
+        No type is checked: bytes are what the parameter says.
+        """
+        if offset == 0 and self.buffer.nbytes % element == 0:
+            return self.buffer
+        end = offset + (self.buffer.nbytes - offset) // element * element
+        return memoryview(self.bytes[offset:end])  # type: ignore[arg-type]
+
+
+def fits_whole(element: int) -> bool:
+    """Whether every `SharedMemory` holds a whole number of such elements."""
+    return GRANULE % element == 0
+
+
+def bytes_of(value: Any) -> np.ndarray | None:
+    """The bytes of an object with the buffer protocol; None if it has none or not in one piece."""
+    view: Callable[..., np.ndarray] = np.frombuffer
+    try:
+        return view(value, np.uint8)
+    except (TypeError, ValueError, BufferError):
+        return None
