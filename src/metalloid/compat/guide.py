@@ -1,7 +1,7 @@
 """Stands in for ``utils.load`` of "How to use Apple GPUs from Python" (Guide to Hacking, 2023).
 
-``from metalloid.compat.guide import load`` in place of ``from utils import load``. What the guide does
-below that helper, with PyObjC's `Metal`, is in `metalloid.compat.Metal`.
+``from metalloid.compat.guide import load`` in place of ``from utils import load``. What the guide
+does below that helper, with PyObjC's `Metal`, is in `metalloid.compat.Metal`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
     parameters = [(p.index, p.layout.bytes) for p in kernel.signature.buffers]
     if any(index > 1 for index, _ in parameters):
         raise mtl.ArgumentError(
-            f"[load] {function_name} has parameters beyond [[buffer(1)]], which nothing is bound to: "
-            f"{kernel.signature}. Use metalloid.library."
+            f"[load] {function_name} has parameters beyond [[buffer(1)]], to which nothing is "
+            f"bound: {kernel.signature}. Use metalloid.library."
         )
 
     def run(input_array: np.ndarray) -> np.ndarray:

@@ -26,26 +26,37 @@ class SharedMemory:
     Attributes
     ----------
     length : int
-    buffer : Buffer
+    buffer : Buffer or None
+        None for memory of the host.
     bytes : ndarray
         All of it. Looking at it does not wait for launches.
     """
 
     __slots__ = ("buffer", "bytes", "length")
 
+    buffer: mtl.Buffer | None
+
     def __init__(self, length: int, device: Any) -> None:
         self.length = length
         self.buffer = mtl.Buffer(-(-length // GRANULE) * GRANULE, device)
         self.bytes: np.ndarray = np.asarray(self.buffer)
+
+    @classmethod
+    def of_host(cls, contents: np.ndarray) -> SharedMemory:
+        """Bytes of the host, used where they are."""
+        memory = cls.__new__(cls)
+        memory.length, memory.buffer, memory.bytes = contents.nbytes, None, contents
+        return memory
 
     def argument(self, element: int, offset: int = 0) -> Any:
         """What to pass for a parameter with elements of `element` bytes.
 
         No type is checked: bytes are what the parameter says.
         """
-        if offset == 0 and self.buffer.nbytes % element == 0:
+        nbytes = self.bytes.nbytes
+        if offset == 0 and nbytes % element == 0 and self.buffer is not None:
             return self.buffer
-        end = offset + (self.buffer.nbytes - offset) // element * element
+        end = offset + (nbytes - offset) // element * element
         return memoryview(self.bytes[offset:end])  # type: ignore[arg-type]
 
 
