@@ -224,8 +224,8 @@ class MTLCommandBuffer(MetalObject):
             for launch in self._launches:
                 try:
                     seconds += launch.wait().seconds
-                except mtl.KernelFault as fault:
-                    self._error = self._error or _error_of(fault)
+                except mtl.MetalloidError as failure:
+                    self._error = self._error or _error_of(failure)
             self._start, self._end = self._queue.timeline(seconds)
             self._is_finished = True
             # Whoever keeps the command buffer does not keep what it used.
@@ -270,13 +270,14 @@ class MTLCommandBuffer(MetalObject):
         fail(f"MTLCommandBuffer {selector}", what)
 
 
-def _error_of(fault: mtl.KernelFault) -> NSError:
+def _error_of(failure: mtl.MetalloidError) -> NSError:
+    reason = failure.reason if isinstance(failure, mtl.KernelFault) else ""
     code = MTLCommandBufferErrorInternal
-    if "address" in fault.reason:
+    if reason.startswith("access to memory"):
         code = MTLCommandBufferErrorPageFault
-    elif "stack" in fault.reason:
+    elif reason.startswith("stack overflow"):
         code = MTLCommandBufferErrorStackOverflow
-    return NSError(_DOMAIN, code, str(fault))
+    return NSError(_DOMAIN, code, str(failure))
 
 
 def now() -> float:

@@ -82,7 +82,7 @@ class MTLSharedEvent(MTLEvent):
                 self._device.progress.wait(min(seconds, _LONGEST_WAIT))
                 return
         # A launch that failed has ended, too; its command buffer tells.
-        with contextlib.suppress(mtl.KernelFault, TimeoutError):
+        with contextlib.suppress(mtl.MetalloidError, TimeoutError):
             after.wait(min(seconds, _LONGEST_WAIT))
 
     def notifyListener_atValue_block_(
