@@ -493,6 +493,14 @@ def test_grids_of_threadgroups(device, pipeline, queue):
     assert array_of(x).tolist() == [1] * 75 + [0] * 25
 
 
+def test_threads_beyond_small_buffers_do_no_harm(device, pipeline, queue):
+    """As on Apple's GPUs: the guide's own load runs 1024 threads for one number."""
+    buffers = [device.newBufferWithLength_options_(4, SHARED) for _ in range(20)]
+    for x in buffers:
+        run(encode(queue.commandBuffer(), pipeline("add_one"), [x], (1024, 1, 1), (32, 1, 1)))
+    assert all(array_of(x).tolist() == [1] for x in buffers)
+
+
 def test_arguments_by_index(device, pipeline, queue, rng):
     x, y = rng.standard_normal((2, 1000)).astype(np.float32)
     both = buffer_of(device, np.concatenate([x, y]))

@@ -22,6 +22,8 @@ class SharedMemory:
         Bytes asked for. There is more behind them, as on Apple's GPUs, where memory comes in pages:
         programs bind 12 bytes to a ``float3``.
     device : Device
+    granule : int, optional
+        What the size is rounded up to.
 
     Attributes
     ----------
@@ -36,9 +38,9 @@ class SharedMemory:
 
     buffer: mtl.Buffer | None
 
-    def __init__(self, length: int, device: Any) -> None:
+    def __init__(self, length: int, device: Any, granule: int = GRANULE) -> None:
         self.length = length
-        self.buffer = mtl.Buffer(-(-length // GRANULE) * GRANULE, device)
+        self.buffer = mtl.Buffer(-(-length // granule) * granule, device)
         self.bytes: np.ndarray = np.asarray(self.buffer)
 
     @classmethod

@@ -46,7 +46,7 @@ class MTLCommandBuffer(MetalObject):
         "_groups",
         "_handlers_thread",
         "_is_finished",
-        "_issued",
+        "_is_issued",
         "_kept",
         "_launches",
         "_lock",
@@ -70,8 +70,8 @@ class MTLCommandBuffer(MetalObject):
         self._completed_handlers: list[Handler] = []
         self._scheduled_handlers: list[Handler] = []
         self._handlers_thread: threading.Thread | None = None
-        self._issued, self._lock = threading.Event(), threading.Lock()
-        self._is_finished = False
+        self._lock = threading.Lock()
+        self._is_issued = self._is_finished = False
         self._error: NSError | None = None
         self._start = self._end = 0.0
 
@@ -180,7 +180,8 @@ class MTLCommandBuffer(MetalObject):
                 self._launches.append(issued)
                 self._queue.latest = issued
         self._status = MTLCommandBufferStatusScheduled
-        self._issued.set()
+        self._is_issued = True
+        self._device.progress.notify_all()
         for handler in self._scheduled_handlers:
             handler(self)
         return True
@@ -188,7 +189,10 @@ class MTLCommandBuffer(MetalObject):
     def waitUntilScheduled(self) -> None:
         """Wait until the commands have been handed to the device."""
         self._check_committed("waitUntilScheduled")
-        self._issued.wait()
+        progress = self._device.progress
+        if not self._is_issued:
+            with progress:
+                progress.wait_for(lambda: self._is_issued)
 
     def waitUntilCompleted(self) -> None:
         """Wait until all is done. What went wrong is told by `status` and `error`."""
@@ -216,14 +220,14 @@ class MTLCommandBuffer(MetalObject):
             handler(self)
 
     def _finish(self) -> None:
-        self._issued.wait()
+        self.waitUntilScheduled()
         with self._lock:
             if self._is_finished:
                 return
             seconds = 0.0
             for launch in self._launches:
                 try:
-                    seconds += launch.wait().seconds
+                    seconds += launch.seconds  # waits
                 except mtl.MetalloidError as failure:
                     self._error = self._error or _error_of(failure)
             self._start, self._end = self._queue.timeline(seconds)

@@ -10,16 +10,19 @@ import numpy as np
 from metalloid.compat.memory import bytes_of
 
 _T = TypeVar("_T")
+_END = 2**64
 
 
 def unsigned(value: Any) -> int:
     """A number of 64 bits without sign."""
+    if type(value) is int and 0 <= value < _END:
+        return value
     try:
         number = operator.index(value)
     except TypeError:
         kind = type(value).__name__
         raise ValueError(f"depythonifying 'unsigned long long', got '{kind}'") from None
-    if not 0 <= number < 2**64:
+    if not 0 <= number < _END:
         raise ValueError(f"depythonifying 'unsigned long long', got {number}")
     return number
 

@@ -40,6 +40,9 @@ from metalloid.compat.Metal.structures import MTLSize
 
 _MOST_THREADGROUP_BYTES = 32 * 1024
 _MOST_THREADS = 1024
+#: Apple's GPUs have memory by the page, and programs launch threads beyond the ends of their arrays
+#: without harm. The guide's own `load` runs 1024 threads for one number.
+_PAGE = 16 * 1024
 
 
 class MTLDevice:
@@ -137,7 +140,7 @@ class MTLDevice:
         if unsigned(length) == 0:
             return None
         try:
-            return MTLBuffer(self, SharedMemory(length, self.metalloid), options)
+            return MTLBuffer(self, SharedMemory(length, self.metalloid, _PAGE), options)
         except mtl.OutOfMemory:
             return None
 
