@@ -802,6 +802,37 @@ def test_a_failing_launch(device, pipeline, queue):
     assert array_of(x)[0] == 1
 
 
+def test_required_threadgroups(device, queue):
+    source = """[[kernel, required_threads_per_threadgroup(8)]] void f(device uint *x,
+        uint id [[thread_position_in_grid]]) { x[id] = id; }"""
+    library, _ = device.newLibraryWithSource_options_error_(source, None, None)
+    state, _ = device.newComputePipelineStateWithFunction_error_(
+        library.newFunctionWithName_("f"), None
+    )
+    x = device.newBufferWithLength_options_(64, SHARED)
+    commands = queue.commandBuffer()
+    with pytest.raises(Metal.FailedAssertion, match=r"must be \(8, 1, 1\)"):
+        encode(commands, state, [x], (16, 1, 1), (16, 1, 1))
+    commands = run(encode(queue.commandBuffer(), state, [x], (16, 1, 1), (8, 1, 1)))
+    assert array_of(x, np.uint32).tolist() == list(range(16))
+
+
+def test_forgotten_command_buffers_run(device, pipeline, library):
+    gate, x = device.newSharedEvent(), device.newBufferWithLength_options_(4, SHARED)
+    queue = device.newCommandQueue()
+    commands = queue.commandBuffer()
+    commands.encodeWaitForEvent_value_(gate, 1)
+    encode(commands, pipeline("add_one"), [x], (1, 1, 1)).commit()
+    del commands, queue
+    gc.collect()
+    gate.setSignaledValue_(1)
+    run(device.newCommandQueue().commandBuffer())
+    deadline = time.monotonic() + 30
+    while array_of(x)[0] == 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 # -- events
 
 

@@ -159,7 +159,9 @@ class QueuedEvent(Event):
 
     def _finish(self, seconds: float) -> bool:
         """Give the launch up to `seconds` to end; whether it has."""
-        with self._lock:
+        if not self._lock.acquire(blocking=seconds > 0):
+            return False  # another thread waits for the end; who only asks does not
+        try:
             if self._in_use is None:
                 return True
             slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
@@ -167,6 +169,8 @@ class QueuedEvent(Event):
                 return False
             program, _ = self._in_use
             self._in_use = None
+        finally:
+            self._lock.release()
         if program.logs:
             self._device.emit_messages()
         return True

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import metalloid as mtl
 from metalloid.compat.memory import SharedMemory
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.failures import fail
@@ -98,15 +99,26 @@ class Bindings:
             if offset % alignment:
                 fail(selector, f"offset({offset}) for {name}[0] must be a multiple of {alignment}.")
             found.append(memory.argument(element, offset))
+        return found, owners
+
+    def threadgroup_arguments(
+        self, pipeline: MTLComputePipelineState, most: int, selector: str
+    ) -> list[Any]:
+        """What to pass for parameters that take threadgroup memory: whole elements.
+
+        Raises
+        ------
+        FailedAssertion
+            If something is missing, or all is more than the device has.
+        """
         for index, _, name in pipeline.threadgroup:
             if index not in self._threadgroup:
                 _missing(pipeline, selector, "Threadgroup Memory", index, name)
-        return found, owners
-
-    def threadgroup_lengths(self, pipeline: MTLComputePipelineState) -> list[int]:
-        """Threadgroup memory of each parameter that takes some, in whole elements."""
+        total = sum(self._threadgroup[index] for index, _, _ in pipeline.threadgroup)
+        if total > most:
+            fail(selector, f"Threadgroup memory size ({total}) exceeds the limit of {most} bytes.")
         return [
-            self._threadgroup[index] // element * element
+            mtl.threadgroup_memory(self._threadgroup[index] // element * element)
             for index, element, _ in pipeline.threadgroup
         ]
 

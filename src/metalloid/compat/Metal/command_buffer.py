@@ -181,6 +181,7 @@ class MTLCommandBuffer(MetalObject):
                 self._queue.latest = issued
         self._status = MTLCommandBufferStatusScheduled
         self._is_issued = True
+        self._device.started(self)
         self._device.progress.notify_all()
         for handler in self._scheduled_handlers:
             handler(self)
@@ -241,7 +242,7 @@ class MTLCommandBuffer(MetalObject):
         """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
         if self._status < MTLCommandBufferStatusScheduled:
             return self._status
-        if not self._is_finished and not all(launch.done for launch in self._launches):
+        if not self._is_finished and self._launches and not self._launches[-1].done:
             return MTLCommandBufferStatusScheduled
         self._finish()
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted

@@ -60,6 +60,7 @@ class MTLCommandQueue(MetalObject):
                 raise
             finally:
                 self._is_advancing = False
+                (self._device.waiting.add if self._line else self._device.waiting.discard)(self)
 
     def timeline(self, seconds: float) -> tuple[float, float]:
         """Start and end of work that took so long and ended now: after all before it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import metalloid as mtl
 from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings, InlineBytes
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.commands import Launch
@@ -144,14 +143,13 @@ class MTLComputeCommandEncoder(CommandEncoder):
                 f"threadsPerThreadgroup {group} has {count} threads, which must be <= {most}. "
                 "(kernel threadgroup size limit)",
             )
-        arguments, owners = self._bindings.arguments(
-            pipeline, f"MTLComputeCommandEncoder {selector}"
-        )
+        if pipeline.required_group not in (None, group):
+            self._fail(selector, f"threadsPerThreadgroup must be {pipeline.required_group}.")
+        name = f"MTLComputeCommandEncoder {selector}"
+        arguments, owners = self._bindings.arguments(pipeline, name)
         if pipeline.threadgroup:
-            lengths = self._bindings.threadgroup_lengths(pipeline)
-            if sum(lengths) > self.device().maxThreadgroupMemoryLength():
-                self._fail(selector, f"{sum(lengths)} bytes of threadgroup memory are too many.")
-            arguments += map(mtl.threadgroup_memory, lengths)
+            most = self.device().maxThreadgroupMemoryLength()
+            arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
         self._buffer.add(Launch(pipeline.kernel, arguments, threads, group, owners))
 
     def _check_index(self, selector: str, index: int) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import mmap
 import os
 import threading
-import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import metalloid as mtl
 from metalloid.compat.memory import SharedMemory
 from metalloid.compat.Metal.buffer import MTLBuffer
+from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
 from metalloid.compat.Metal.command_queue import MTLCommandQueue
 from metalloid.compat.Metal.compile_options import MTLCompileOptions
 from metalloid.compat.Metal.constants import (
+    MTLCommandBufferStatusCompleted,
     MTLDeviceLocationBuiltIn,
     MTLGPUFamilyApple1,
     MTLGPUFamilyApple7,
@@ -53,6 +55,10 @@ class MTLDevice:
     metalloid : Device
     progress : Condition
         Held while commands are issued; notified when an event has a new value.
+    waiting : set of MTLCommandQueue
+        Those with command buffers that cannot be issued yet.
+    running : deque of MTLCommandBuffer
+        Those that were issued. They live until they have ended, whoever else has forgotten them.
     allocated_bytes : int
     """
 
@@ -60,12 +66,23 @@ class MTLDevice:
         self.metalloid, self._registry_id = device, registry_id
         self.progress = threading.Condition(threading.RLock())
         self.allocated_bytes = 0
-        self._queues: weakref.WeakSet[MTLCommandQueue] = weakref.WeakSet()
+        self.waiting: set[MTLCommandQueue] = set()
+        self.running: deque[MTLCommandBuffer] = deque()
 
     def advance(self) -> None:
         """Let queues go on that have waited."""
-        for queue in list(self._queues):
+        for queue in list(self.waiting):
             queue.advance()
+
+    def started(self, buffer: MTLCommandBuffer) -> None:
+        """Keep a command buffer until it has ended."""
+        self._forget_ended()
+        self.running.append(buffer)
+
+    def _forget_ended(self) -> None:
+        with self.progress:
+            while self.running and self.running[0].status() >= MTLCommandBufferStatusCompleted:
+                self.running.popleft()
 
     def forget(self, nbytes: int) -> None:
         """Count the memory of a buffer that is gone."""
@@ -111,6 +128,7 @@ class MTLDevice:
 
     def currentAllocatedSize(self) -> int:
         """Bytes of all its buffers."""
+        self._forget_ended()
         return self.allocated_bytes
 
     def maxBufferLength(self) -> int:
@@ -234,9 +252,7 @@ class MTLDevice:
 
     def newCommandQueue(self) -> MTLCommandQueue:
         """A queue."""
-        queue = MTLCommandQueue(self)
-        self._queues.add(queue)
-        return queue
+        return MTLCommandQueue(self)
 
     def newCommandQueueWithMaxCommandBufferCount_(self, count: int) -> MTLCommandQueue:
         """A queue; the number of its command buffers is not limited."""

@@ -29,9 +29,11 @@ class MTLComputePipelineState(MetalObject):
         Index, bytes and alignment of an element, and name of each parameter that takes memory.
     threadgroup : tuple of (int, int, str)
         Index, bytes of an element, and name of those that take threadgroup memory.
+    required_group : tuple of int or None
+        The one size of threadgroups that the text allows.
     """
 
-    __slots__ = ("buffers", "kernel", "threadgroup")
+    __slots__ = ("buffers", "kernel", "required_group", "threadgroup")
 
     def __init__(self, device: MTLDevice, kernel: mtl.Kernel) -> None:
         super().__init__(device)
@@ -40,6 +42,7 @@ class MTLComputePipelineState(MetalObject):
             (p.index, p.layout.bytes, min(p.layout.alignment, _MOST_ALIGNMENT), p.name)
             for p in signature.buffers
         )
+        self.required_group = signature.limits.size
         self.threadgroup = tuple((p.index, p.layout.bytes, p.name) for p in signature.threadgroup)
 
     def maxTotalThreadsPerThreadgroup(self) -> int:
