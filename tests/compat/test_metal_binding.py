@@ -69,7 +69,7 @@ def test_selectors_are_the_bindings_own(binding):
 
 
 def test_methods_take_as_many_arguments_as_their_names_say():
-    for name, value in classes():
+    for _, value in classes():
         for method, function in inspect.getmembers(value, inspect.isfunction):
             if method.endswith("_") and not method.startswith("_"):
                 assert len(inspect.signature(function).parameters) - 1 == method.count("_"), method
