@@ -66,8 +66,10 @@ def test_private_and_managed_buffers(device):
     managed.didModifyRange_((0, 16))
     with pytest.raises(Metal.FailedAssertion, match="16 bytes"):
         managed.didModifyRange_((1, 16))
-    with pytest.raises(Metal.FailedAssertion, match="Managed"):
-        private.didModifyRange_((0, 1))
+    shared = device.newBufferWithLength_options_(16, SHARED)
+    for buffer in (private, shared):
+        with pytest.raises(Metal.FailedAssertion, match="Managed"):
+            buffer.didModifyRange_((0, 1))
 
 
 def test_memory_is_counted(device):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from metal_programs import SHARED, array_of, buffer_of, encode, run, slow_commands
 
+import metalloid as mtl
 from metalloid.compat import Metal
 
 # -- command buffers
@@ -131,6 +132,24 @@ def test_a_failing_launch(device, pipeline, queue):
     assert "astray" in error.localizedDescription()
     run(encode(queue.commandBuffer(), pipeline("add_one"), [x], (1, 1, 1)))
     assert array_of(x)[0] == 1
+
+
+def test_a_launch_that_metalloid_refuses(device, pipeline, queue, monkeypatch):
+    """What it can refuse is found when it is encoded; but there may be no memory to queue it."""
+
+    def refuse(*arguments, **named):
+        raise mtl.LaunchError("no memory")
+
+    state = pipeline("add_one")
+    x = device.newBufferWithLength_options_(4, SHARED)
+    commands = encode(queue.commandBuffer(), state, [x], (1, 1, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(state.kernel), "__call__", refuse)
+        run(commands)
+    assert commands.status() == Metal.MTLCommandBufferStatusError
+    assert commands.error().localizedDescription() == "no memory"
+    run(encode(queue.commandBuffer(), state, [x], (1, 1, 1)))
+    assert array_of(x).tolist() == [1]
 
 
 def test_required_threadgroups(device, queue):

@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.compat.memory import SharedMemory
 from metalloid.compat.Metal.constants import (
     MTLPurgeableStateNonVolatile,
-    MTLResourceStorageModePrivate,
+    MTLStorageModeManaged,
     MTLStorageModePrivate,
 )
 from metalloid.compat.Metal.conversions import unsigned
@@ -87,7 +87,7 @@ class MTLBuffer(MetalObject):
         location, length = location_and_length(changed)
         if location + length > self.length():
             fail("MTLBuffer didModifyRange:", f"range must lie in {self.length()} bytes")
-        if self._options & MTLResourceStorageModePrivate:
+        if self.storageMode() != MTLStorageModeManaged:
             fail("MTLBuffer didModifyRange:", "storageMode must be MTLStorageModeManaged")
 
     def setPurgeableState_(self, state: int) -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import metalloid as mtl
 from metalloid.compat.Metal.blit_encoder import MTLBlitCommandEncoder
@@ -172,7 +171,11 @@ class MTLCommandBuffer(MetalObject):
         if self._status < MTLCommandBufferStatusCommitted:
             return False
         while self._place < len(self._commands):
-            issued = self._commands[self._place].issue(self._queue.latest)
+            try:
+                issued = self._commands[self._place].issue(self._queue.latest)
+            except mtl.MetalloidError as failure:
+                self._error = _error_of(failure)
+                break
             if issued is False:
                 return False
             self._place += 1
@@ -242,7 +245,8 @@ class MTLCommandBuffer(MetalObject):
         """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
         if self._status < MTLCommandBufferStatusScheduled:
             return self._status
-        if not self._is_finished and self._launches and not self._launches[-1].done:
+        launches = self._launches
+        if launches and not launches[-1].done:
             return MTLCommandBufferStatusScheduled
         self._finish()
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted
@@ -271,7 +275,7 @@ class MTLCommandBuffer(MetalObject):
         if self._status < MTLCommandBufferStatusCommitted:
             self._fail(selector, "the command buffer has not been committed")
 
-    def _fail(self, selector: str, what: str) -> None:
+    def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLCommandBuffer {selector}", what)
 
 
@@ -283,8 +287,3 @@ def _error_of(failure: mtl.MetalloidError) -> NSError:
     elif reason.startswith("stack overflow"):
         code = MTLCommandBufferErrorStackOverflow
     return NSError(_DOMAIN, code, str(failure))
-
-
-def now() -> float:
-    """The clock of the device's times."""
-    return time.monotonic()

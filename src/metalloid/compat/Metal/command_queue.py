@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
 import metalloid as mtl
-from metalloid.compat.Metal.command_buffer import MTLCommandBuffer, now
+from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
 from metalloid.compat.Metal.objects import MetalObject
 
 if TYPE_CHECKING:
@@ -55,15 +56,12 @@ class MTLCommandQueue(MetalObject):
             try:
                 while self._line and self._line[0].issue():
                     self._line.popleft()
-            except BaseException:
-                self._line.popleft()
-                raise
             finally:
                 self._is_advancing = False
                 (self._device.waiting.add if self._line else self._device.waiting.discard)(self)
 
     def timeline(self, seconds: float) -> tuple[float, float]:
         """Start and end of work that took so long and ended now: after all before it."""
-        start = max(now() - seconds, self._busy_until)
+        start = max(time.monotonic() - seconds, self._busy_until)
         self._busy_until = start + seconds
         return start, self._busy_until

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import metalloid as mtl
-from metalloid.compat.Metal.failures import fail
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.events import MTLEvent
@@ -26,6 +25,11 @@ class Command(Protocol):
         -------
         Event or bool
             A launch under way; or whether the command has been carried out. False: not yet.
+
+        Raises
+        ------
+        MetalloidError
+            If metalloid refuses it.
         """
 
 
@@ -49,12 +53,9 @@ class Launch:
 
     def issue(self, previous: mtl.Event | None) -> mtl.Event:
         """See `Command`."""
-        try:
-            return self._kernel(
-                *self._arguments, threads=self._threads, group_size=self._group, wait=False
-            )
-        except mtl.ArgumentError as failure:
-            fail("MTLComputeCommandEncoder dispatchThreads:threadsPerThreadgroup:", str(failure))
+        return self._kernel(
+            *self._arguments, threads=self._threads, group_size=self._group, wait=False
+        )
 
 
 class Signal:
