@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,8 +68,7 @@ def fits_whole(element: int) -> bool:
 
 def bytes_of(value: Any) -> np.ndarray | None:
     """The bytes of an object with the buffer protocol; None if it has none or not in one piece."""
-    view: Callable[..., np.ndarray] = np.frombuffer
     try:
-        return view(value, np.uint8)
+        return np.frombuffer(value, np.uint8)
     except (TypeError, ValueError, BufferError):
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import metalloid as mtl
 from metalloid.compat.Metal.blit_encoder import MTLBlitCommandEncoder
 from metalloid.compat.Metal.commands import Command, Signal, Wait
-from metalloid.compat.Metal.compute_encoder import MTLComputeCommandEncoder, serial_encoder
+from metalloid.compat.Metal.compute_encoder import MTLComputeCommandEncoder
 from metalloid.compat.Metal.constants import (
     MTLCommandBufferErrorInternal,
     MTLCommandBufferErrorPageFault,
@@ -79,7 +79,7 @@ class MTLCommandBuffer(MetalObject):
     def computeCommandEncoder(self) -> MTLComputeCommandEncoder:
         """An encoder of launches."""
         self._begin("computeCommandEncoder")
-        return serial_encoder(self)
+        return MTLComputeCommandEncoder(self)
 
     def computeCommandEncoderWithDispatchType_(self, kind: int) -> MTLComputeCommandEncoder:
         """The same, serial or concurrent."""

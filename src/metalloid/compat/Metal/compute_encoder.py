@@ -26,7 +26,9 @@ class MTLComputeCommandEncoder(CommandEncoder):
 
     __slots__ = ("_bindings", "_dispatch_type", "_pipeline")
 
-    def __init__(self, buffer: MTLCommandBuffer, dispatch_type: int) -> None:
+    def __init__(
+        self, buffer: MTLCommandBuffer, dispatch_type: int = MTLDispatchTypeSerial
+    ) -> None:
         super().__init__(buffer)
         self._bindings, self._dispatch_type = Bindings(), dispatch_type
         self._pipeline: MTLComputePipelineState | None = None
@@ -159,8 +161,3 @@ class MTLComputeCommandEncoder(CommandEncoder):
 
     def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLComputeCommandEncoder {selector}", what)
-
-
-def serial_encoder(buffer: MTLCommandBuffer) -> MTLComputeCommandEncoder:
-    """The encoder a command buffer gives where no kind is asked for."""
-    return MTLComputeCommandEncoder(buffer, MTLDispatchTypeSerial)

@@ -34,6 +34,7 @@ class MTLEvent(MetalObject):
         with self._device.progress:
             self._issued = value
             self._signals.append((value, after))
+            self._current()  # forgets those that have ended
             self._device.progress.notify_all()
         self._device.advance()
 
