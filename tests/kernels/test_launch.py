@@ -246,6 +246,22 @@ def test_arrays_may_be_waited_for_later():
     assert event.seconds > 0
 
 
+def test_who_asks_whether_a_launch_is_done_does_not_wait_for_those_who_wait():
+    lib = mtl.library(CHAIN)
+    x, slow, add_one = np.zeros(1, np.uint32), lib.slow, lib.add_one
+    other = mtl.Buffer(x)
+    event = slow(x, 300_000_000, threads=1, wait=False)
+    waiter = threading.Thread(target=event.wait)
+    waiter.start()
+    answers = 0
+    while not event.done:
+        add_one(other, threads=1)  # looks for launches that have ended, too
+        answers += 1
+        time.sleep(0.001)
+    waiter.join()
+    assert answers > 20 * event.seconds  # waits are looked after ten times a second
+
+
 def test_an_array_lives_until_its_launch_has_ended():
     lib = mtl.library(CHAIN)
     keep = mtl.Buffer(np.zeros(64, np.uint32))

@@ -28,6 +28,12 @@ def test_a_new_buffer_is_zero():
         del buffer
 
 
+def test_sizes_beyond_any_address_are_refused():
+    for size in (2**60, 2**63, 2**64 + 16):
+        with pytest.raises(mtl.OutOfMemory, match=f"{size} bytes"):
+            mtl.Buffer(size)
+
+
 def test_shape_and_type_are_kept():
     for array in (
         np.zeros((2, 3), np.float16),

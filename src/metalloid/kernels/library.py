@@ -59,6 +59,11 @@ class Library:
         """Names of the kernels, in the order of the text."""
         return tuple(self._unit.kernels)
 
+    @property
+    def constants(self) -> tuple[FunctionConstant, ...]:
+        """The text's function constants: each has a name, an index and a type."""
+        return self._unit.constants
+
     def function(self, name: str, constants: Mapping[Any, Any] | None = None) -> Kernel:
         """The kernel `name`.
 

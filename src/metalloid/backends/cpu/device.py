@@ -159,7 +159,9 @@ class QueuedEvent(Event):
 
     def _finish(self, seconds: float) -> bool:
         """Give the launch up to `seconds` to end; whether it has."""
-        with self._lock:
+        if not self._lock.acquire(blocking=seconds > 0):
+            return False  # another thread waits for the end; who only asks does not
+        try:
             if self._in_use is None:
                 return True
             slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
@@ -167,6 +169,8 @@ class QueuedEvent(Event):
                 return False
             program, _ = self._in_use
             self._in_use = None
+        finally:
+            self._lock.release()
         if program.logs:
             self._device.emit_messages()
         return True
@@ -231,7 +235,8 @@ class CpuDevice(Device):
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
-        address = self.runtime.allocate(max(nbytes, 1))
+        # What a size_t cannot hold would arrive there as something small.
+        address = nbytes < 2**63 and self.runtime.allocate(max(nbytes, 1))
         if not address:
             raise OutOfMemory(
                 f"[Buffer] {nbytes} bytes are more than this machine can give "

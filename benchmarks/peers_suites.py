@@ -1,0 +1,212 @@
+"""The test suites and examples of the systems people come from, run on metalloid.
+
+    git clone https://github.com/baldand/py-metal-compute        # 4826e73
+    git clone https://github.com/alvinwan/guide-to-hacking       # da738c7
+    python benchmarks/peers_suites.py py-metal-compute guide-to-hacking
+
+Each program runs as it is in a process of its own, in a copy of its folder, where the module it
+imports is one of `metalloid.compat`. Sizes meant for a GPU are made smaller by an edit of the copy;
+each such edit is listed here. Prints what passed and what failed, with the commits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SECONDS = 600  # that a program may take
+
+#: Runs a program where modules by some names are others.
+_RUNNER = """
+import importlib, json, runpy, sys
+redirected, program, *arguments = sys.argv[1:]
+for name, home in json.loads(redirected).items():
+    sys.modules[name] = importlib.import_module(home)
+sys.argv = [program, *arguments]
+sys.path.insert(0, ".")
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of a suite.
+
+    Attributes
+    ----------
+    path : str
+        In the checkout; a notebook's code cells are run one after the other.
+    arguments : tuple of str
+    stdin : bytes
+    edits : tuple of (str, str)
+        What is written differently in the copy, and how.
+    redirects : tuple of (str, str)
+        Names of modules, and which take their places; the suite's if empty.
+    without : tuple of str
+        Cells of a notebook that hold one of these are left out.
+    """
+
+    path: str
+    arguments: tuple[str, ...] = ()
+    stdin: bytes = b""
+    edits: tuple[tuple[str, str], ...] = ()
+    redirects: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Programs of one repository.
+
+    Attributes
+    ----------
+    name : str
+    marker : str
+        A file by which a checkout is known.
+    redirects : tuple of (str, str)
+        Names of modules, and which take their places.
+    programs : tuple of Program
+    left_out : tuple of (str, str)
+        Programs that cannot be run, and why.
+    """
+
+    name: str
+    marker: str
+    redirects: tuple[tuple[str, str], ...]
+    programs: tuple[Program, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+_METAL = ("Metal", "metalloid.compat.Metal")
+SUITES = (
+    Suite(
+        "metalcompute",
+        "src/metalcompute.swift",
+        (("metalcompute", "metalloid.compat.metalcompute"),),
+        (
+            Program("tests/action.py"),
+            Program("tests/basic.py"),
+            Program("examples/minimal.py", edits=(("c = 250000000", "c = 25000000"),)),
+            Program("examples/metalcompute-pipe", ("out[id] = in[id] + 1",), b"HAL" * 1000),
+            Program(
+                "examples/metalcompute-measure",
+                edits=(
+                    ("count = 8*1024*64", "count = 256"),
+                    ("dim = 1024*16", "dim = 1024*4"),
+                    ("reps = 200", "reps = 20"),
+                ),
+            ),
+            Program("examples/metalcompute-mandelbrot", ("-width", "1024", "-height", "1024")),
+            Program("examples/metalcompute-raymarch", ("-width", "1024", "-height", "1024")),
+            Program(
+                "examples/metalize/julia.py",
+                edits=(("w = 4096", "w = 1024"), ("h = 4096", "h = 1024")),
+            ),
+            Program("examples/metalcompute_numpy.ipynb"),
+            Program(
+                "examples/metalcompute_mandelbrot.ipynb",
+                edits=(("import IPython", ""),),
+                without=("h264_videotoolbox", "IPython.display"),
+            ),
+        ),
+        (("examples/livecode/livemetal.py", "a web server that waits for a browser"),),
+    ),
+    Suite(
+        "guide-to-hacking",
+        "metal/v0-hello-world/utils.py",
+        (_METAL,),
+        (
+            Program("metal/v0-hello-world/demo.py"),
+            Program(
+                "metal/v0-hello-world/demo.py", redirects=(("utils", "metalloid.compat.guide"),)
+            ),
+            Program("metal/v1-advanced/run.py"),
+            Program("metal/v2-initialize/run.py"),
+            Program("metal/v3-float/run.py"),
+            Program("metal/bonus-numpy/run.py"),
+        ),
+    ),
+)
+
+
+def text_of(program: Program, path: Path) -> str:
+    """The Python text of a program, edited."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".ipynb":
+        cells = [
+            "".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"
+        ]
+        text = "\n".join(c for c in cells if not any(word in c for word in program.without))
+    for before, after in program.edits:
+        if before not in text:
+            raise SystemExit(f"{program.path} has changed: there is no {before!r}")
+        text = text.replace(before, after)
+    return text
+
+
+def run(suite: Suite, program: Program, checkout: Path) -> tuple[bool, float, str]:
+    """Whether a program ends well, the seconds it took, and its last line."""
+    source = checkout / program.path
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "copy"
+        shutil.copytree(source.parent, folder)
+        target = folder / f"{source.stem}.peer.py"
+        target.write_text(text_of(program, source), "utf-8")
+        redirects = json.dumps(dict(program.redirects or suite.redirects))
+        command = [sys.executable, "-c", _RUNNER, redirects, target.name, *program.arguments]
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(
+                command, cwd=folder, input=program.stdin, capture_output=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return False, float(SECONDS), f"took more than {SECONDS} s"
+        seconds = time.perf_counter() - start
+    said = (done.stderr if done.returncode else done.stdout).decode("utf-8", "replace")
+    return done.returncode == 0, seconds, (said.strip().splitlines() or [""])[-1]
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit of a checkout, or nothing."""
+    git = ["git", "-C", str(checkout), "rev-parse", "--short=7", "HEAD"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="checkouts")
+    paths = parser.parse_args(arguments).paths
+    rows, failures = [], 0
+    for checkout in paths:
+        suites = [suite for suite in SUITES if (checkout / suite.marker).exists()]
+        if not suites:
+            raise SystemExit(f"{checkout} is no checkout of {', '.join(s.name for s in SUITES)}")
+        for suite in suites:
+            passed = 0
+            for program in suite.programs:
+                good, seconds, said = run(suite, program, checkout)
+                passed += good
+                word = "ok" if good else "FAILED"
+                print(f"{word:<7}{seconds:6.1f} s  {program.path}: {said[:80]}", flush=True)
+            for path, reason in suite.left_out:
+                print(f"left out  {path}: {reason}")
+            failed = len(suite.programs) - passed
+            failures += failed
+            rows.append((suite.name, commit_of(checkout), passed, failed, len(suite.left_out)))
+    print("\n| suite | commit | passed | failed | left out |\n|---|---|---|---|---|")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""PyObjC's ``Metal`` without a Mac: a software Metal device, on metalloid's own.
+
+``from metalloid.compat import Metal`` in place of ``import Metal``. The device is strict: it raises
+what ends a process on a Mac, and knows no method that Metal does not have.
+
+Examples
+--------
+>>> from metalloid.compat import Metal
+>>> device = Metal.MTLCreateSystemDefaultDevice()
+>>> source = "kernel void two(device float *x, uint i [[thread_position_in_grid]]) { x[i] = 2; }"
+>>> library, error = device.newLibraryWithSource_options_error_(source, None, None)
+>>> function = library.newFunctionWithName_("two")
+>>> pipeline, error = device.newComputePipelineStateWithFunction_error_(function, None)
+>>> x = device.newBufferWithLength_options_(4 * 4, Metal.MTLResourceStorageModeShared)
+>>> commands = device.newCommandQueue().commandBuffer()
+>>> encoder = commands.computeCommandEncoder()
+>>> encoder.setComputePipelineState_(pipeline)
+>>> encoder.setBuffer_offset_atIndex_(x, 0, 0)
+>>> size = Metal.MTLSizeMake(4, 1, 1)
+>>> encoder.dispatchThreads_threadsPerThreadgroup_(size, size)
+>>> encoder.endEncoding()
+>>> commands.commit()
+>>> commands.waitUntilCompleted()
+>>> x.contents().as_buffer(16).cast("f").tolist()
+[2.0, 2.0, 2.0, 2.0]
+"""
+
+from __future__ import annotations
+
+import functools
+
+import metalloid as mtl
+from metalloid.compat.Metal import constants
+from metalloid.compat.Metal.compile_options import MTLCompileOptions
+from metalloid.compat.Metal.constants import *  # noqa: F403
+from metalloid.compat.Metal.device import MTLDevice
+from metalloid.compat.Metal.events import MTLSharedEventListener
+from metalloid.compat.Metal.failures import FailedAssertion
+from metalloid.compat.Metal.function_constants import MTLFunctionConstantValues
+from metalloid.compat.Metal.pipeline import MTLComputePipelineDescriptor
+from metalloid.compat.Metal.structures import MTLSize, MTLSizeMake
+
+MTLCommandBufferErrorDomain = "MTLCommandBufferErrorDomain"
+MTLLibraryErrorDomain = "MTLLibraryErrorDomain"
+
+__all__ = [
+    "FailedAssertion",
+    "MTLCommandBufferErrorDomain",
+    "MTLCompileOptions",
+    "MTLComputePipelineDescriptor",
+    "MTLCopyAllDevices",
+    "MTLCreateSystemDefaultDevice",
+    "MTLFunctionConstantValues",
+    "MTLLibraryErrorDomain",
+    "MTLSharedEventListener",
+    "MTLSize",
+    "MTLSizeMake",
+]
+__all__ += [name for name in vars(constants) if name.startswith("MTL")]
+
+
+@functools.cache
+def _devices() -> tuple[MTLDevice, ...]:
+    return tuple(MTLDevice(device, place + 1) for place, device in enumerate(mtl.devices()))
+
+
+def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
+    """The default device; None if there is none."""
+    default = mtl.default_device() if _devices() else None
+    return next((device for device in _devices() if device.metalloid is default), None)
+
+
+def MTLCopyAllDevices() -> tuple[MTLDevice, ...]:
+    """Every device."""
+    return _devices()

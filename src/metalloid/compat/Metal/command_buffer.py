@@ -1,0 +1,289 @@
+"""Command buffers: from encoding to completion."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import metalloid as mtl
+from metalloid.compat.Metal.blit_encoder import MTLBlitCommandEncoder
+from metalloid.compat.Metal.commands import Command, Signal, Wait
+from metalloid.compat.Metal.compute_encoder import MTLComputeCommandEncoder
+from metalloid.compat.Metal.constants import (
+    MTLCommandBufferErrorInternal,
+    MTLCommandBufferErrorPageFault,
+    MTLCommandBufferErrorStackOverflow,
+    MTLCommandBufferStatusCommitted,
+    MTLCommandBufferStatusCompleted,
+    MTLCommandBufferStatusEnqueued,
+    MTLCommandBufferStatusError,
+    MTLCommandBufferStatusNotEnqueued,
+    MTLCommandBufferStatusScheduled,
+)
+from metalloid.compat.Metal.conversions import instance, text, unsigned
+from metalloid.compat.Metal.events import MTLEvent
+from metalloid.compat.Metal.failures import NSError, fail
+from metalloid.compat.Metal.objects import MetalObject
+
+if TYPE_CHECKING:
+    from metalloid.compat.Metal.command_queue import MTLCommandQueue
+
+Handler = Callable[[Any], Any]
+_DOMAIN = "MTLCommandBufferErrorDomain"
+
+
+class MTLCommandBuffer(MetalObject):
+    """Commands that are run together, in order."""
+
+    __slots__ = (
+        "_commands",
+        "_completed_handlers",
+        "_encoder",
+        "_end",
+        "_error",
+        "_groups",
+        "_handlers_thread",
+        "_is_finished",
+        "_is_issued",
+        "_kept",
+        "_launches",
+        "_lock",
+        "_place",
+        "_queue",
+        "_retains",
+        "_scheduled_handlers",
+        "_start",
+        "_status",
+    )
+
+    def __init__(self, queue: MTLCommandQueue, retains: bool) -> None:
+        super().__init__(queue.device())
+        self._queue, self._retains = queue, retains
+        self._commands: list[Command] = []
+        self._launches: list[mtl.Event] = []
+        self._kept: list[Any] = []
+        self._encoder = False
+        self._status = MTLCommandBufferStatusNotEnqueued
+        self._place = self._groups = 0
+        self._completed_handlers: list[Handler] = []
+        self._scheduled_handlers: list[Handler] = []
+        self._handlers_thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._is_issued = self._is_finished = False
+        self._error: NSError | None = None
+        self._start = self._end = 0.0
+
+    # -- encoding
+
+    def computeCommandEncoder(self) -> MTLComputeCommandEncoder:
+        """An encoder of launches."""
+        self._begin("computeCommandEncoder")
+        return MTLComputeCommandEncoder(self)
+
+    def computeCommandEncoderWithDispatchType_(self, kind: int) -> MTLComputeCommandEncoder:
+        """The same, serial or concurrent."""
+        self._begin("computeCommandEncoderWithDispatchType:")
+        return MTLComputeCommandEncoder(self, unsigned(kind))
+
+    def blitCommandEncoder(self) -> MTLBlitCommandEncoder:
+        """An encoder of copies."""
+        self._begin("blitCommandEncoder")
+        return MTLBlitCommandEncoder(self)
+
+    def encodeSignalEvent_value_(self, event: MTLEvent, value: int) -> None:
+        """Let an event reach a value when all before is done."""
+        self._check_between_encoders("encodeSignalEvent:value:")
+        self.add(Signal(instance(event, MTLEvent), unsigned(value)))
+
+    def encodeWaitForEvent_value_(self, event: MTLEvent, value: int) -> None:
+        """Begin nothing that follows before an event has reached a value."""
+        self._check_between_encoders("encodeWaitForEvent:value:")
+        self.add(Wait(instance(event, MTLEvent), unsigned(value)))
+
+    def pushDebugGroup_(self, string: str) -> None:
+        """Begin a group for whoever debugs."""
+        text(string)
+        self._groups += 1
+
+    def popDebugGroup(self) -> None:
+        """End it."""
+        if not self._groups:
+            self._fail("popDebugGroup", "popDebugGroup without pushDebugGroup")
+        self._groups -= 1
+
+    def add(self, command: Command) -> None:
+        """Take a command from an encoder."""
+        self._commands.append(command)
+
+    def keep(self, resource: Any) -> None:
+        """Keep something until the end."""
+        if self._retains:
+            self._kept.append(resource)
+
+    def encoder_ended(self) -> None:
+        """Let another encoder begin."""
+        self._encoder = False
+
+    def _begin(self, selector: str) -> None:
+        self._check_between_encoders(selector)
+        self._encoder = True
+
+    def _check_between_encoders(self, selector: str) -> None:
+        if self._status >= MTLCommandBufferStatusCommitted:
+            self._fail(selector, "encoding to a command buffer that has been committed")
+        if self._encoder:
+            self._fail(selector, "A command encoder is already encoding to this command buffer")
+
+    # -- running
+
+    def commandQueue(self) -> MTLCommandQueue:
+        """Its queue."""
+        return self._queue
+
+    def retainedReferences(self) -> bool:
+        """Whether it keeps what its commands use; metalloid does in any case."""
+        return self._retains
+
+    def enqueue(self) -> None:
+        """Take the next place in the queue."""
+        if self._status != MTLCommandBufferStatusNotEnqueued:
+            self._fail("enqueue", "enqueue of a command buffer that has a place in the queue")
+        self._status = MTLCommandBufferStatusEnqueued
+        self._queue.append(self)
+
+    def commit(self) -> None:
+        """Run the commands when those before it in the queue have run."""
+        if self._status >= MTLCommandBufferStatusCommitted:
+            self._fail("commit", "commit an already committed command buffer")
+        if self._encoder:
+            self._fail("commit", "commit command buffer with uncommitted encoder")
+        if self._status == MTLCommandBufferStatusNotEnqueued:
+            self.enqueue()
+        self._status = MTLCommandBufferStatusCommitted
+        self._queue.advance()
+        if self._completed_handlers:
+            self._handlers_thread = threading.Thread(target=self._call_handlers, name="Metal")
+            self._handlers_thread.start()
+
+    def issue(self) -> bool:
+        """Hand the commands to metalloid as far as they go; whether that is all of them."""
+        if self._status < MTLCommandBufferStatusCommitted:
+            return False
+        while self._place < len(self._commands):
+            try:
+                issued = self._commands[self._place].issue(self._queue.latest)
+            except mtl.MetalloidError as failure:
+                self._error = _error_of(failure)
+                break
+            if issued is False:
+                return False
+            self._place += 1
+            if issued is not True:
+                self._launches.append(issued)
+                self._queue.latest = issued
+        self._status = MTLCommandBufferStatusScheduled
+        self._is_issued = True
+        self._device.started(self)
+        self._device.progress.notify_all()
+        for handler in self._scheduled_handlers:
+            handler(self)
+        return True
+
+    def waitUntilScheduled(self) -> None:
+        """Wait until the commands have been handed to the device."""
+        self._check_committed("waitUntilScheduled")
+        progress = self._device.progress
+        if not self._is_issued:
+            with progress:
+                progress.wait_for(lambda: self._is_issued)
+
+    def waitUntilCompleted(self) -> None:
+        """Wait until all is done. What went wrong is told by `status` and `error`."""
+        self._check_committed("waitUntilCompleted")
+        self._finish()
+        thread = self._handlers_thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def addScheduledHandler_(self, block: Handler) -> None:
+        """Have a function called when the commands have been handed to the device."""
+        if self._status >= MTLCommandBufferStatusCommitted:
+            self._fail("addScheduledHandler:", "Scheduled handler provided after commit call")
+        self._scheduled_handlers.append(block)
+
+    def addCompletedHandler_(self, block: Handler) -> None:
+        """Have a function called, in a thread of its own, when all is done."""
+        if self._status >= MTLCommandBufferStatusCommitted:
+            self._fail("addCompletedHandler:", "Completed handler provided after commit call")
+        self._completed_handlers.append(block)
+
+    def _call_handlers(self) -> None:
+        self._finish()
+        for handler in self._completed_handlers:
+            handler(self)
+
+    def _finish(self) -> None:
+        self.waitUntilScheduled()
+        with self._lock:
+            if self._is_finished:
+                return
+            seconds = 0.0
+            for launch in self._launches:
+                try:
+                    seconds += launch.seconds  # waits
+                except mtl.MetalloidError as failure:
+                    self._error = self._error or _error_of(failure)
+            self._start, self._end = self._queue.timeline(seconds)
+            self._is_finished = True
+            # Whoever keeps the command buffer does not keep what it used.
+            self._commands, self._launches, self._kept = [], [], []
+
+    # -- afterwards
+
+    def status(self) -> int:
+        """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
+        if self._status < MTLCommandBufferStatusScheduled:
+            return self._status
+        launches = self._launches
+        if launches and not launches[-1].done:
+            return MTLCommandBufferStatusScheduled
+        self._finish()
+        return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted
+
+    def error(self) -> NSError | None:
+        """What went wrong; None if nothing did, or it is not done yet."""
+        return self._error
+
+    def GPUStartTime(self) -> float:
+        """When the device began, in seconds; 0 before the end."""
+        return self._start
+
+    def GPUEndTime(self) -> float:
+        """When the device ended, in seconds; 0 before."""
+        return self._end
+
+    def kernelStartTime(self) -> float:
+        """When the driver began, in seconds: with the device."""
+        return self._start
+
+    def kernelEndTime(self) -> float:
+        """When the driver ended, in seconds: before the device."""
+        return self._start
+
+    def _check_committed(self, selector: str) -> None:
+        if self._status < MTLCommandBufferStatusCommitted:
+            self._fail(selector, "the command buffer has not been committed")
+
+    def _fail(self, selector: str, what: str) -> NoReturn:
+        fail(f"MTLCommandBuffer {selector}", what)
+
+
+def _error_of(failure: mtl.MetalloidError) -> NSError:
+    reason = failure.reason if isinstance(failure, mtl.KernelFault) else ""
+    code = MTLCommandBufferErrorInternal
+    if reason.startswith("access to memory"):
+        code = MTLCommandBufferErrorPageFault
+    elif reason.startswith("stack overflow"):
+        code = MTLCommandBufferErrorStackOverflow
+    return NSError(_DOMAIN, code, str(failure))

@@ -1,0 +1,89 @@
+"""What a command buffer holds: commands that are handed to metalloid when their turn comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import metalloid as mtl
+
+if TYPE_CHECKING:
+    from metalloid.compat.Metal.events import MTLEvent
+
+
+class Command(Protocol):
+    """One command."""
+
+    def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
+        """Hand it to metalloid.
+
+        Parameters
+        ----------
+        previous : Event or None
+            The last launch of the queue.
+
+        Returns
+        -------
+        Event or bool
+            A launch under way; or whether the command has been carried out. False: not yet.
+
+        Raises
+        ------
+        MetalloidError
+            If metalloid refuses it.
+        """
+
+
+class Launch:
+    """A kernel with its arguments."""
+
+    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "keeps")
+
+    def __init__(
+        self,
+        kernel: mtl.Kernel,
+        arguments: list[Any],
+        threads: tuple[int, int, int],
+        group: tuple[int, int, int] | None,
+        keeps: Any = None,
+    ) -> None:
+        self._kernel, self._arguments = kernel, arguments
+        self._threads, self._group = threads, group
+        #: Objects that live as long as the command buffer.
+        self.keeps = keeps
+
+    def issue(self, previous: mtl.Event | None) -> mtl.Event:
+        """See `Command`."""
+        return self._kernel(
+            *self._arguments, threads=self._threads, group_size=self._group, wait=False
+        )
+
+
+class Signal:
+    """An event reaches a value when all before it in the queue is done."""
+
+    __slots__ = ("_event", "_value")
+
+    def __init__(self, event: MTLEvent, value: int) -> None:
+        self._event, self._value = event, value
+
+    def issue(self, previous: mtl.Event | None) -> bool:
+        """See `Command`."""
+        self._event.reach(self._value, previous)
+        return True
+
+
+class Wait:
+    """Nothing behind it in the queue begins before an event has reached a value.
+
+    Launches of a device run in the order in which they are issued. So it is enough that the
+    launches which the event follows have been issued.
+    """
+
+    __slots__ = ("_event", "_value")
+
+    def __init__(self, event: MTLEvent, value: int) -> None:
+        self._event, self._value = event, value
+
+    def issue(self, previous: mtl.Event | None) -> bool:
+        """See `Command`."""
+        return self._event.is_issued(self._value)

@@ -1,0 +1,163 @@
+"""Compute encoders: pipeline, arguments, dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings, InlineBytes
+from metalloid.compat.Metal.buffer import MTLBuffer
+from metalloid.compat.Metal.commands import Launch
+from metalloid.compat.Metal.constants import MTLDispatchTypeSerial
+from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
+from metalloid.compat.Metal.encoder import CommandEncoder
+from metalloid.compat.Metal.failures import fail
+from metalloid.compat.Metal.pipeline import MTLComputePipelineState
+from metalloid.compat.Metal.structures import extents, location_and_length
+
+if TYPE_CHECKING:
+    from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
+
+_THREADGROUP_GRANULE = 16
+
+
+class MTLComputeCommandEncoder(CommandEncoder):
+    """Encodes launches. What is set stays set for those that follow."""
+
+    __slots__ = ("_bindings", "_dispatch_type", "_pipeline")
+
+    def __init__(
+        self, buffer: MTLCommandBuffer, dispatch_type: int = MTLDispatchTypeSerial
+    ) -> None:
+        super().__init__(buffer)
+        self._bindings, self._dispatch_type = Bindings(), dispatch_type
+        self._pipeline: MTLComputePipelineState | None = None
+
+    def dispatchType(self) -> int:
+        """Serial or concurrent. Launches run one after the other in both."""
+        return self._dispatch_type
+
+    def setComputePipelineState_(self, state: MTLComputePipelineState) -> None:
+        """Choose the kernel."""
+        self.check("setComputePipelineState:")
+        if state is None:
+            self._fail("setComputePipelineState:", "computePipelineState must not be nil.")
+        self._pipeline = instance(state, MTLComputePipelineState)
+
+    def setBuffer_offset_atIndex_(self, buffer: MTLBuffer | None, offset: int, index: int) -> None:
+        """Bind a buffer from an offset on; None unbinds."""
+        selector = "setBuffer:offset:atIndex:"
+        self._check_index(selector, index)
+        if buffer is None:
+            self._bindings.clear(index)
+            return
+        length = instance(buffer, MTLBuffer).memory.length
+        if unsigned(offset) >= length:
+            self._fail(selector, f"offset({offset}) must be < [buffer length]({length}).")
+        self._bindings.set_buffer(index, buffer, offset)
+
+    def setBufferOffset_atIndex_(self, offset: int, index: int) -> None:
+        """Begin elsewhere in the buffer that is bound."""
+        selector = "setBufferOffset:atIndex:"
+        self._check_index(selector, index)
+        if not self._bindings.set_offset(index, unsigned(offset)):
+            self._fail(selector, f"no buffer at index({index}) has an offset({offset})")
+
+    def setBuffers_offsets_withRange_(
+        self, buffers: Sequence[MTLBuffer | None], offsets: Sequence[int], indices: Any
+    ) -> None:
+        """Bind several, one index after the other."""
+        location, length = location_and_length(indices)
+        for place in range(length):
+            self.setBuffer_offset_atIndex_(buffers[place], offsets[place], location + place)
+
+    def setBytes_length_atIndex_(self, value: Any, length: int, index: int) -> None:
+        """Bind a copy of some bytes."""
+        selector = "setBytes:length:atIndex:"
+        self._check_index(selector, index)
+        if unsigned(length) > MOST_INLINE_BYTES:
+            self._fail(selector, f"length({length}) must be <= {MOST_INLINE_BYTES}.")
+        if length == 0:
+            self._fail(selector, "length(0) must be > 0.")
+        self._bindings.set_bytes(index, InlineBytes(leading_bytes(value, length)))
+
+    def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
+        """Give a ``threadgroup`` parameter its memory."""
+        selector = "setThreadgroupMemoryLength:atIndex:"
+        self._check_index(selector, index)
+        if unsigned(length) % _THREADGROUP_GRANULE:
+            self._fail(selector, f"length({length}) must be a multiple of {_THREADGROUP_GRANULE}.")
+        if length > self.device().maxThreadgroupMemoryLength():
+            most = self.device().maxThreadgroupMemoryLength()
+            self._fail(selector, f"length({length}) exceeds the limit of {most} bytes.")
+        self._bindings.set_threadgroup(index, length)
+
+    def dispatchThreads_threadsPerThreadgroup_(self, threads: Any, group: Any) -> None:
+        """Run one thread per point of a grid; threadgroups at its ends may be partial."""
+        self._dispatch("dispatchThreads:threadsPerThreadgroup:", extents(threads), extents(group))
+
+    def dispatchThreadgroups_threadsPerThreadgroup_(self, groups: Any, group: Any) -> None:
+        """Run so many whole threadgroups."""
+        size, counts = extents(group), extents(groups)
+        grid = (counts[0] * size[0], counts[1] * size[1], counts[2] * size[2])
+        self._dispatch("dispatchThreadgroups:threadsPerThreadgroup:", grid, size)
+
+    def useResource_usage_(self, resource: MTLBuffer, usage: int) -> None:
+        """Say that a buffer is used which no index names."""
+        self.check("useResource:usage:")
+        unsigned(usage)
+        self._buffer.keep(instance(resource, MTLBuffer))
+
+    def useResources_count_usage_(
+        self, resources: Sequence[MTLBuffer], count: int, usage: int
+    ) -> None:
+        """Say so of several."""
+        for place in range(unsigned(count)):
+            self.useResource_usage_(resources[place], usage)
+
+    def memoryBarrierWithScope_(self, scope: int) -> None:
+        """Wait for the launches so far: all do in any case."""
+        self.check("memoryBarrierWithScope:")
+        unsigned(scope)
+
+    def memoryBarrierWithResources_count_(self, resources: Sequence[MTLBuffer], count: int) -> None:
+        """Wait for the launches so far that use some buffers: all do in any case."""
+        self.check("memoryBarrierWithResources:count:")
+        for place in range(unsigned(count)):
+            instance(resources[place], MTLBuffer)
+
+    def _dispatch(
+        self,
+        selector: str,
+        threads: tuple[int, int, int],
+        group: tuple[int, int, int],
+    ) -> None:
+        self.check(selector)
+        pipeline = self._pipeline
+        if pipeline is None:
+            self._fail(selector, "A compute pipeline state must be set before a dispatch.")
+        if 0 in threads or 0 in group:
+            self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
+        count, most = group[0] * group[1] * group[2], pipeline.maxTotalThreadsPerThreadgroup()
+        if count > most:
+            self._fail(
+                selector,
+                f"threadsPerThreadgroup {group} has {count} threads, which must be <= {most}. "
+                "(kernel threadgroup size limit)",
+            )
+        if pipeline.required_group not in (None, group):
+            self._fail(selector, f"threadsPerThreadgroup must be {pipeline.required_group}.")
+        name = f"MTLComputeCommandEncoder {selector}"
+        arguments, owners = self._bindings.arguments(pipeline, name)
+        if pipeline.threadgroup:
+            most = self.device().maxThreadgroupMemoryLength()
+            arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
+        self._buffer.add(Launch(pipeline.kernel, arguments, threads, group, owners))
+
+    def _check_index(self, selector: str, index: int) -> None:
+        self.check(selector)
+        if unsigned(index) >= INDICES:
+            self._fail(selector, f"index({index}) must be < {INDICES}.")
+
+    def _fail(self, selector: str, what: str) -> NoReturn:
+        fail(f"MTLComputeCommandEncoder {selector}", what)

@@ -1,0 +1,126 @@
+"""Pipeline states: functions ready to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import metalloid as mtl
+from metalloid.compat.Metal.conversions import instance
+from metalloid.compat.Metal.failures import NSError, fail
+from metalloid.compat.Metal.library import MTLFunction
+from metalloid.compat.Metal.objects import MetalObject
+
+if TYPE_CHECKING:
+    from metalloid.compat.Metal.device import MTLDevice
+
+_DOMAIN = "CompilerError"
+_COMPILER_ERROR = 2
+_MOST_ALIGNMENT = 16  # that metalloid asks for
+_SIMDGROUP_WIDTH = 32  # of every device
+
+
+class MTLComputePipelineState(MetalObject):
+    """A compiled function.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    buffers : tuple of (int, int, int, str)
+        Index, bytes and alignment of an element, and name of each parameter that takes memory.
+    threadgroup : tuple of (int, int, str)
+        Index, bytes of an element, and name of those that take threadgroup memory.
+    required_group : tuple of int or None
+        The one size of threadgroups that the text allows.
+    """
+
+    __slots__ = ("buffers", "kernel", "required_group", "threadgroup")
+
+    def __init__(self, device: MTLDevice, kernel: mtl.Kernel) -> None:
+        super().__init__(device)
+        self.kernel, signature = kernel, kernel.signature
+        self.buffers = tuple(
+            (p.index, p.layout.bytes, min(p.layout.alignment, _MOST_ALIGNMENT), p.name)
+            for p in signature.buffers
+        )
+        self.required_group = signature.limits.size
+        self.threadgroup = tuple((p.index, p.layout.bytes, p.name) for p in signature.threadgroup)
+
+    def maxTotalThreadsPerThreadgroup(self) -> int:
+        """Threads a threadgroup may have."""
+        return self.kernel.max_group_size
+
+    def threadExecutionWidth(self) -> int:
+        """Threads of a simdgroup."""
+        return _SIMDGROUP_WIDTH
+
+
+class MTLComputePipelineDescriptor:
+    """What a pipeline state is made of."""
+
+    __slots__ = ("_function", "_label", "_most", "_multiple")
+
+    def __init__(self) -> None:
+        self._function: MTLFunction | None = None
+        self._label: str | None = None
+        self._most, self._multiple = 0, False
+
+    @classmethod
+    def alloc(cls) -> MTLComputePipelineDescriptor:
+        """A new one, before `init`."""
+        return cls()
+
+    new = alloc
+
+    def init(self) -> MTLComputePipelineDescriptor:
+        """Itself."""
+        return self
+
+    def computeFunction(self) -> MTLFunction | None:
+        """The function."""
+        return self._function
+
+    def setComputeFunction_(self, function: MTLFunction | None) -> None:
+        """Choose the function."""
+        self._function = None if function is None else instance(function, MTLFunction)
+
+    def label(self) -> str | None:
+        """The label of the pipeline state."""
+        return self._label
+
+    def setLabel_(self, label: str | None) -> None:
+        """Choose the label."""
+        self._label = label
+
+    def maxTotalThreadsPerThreadgroup(self) -> int:
+        """Threads a threadgroup will have at most; 0 for the device's choice."""
+        return self._most
+
+    def setMaxTotalThreadsPerThreadgroup_(self, most: int) -> None:
+        """Promise a most; remembered."""
+        self._most = most
+
+    def threadGroupSizeIsMultipleOfThreadExecutionWidth(self) -> bool:
+        """Whether threadgroups are whole simdgroups."""
+        return self._multiple
+
+    def setThreadGroupSizeIsMultipleOfThreadExecutionWidth_(self, multiple: bool) -> None:
+        """Promise that they are; remembered."""
+        self._multiple = bool(multiple)
+
+
+def pipeline_of(
+    device: MTLDevice, function: MTLFunction | None, selector: str
+) -> tuple[MTLComputePipelineState | None, NSError | None]:
+    """Compile a function."""
+    if function is None:
+        fail(f"MTLDevice {selector}", "computeFunction must not be nil.")
+    try:
+        kernel = instance(function, MTLFunction).kernel()
+    except mtl.MetalloidError as failure:
+        return None, NSError(_DOMAIN, _COMPILER_ERROR, str(failure))
+    if kernel.signature.textures or kernel.signature.samplers:
+        what = f"{kernel.name} wants textures or samplers, which the software device does not bind"
+        return None, NSError(_DOMAIN, _COMPILER_ERROR, what)
+    state = MTLComputePipelineState(device, kernel)
+    state.setLabel_(function.label())
+    return state, None

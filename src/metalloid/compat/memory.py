@@ -1,0 +1,74 @@
+"""Memory as the systems before us have it: bytes without a type, with room behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import metalloid as mtl
+
+#: Memory is rounded up to this, so a scalar or vector at its end can be read as a whole.
+GRANULE = 256
+
+
+class SharedMemory:
+    """Bytes that Python sees and kernels use.
+
+    Parameters
+    ----------
+    length : int
+        Bytes asked for. There is more behind them, as on Apple's GPUs, where memory comes in pages:
+        programs bind 12 bytes to a ``float3``.
+    device : Device
+    granule : int, optional
+        What the size is rounded up to.
+
+    Attributes
+    ----------
+    length : int
+    buffer : Buffer or None
+        None for memory of the host.
+    bytes : ndarray
+        All of it. Looking at it does not wait for launches.
+    """
+
+    __slots__ = ("buffer", "bytes", "length")
+
+    buffer: mtl.Buffer | None
+
+    def __init__(self, length: int, device: Any, granule: int = GRANULE) -> None:
+        self.length = length
+        self.buffer = mtl.Buffer(-(-length // granule) * granule, device)
+        self.bytes: np.ndarray = np.asarray(self.buffer)
+
+    @classmethod
+    def of_host(cls, contents: np.ndarray) -> SharedMemory:
+        """Bytes of the host, used where they are."""
+        memory = cls.__new__(cls)
+        memory.length, memory.buffer, memory.bytes = contents.nbytes, None, contents
+        return memory
+
+    def argument(self, element: int, offset: int = 0) -> Any:
+        """What to pass for a parameter with elements of `element` bytes.
+
+        No type is checked: bytes are what the parameter says.
+        """
+        nbytes = self.bytes.nbytes
+        if offset == 0 and nbytes % element == 0 and self.buffer is not None:
+            return self.buffer
+        end = offset + (nbytes - offset) // element * element
+        return memoryview(self.bytes[offset:end])  # type: ignore[arg-type]
+
+
+def fits_whole(element: int) -> bool:
+    """Whether every `SharedMemory` holds a whole number of such elements."""
+    return GRANULE % element == 0
+
+
+def bytes_of(value: Any) -> np.ndarray | None:
+    """The bytes of an object with the buffer protocol; None if it has none or not in one piece."""
+    try:
+        return np.frombuffer(value, np.uint8)
+    except (TypeError, ValueError, BufferError):
+        return None

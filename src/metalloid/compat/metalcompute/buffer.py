@@ -1,0 +1,41 @@
+"""Buffers: bytes that kernels and Python see, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import metalloid as mtl
+from metalloid.compat.exporting import Exporting
+from metalloid.compat.memory import SharedMemory, bytes_of
+from metalloid.compat.metalcompute.failure import error
+
+
+class Buffer(Exporting):  # type: ignore[misc]
+    """Memory; ``memoryview(buffer)`` shows its bytes, which a run may still be writing."""
+
+    __slots__ = ("memory", "whole")
+
+    def __init__(self, device: Any, source: Any) -> None:
+        contents = bytes_of(source)
+        if contents is not None:
+            length = contents.nbytes
+        else:
+            try:
+                length = int(source)
+            except (TypeError, ValueError, OverflowError):
+                raise error("Unsupported input format") from None
+        if length <= 0:
+            raise error("Could not make buffer")
+        try:
+            self.memory = SharedMemory(length, device)
+        except mtl.OutOfMemory:
+            raise error("Could not make buffer") from None
+        self.whole = self.memory.buffer
+        if contents is not None:
+            self.memory.bytes[:length] = contents
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.memory.bytes[: self.memory.length])  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"metalcompute.Buffer(length={self.memory.length})"

@@ -1,0 +1,115 @@
+"""Functions, and the handles of their runs."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import metalloid as mtl
+from metalloid.compat.memory import SharedMemory, fits_whole
+from metalloid.compat.metalcompute.buffer import Buffer
+from metalloid.compat.metalcompute.failure import error
+
+
+class Launcher:
+    """Runs a kernel on memory that is given in the order of ``[[buffer(n)]]``, unchecked.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    is_plain : bool
+        Whether its parameters are buffers 0, 1, 2 ... and take all of each.
+    """
+
+    __slots__ = ("_parameters", "is_plain", "kernel")
+
+    def __init__(self, kernel: mtl.Kernel) -> None:
+        self.kernel = kernel
+        self._parameters = [(p.index, p.layout.bytes) for p in kernel.signature.buffers]
+        self.is_plain = all(
+            place == index and fits_whole(element)
+            for place, (index, element) in enumerate(self._parameters)
+        )
+
+    def __call__(self, count: int, memories: list[SharedMemory], wait: bool) -> mtl.Event:
+        """Run `count` threads.
+
+        Raises
+        ------
+        error
+        """
+        if any(index >= len(memories) for index, _ in self._parameters):
+            wanted = max(index for index, _ in self._parameters) + 1
+            raise error(f"Buffer not found: {self.kernel.name} has {wanted}, got {len(memories)}")
+        bound = [memories[index].argument(element) for index, element in self._parameters]
+        try:
+            return self.kernel(*bound, threads=count, wait=wait)
+        except mtl.MetalloidError as failure:
+            raise error(str(failure)) from None
+
+
+class Run:
+    """A run under way. When the handle goes away, it waits for the end of the run.
+
+    A kernel that fails cannot raise there: Python prints its `KernelFault` as an exception that was
+    ignored.
+    """
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: mtl.Event) -> None:
+        self._event = event
+
+    def __del__(self) -> None:
+        self._event.wait()
+
+    def __str__(self) -> str:
+        return "metalcompute.Run"
+
+
+class Function:
+    """A kernel function; call it with the number of threads and its buffers."""
+
+    __slots__ = ("_device", "_kernel", "_launch", "_usual_length")
+
+    def __init__(self, kernel: mtl.Kernel, device: Any) -> None:
+        self._launch, self._device, self._kernel = Launcher(kernel), device, kernel
+        self._usual_length = len(kernel.signature.buffers) + 1 if self._launch.is_plain else 0
+
+    def __call__(self, /, *arguments: Any, **ignored: Any) -> Run:
+        """Start ``function(count, buffer0, buffer1, ...)``.
+
+        What is no `Buffer` is copied into one for this run, so results written to it are lost.
+
+        Raises
+        ------
+        error
+        """
+        if len(arguments) == self._usual_length and type(arguments[0]) is int:
+            # The usual call, made short: only buffers, used as they are.
+            try:
+                bound = [argument.whole for argument in arguments[1:]]
+                return Run(self._kernel(*bound, threads=arguments[0], wait=False))
+            except (AttributeError, mtl.MetalloidError):
+                pass  # what is unusual or wrong is found below
+        count, *given = arguments or (None,)
+        if not given:
+            raise error("Buffer not found")
+        memories = [
+            (value if type(value) is Buffer else Buffer(self._device, value)).memory
+            for value in given
+        ]
+        return Run(self._launch(_whole(count), memories, False))
+
+    def __str__(self) -> str:
+        return "metalcompute.Function"
+
+
+def _whole(count: Any) -> int:
+    """Any number as an integer."""
+    if isinstance(count, numbers.Number) or hasattr(count, "__int__"):
+        try:
+            return int(count)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise error("First argument should be an integer kernel count")
