@@ -2,17 +2,23 @@
 
     git clone https://github.com/baldand/py-metal-compute        # 4826e73
     git clone https://github.com/alvinwan/guide-to-hacking       # da738c7
-    python benchmarks/peers_suites.py py-metal-compute guide-to-hacking
+    git clone https://github.com/pmehrotra3/MetalPy              # c1c999c
+    git clone https://github.com/mivertowski/PyDotCompute        # 178ad06
+    git clone https://github.com/ml-explore/mlx                  # 846d176
+    pip install pytest pytest-asyncio "mlx[cpu]"
+    python benchmarks/peers_suites.py py-metal-compute guide-to-hacking MetalPy PyDotCompute mlx
 
 Each program runs as it is in a process of its own, in a copy of its folder, where the module it
-imports is one of `metalloid.compat`. Sizes meant for a GPU are made smaller by an edit of the copy;
-each such edit is listed here. Prints what passed and what failed, with the commits.
+imports is one of `metalloid.compat`. Sizes meant for a GPU are made smaller by an edit of the copy,
+and tests that only a Mac would run are let run; each such edit is listed here. Prints what passed
+and what failed, with the commits.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +40,22 @@ sys.argv = [program, *arguments]
 sys.path.insert(0, ".")
 runpy.run_path(program, run_name="__main__")
 """
+
+
+#: The same for tests that pytest runs; modules below a redirected package are redirected, too.
+_CONFTEST = """
+import importlib, json, pkgutil, sys, types
+for name, home in json.loads({redirected!r}).items():
+    module = sys.modules[name] = importlib.import_module(home)
+    for below in pkgutil.walk_packages(getattr(module, "__path__", ()), home + "."):
+        own = name + below.name[len(home):]
+        if home.count(".") > 1:  # a package of metalloid.compat
+            sys.modules[own] = importlib.import_module(below.name)
+    parent, _, last = name.rpartition(".")
+    if parent:
+        setattr(sys.modules.setdefault(parent, types.ModuleType(parent)), last, module)
+"""
+_OUTCOMES = re.compile(r"(\d+) (passed|failed|error)")
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,21 @@ class Program:
     edits: tuple[tuple[str, str], ...] = ()
     redirects: tuple[tuple[str, str], ...] = ()
     without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileOfTests(Program):
+    """A file of tests, each of which counts.
+
+    Attributes
+    ----------
+    arguments : tuple of str
+        Of pytest.
+    setup : str
+        Python that runs before the tests are imported.
+    """
+
+    setup: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +171,60 @@ SUITES = (
             Program("metal/bonus-numpy/run.py"),
         ),
     ),
-)
+    Suite(
+        "MetalPy",
+        "MetalPy.py",
+        (("MetalPy", "metalloid.compat.metalpy"),),
+        (FileOfTests("test.py"),),
+    ),
+    Suite(
+        "PyDotCompute",
+        "pydotcompute/backends/metal.py",
+        (("pydotcompute", "metalloid.compat.pydotcompute"), ("mlx.core", "metalloid")),
+        (
+            FileOfTests(
+                "tests/unit/test_metal_backend.py",
+                (
+                    "--deselect", "TestMetalUnifiedBuffer::test_metal_sync_from_host",
+                    "--deselect", "TestMetalKernelCompilation::test_msl_compilation_placeholder",
+                ),
+                edits=(
+                    ('if sys.platform != "darwin":', "if False:"),
+                    ("return mx.metal.is_available()", "return True"),
+                ),
+            ),
+            FileOfTests("tests/unit/test_unified_buffer.py", ("-o", "asyncio_mode=auto")),
+            FileOfTests("tests/unit/test_backends.py"),
+            FileOfTests("tests/unit/test_accelerator.py"),
+        ),
+        (
+            ("test_metal_sync_from_host", "fails anywhere: it hides `np` from itself"),
+            ("test_msl_compilation_placeholder", "wants MSL not to be compiled"),
+        ),
+    ),
+    Suite(
+        "MLX: custom kernels",
+        "python/tests/test_fast.py",
+        (),
+        (
+            FileOfTests(
+                "python/tests/test_fast.py",
+                ("-k", "custom_kernel or custom_metal_kernel"),
+                edits=(
+                    ("mx.is_available(mx.gpu)", "True"), ("mx.metal.is_available()", "True"),
+                ),
+                setup="import metalloid.compat.mlx as compat; compat.install()",
+            ),
+            FileOfTests(
+                "python/tests/test_eval.py",
+                ("-k", "test_eval_exception_does_not_corrupt_state"),
+                edits=(("mx.metal.is_available()", "True"),),
+                setup="import metalloid.compat.mlx as compat; compat.install()",
+            ),
+        ),
+        (("python/tests/test_export_import.py", "kernels cannot be traced"),),
+    ),
+)  # fmt: skip
 
 
 def text_of(program: Program, path: Path) -> str:
@@ -152,26 +242,46 @@ def text_of(program: Program, path: Path) -> str:
     return text
 
 
-def run(suite: Suite, program: Program, checkout: Path) -> tuple[bool, float, str]:
-    """Whether a program ends well, the seconds it took, and its last line."""
+def run(suite: Suite, program: Program, checkout: Path) -> tuple[int, int, float, str]:
+    """What of a program passed and failed, the seconds it took, and its last line."""
     source = checkout / program.path
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "copy"
         shutil.copytree(source.parent, folder)
-        target = folder / f"{source.stem}.peer.py"
-        target.write_text(text_of(program, source), "utf-8")
         redirects = json.dumps(dict(program.redirects or suite.redirects))
-        command = [sys.executable, "-c", _RUNNER, redirects, target.name, *program.arguments]
+        if isinstance(program, FileOfTests):
+            target = folder / source.name
+            conftest = _CONFTEST.format(redirected=redirects) + program.setup
+            (folder / "conftest.py").write_text(conftest, "utf-8")
+            (folder / "__init__.py").unlink(missing_ok=True)
+            command = [sys.executable, "-m", "pytest", "-q", "--tb=line", "--rootdir", str(folder)]
+            command += [*_in_file(target.name, program.arguments), target.name]
+        else:
+            target = folder / f"{source.stem}.peer.py"
+            command = [sys.executable, "-c", _RUNNER, redirects, target.name, *program.arguments]
+        target.write_text(text_of(program, source), "utf-8")
         start = time.perf_counter()
         try:
             done = subprocess.run(
                 command, cwd=folder, input=program.stdin, capture_output=True, timeout=SECONDS
             )
         except subprocess.TimeoutExpired:
-            return False, float(SECONDS), f"took more than {SECONDS} s"
+            return 0, 1, float(SECONDS), f"took more than {SECONDS} s"
         seconds = time.perf_counter() - start
-    said = (done.stderr if done.returncode else done.stdout).decode("utf-8", "replace")
-    return done.returncode == 0, seconds, (said.strip().splitlines() or [""])[-1]
+    said = (done.stdout or done.stderr if isinstance(program, FileOfTests) or not done.returncode
+            else done.stderr).decode("utf-8", "replace")  # fmt: skip
+    last = (said.strip().splitlines() or [""])[-1]
+    if not isinstance(program, FileOfTests):
+        return int(done.returncode == 0), int(done.returncode != 0), seconds, last
+    counts = {word: int(number) for number, word in _OUTCOMES.findall(last)}
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    return counts.get("passed", 0), failed or int(done.returncode != 0), seconds, last
+
+
+def _in_file(name: str, arguments: Sequence[str]) -> list[str]:
+    """Arguments of pytest, with tests to leave out named after their file."""
+    return [f"{name}::{a}" if b == "--deselect" else a
+            for a, b in zip(arguments, ("", *arguments), strict=False)]  # fmt: skip
 
 
 def commit_of(checkout: Path) -> str:
@@ -191,15 +301,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not suites:
             raise SystemExit(f"{checkout} is no checkout of {', '.join(s.name for s in SUITES)}")
         for suite in suites:
-            passed = 0
+            passed = failed = 0
             for program in suite.programs:
-                good, seconds, said = run(suite, program, checkout)
-                passed += good
-                word = "ok" if good else "FAILED"
+                good, bad, seconds, said = run(suite, program, checkout)
+                passed, failed = passed + good, failed + bad
+                word = "FAILED" if bad else "ok"
                 print(f"{word:<7}{seconds:6.1f} s  {program.path}: {said[:80]}", flush=True)
             for path, reason in suite.left_out:
                 print(f"left out  {path}: {reason}")
-            failed = len(suite.programs) - passed
             failures += failed
             rows.append((suite.name, commit_of(checkout), passed, failed, len(suite.left_out)))
     print("\n| suite | commit | passed | failed | left out |\n|---|---|---|---|---|")

@@ -149,12 +149,10 @@ def test_what_a_backend_says(backend):
 
 def test_numpy_as_a_backend():
     cpu, found = CPUBackend(), []
-    out = cpu.allocate_zeros(3, np.float32)
-    vector_add_cpu(np.ones(3), np.ones(3), out)
-    assert cpu.copy_to_host(cpu.copy_to_device(out)).tolist() == [2, 2, 2]
-    square = np.empty((2, 2))
-    matrix_multiply_cpu(np.eye(2), np.eye(2), square)
-    assert square.tolist() == np.eye(2).tolist()
+    out = vector_add_cpu(np.ones(3), cpu.allocate_zeros(3, np.float32))
+    assert cpu.copy_to_host(cpu.copy_to_device(out)).tolist() == [1, 1, 1]
+    assert matrix_multiply_cpu(np.eye(2), np.eye(2)).tolist() == np.eye(2).tolist()
+    assert repr(cpu) == "CPUBackend(available=True)"
     cpu.parallel_for(0, 3, found.append)
     assert found == [0, 1, 2]
     assert cpu.execute_kernel(cpu.compile_kernel(max), (1,), (1,), 3, 4).output == 4
@@ -221,8 +219,10 @@ def test_the_list_of_devices():
     assert device.device_type is DeviceType.METAL
     assert (device.warp_size, device.max_threads_per_block) == (32, 1024)
     assert device.total_memory_gb == device.total_memory / 2**30
-    assert device.compute_capability_str == "0.0"
+    assert device.compute_capability_str == "N/A"
     accelerator.set_device(0)
+    assert accelerator.current_device == device
+    assert repr(accelerator).startswith("Accelerator(devices=1, cuda_available=False, metal_av")
     for wrong in (lambda: accelerator.set_device(3), lambda: accelerator.get_device(-1)):
         with pytest.raises(ValueError, match="Invalid device ID"):
             wrong()

@@ -3,7 +3,7 @@
 import json
 
 import peers_suites
-from peers_suites import Program, Suite
+from peers_suites import FileOfTests, Program, Suite
 
 
 def test_programs_are_run_and_judged(tmp_path, monkeypatch, capsys):
@@ -45,3 +45,21 @@ def test_programs_are_run_and_judged(tmp_path, monkeypatch, capsys):
     assert lines[2].endswith("book.ipynb: 1")
     assert lines[3] == "left out  other.py: it wants a Mac"
     assert row == "| mine | unknown | 2 | 1 | 1 |"
+
+
+def test_each_test_of_a_file_counts(tmp_path, monkeypatch, capsys):
+    (tmp_path / "test_it.py").write_text(
+        "import builtins\n"
+        "from pydotcompute.core.unified_buffer import UnifiedBuffer\n"
+        "import mlx.core as mx\n"
+        "def test_good(): assert len(UnifiedBuffer(3)) == len(mx.zeros(3)) == builtins.extent\n"
+        "def test_bad(): assert False\n"
+        "def test_hopeless(): assert False\n"
+    )
+    tests = FileOfTests("test_it.py", ("--deselect", "test_hopeless"), setup="import builtins\n"
+                  "builtins.extent = 3\n")  # fmt: skip
+    redirects = (("pydotcompute", "metalloid.compat.pydotcompute"), ("mlx.core", "metalloid"))
+    suite = Suite("mine", "test_it.py", redirects, (tests,))
+    monkeypatch.setattr(peers_suites, "SUITES", (suite,))
+    assert peers_suites.main([str(tmp_path)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "| mine | unknown | 1 | 1 | 0 |"

@@ -29,8 +29,10 @@ class Launchers:
 
     def __init__(self, kernel_path: str = DEFAULT_PATH) -> None:
         path = Path(kernel_path)
+        if path.suffix == ".metallib":  # code for Apple's GPUs, which was made of this text
+            path = path.with_suffix(".metal")
         if kernel_path == DEFAULT_PATH and not path.exists():
-            path = _OWN  # the same kernels, as text
+            path = _OWN
         try:
             self.library = mtl.library(path=path, math_mode="relaxed")
         except (OSError, UnicodeDecodeError, mtl.CompileError) as error:
@@ -102,7 +104,7 @@ class Launchers:
 
     def launcher_10(self, kname: str, a: MetalArray, start: int, end: int) -> MetalArray:
         """Elements from `start` up to but without `end`."""
-        return self._launch(kname, end - start, [a], [start, end - start], end - start)
+        return self._launch(kname, end - start, [a], [start, end], end - start)
 
     def launcher_11(self, kname: str, source: MetalArray, index_arr: MetalArray) -> MetalArray:
         """Elements at indices."""
@@ -115,7 +117,7 @@ class Launchers:
         first, last = self._kernel(init), self._kernel(final)
         partial = mtl.Buffer(np.zeros(threads // group, np.float32), self.device)
         result = mtl.Buffer(np.zeros(1, np.float32), self.device)
-        first(a.buffer, partial, a.length, threads=threads, group_size=group)
+        first(a.buffer, partial, a.length, group, threads=threads, group_size=group)
         last(partial, result, threads // group, threads=1)
         return float(np.asarray(result)[0])
 
@@ -129,8 +131,8 @@ class Launchers:
         places, place = (
             mtl.Buffer(np.zeros(n, np.uint32), self.device) for n in (threads // group, 1)
         )
-        first(a.buffer, values, places, a.length, threads=threads, group_size=group)
-        last(values, places, value, place, threads // group, threads=1)
+        first(a.buffer, places, values, a.length, group, threads=threads, group_size=group)
+        last(places, values, place, value, threads // group, threads=1)
         return int(np.asarray(place)[0]), float(np.asarray(value)[0])
 
 

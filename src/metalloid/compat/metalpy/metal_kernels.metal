@@ -82,43 +82,45 @@ OPERAND_AND_NUMBER(leaky_relu_kernel, x > 0.0f ? x : c * x)
 
 // -- reductions: a number for each threadgroup, and then one of these
 
-constant constexpr ushort MOST_THREADS = 256;
+constant constexpr uint MOST_THREADS = 256;
 
-#define REDUCTION(name, start, together)                                                      \
-  kernel void name##_reduce_kernel(                                                           \
-      device const float *a [[buffer(0)]], device float *partial [[buffer(1)]],               \
-      constant uint &N [[buffer(2)]], uint id [[thread_position_in_grid]],                    \
-      uint all [[threads_per_grid]], ushort local [[thread_index_in_threadgroup]],            \
-      ushort size [[threads_per_threadgroup]], uint group [[threadgroup_position_in_grid]]) { \
-    threadgroup float scratch[MOST_THREADS];                                                  \
-    float x = start;                                                                          \
-    for (uint i = id; i < N; i += all) {                                                      \
-      const float y = a[i];                                                                   \
-      x = together;                                                                           \
-    }                                                                                         \
-    scratch[local] = x;                                                                       \
-    threadgroup_barrier(mem_flags::mem_threadgroup);                                          \
-    for (ushort step = size / 2; step > 0; step /= 2) {                                       \
-      if (local < step) {                                                                     \
-        const float y = scratch[local + step];                                                \
-        x = together;                                                                         \
-        scratch[local] = x;                                                                   \
-      }                                                                                       \
-      threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
-    }                                                                                         \
-    if (local == 0) {                                                                         \
-      partial[group] = x;                                                                     \
-    }                                                                                         \
-  }                                                                                           \
-  kernel void name##_reduce_final_kernel(device const float *partial [[buffer(0)]],           \
-                                         device float *out [[buffer(1)]],                     \
-                                         constant uint &N [[buffer(2)]]) {                    \
-    float x = start;                                                                          \
-    for (uint i = 0; i < N; ++i) {                                                            \
-      const float y = partial[i];                                                             \
-      x = together;                                                                           \
-    }                                                                                         \
-    out[0] = x;                                                                               \
+#define REDUCTION(name, start, together)                                                    \
+  kernel void name##_reduce_kernel(                                                         \
+      device const float *a [[buffer(0)]], device float *partial [[buffer(1)]],             \
+      constant uint &N [[buffer(2)]], constant uint &TPT [[buffer(3)]],                     \
+      uint local [[thread_position_in_threadgroup]],                                        \
+      uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) { \
+    threadgroup float scratch[MOST_THREADS];                                                \
+    float x = start;                                                                        \
+    for (uint i = group * TPT + local; i < N; i += groups * TPT) {                          \
+      const float y = a[i];                                                                 \
+      x = together;                                                                         \
+    }                                                                                       \
+    scratch[local] = x;                                                                     \
+    threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
+    for (uint step = TPT / 2; step > 0; step /= 2) {                                        \
+      if (local < step) {                                                                   \
+        const float y = scratch[local + step];                                              \
+        x = together;                                                                       \
+        scratch[local] = x;                                                                 \
+      }                                                                                     \
+      threadgroup_barrier(mem_flags::mem_threadgroup);                                      \
+    }                                                                                       \
+    if (local == 0) {                                                                       \
+      partial[group] = x;                                                                   \
+    }                                                                                       \
+  }                                                                                         \
+  kernel void name##_reduce_final_kernel(                                                   \
+      device const float *partial [[buffer(0)]], device float *out [[buffer(1)]],           \
+      constant uint &N [[buffer(2)]], uint id [[thread_position_in_grid]]) {                \
+    if (id == 0) {                                                                          \
+      float x = start;                                                                      \
+      for (uint i = 0; i < N; ++i) {                                                        \
+        const float y = partial[i];                                                         \
+        x = together;                                                                       \
+      }                                                                                     \
+      out[0] = x;                                                                           \
+    }                                                                                       \
   }
 
 REDUCTION(sum, 0.0f, x + y)
@@ -127,57 +129,58 @@ REDUCTION(max, -INFINITY, fmax(x, y))
 REDUCTION(min, INFINITY, fmin(x, y))
 
 // Of equal ones the first that a tree of comparisons meets; NaN is never found.
-#define PLACE_OF(name, start, is_better)                                                      \
-  kernel void name##_reduce_kernel(                                                           \
-      device const float *a [[buffer(0)]], device float *values [[buffer(1)]],                \
-      device uint *places [[buffer(2)]], constant uint &N [[buffer(3)]],                      \
-      uint id [[thread_position_in_grid]], uint all [[threads_per_grid]],                     \
-      ushort local [[thread_index_in_threadgroup]], ushort size [[threads_per_threadgroup]],  \
-      uint group [[threadgroup_position_in_grid]]) {                                          \
-    threadgroup float scratch[MOST_THREADS];                                                  \
-    threadgroup uint scratch_places[MOST_THREADS];                                            \
-    float x = start;                                                                          \
-    uint place = 0;                                                                           \
-    for (uint i = id; i < N; i += all) {                                                      \
-      const float y = a[i];                                                                   \
-      if (is_better) {                                                                        \
-        x = y;                                                                                \
-        place = i;                                                                            \
-      }                                                                                       \
-    }                                                                                         \
-    scratch[local] = x;                                                                       \
-    scratch_places[local] = place;                                                            \
-    threadgroup_barrier(mem_flags::mem_threadgroup);                                          \
-    for (ushort step = size / 2; step > 0; step /= 2) {                                       \
-      if (local < step) {                                                                     \
-        const float y = scratch[local + step];                                                \
-        if (is_better) {                                                                      \
-          x = scratch[local] = y;                                                             \
-          scratch_places[local] = scratch_places[local + step];                               \
-        }                                                                                     \
-      }                                                                                       \
-      threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
-    }                                                                                         \
-    if (local == 0) {                                                                         \
-      values[group] = x;                                                                      \
-      places[group] = scratch_places[0];                                                      \
-    }                                                                                         \
-  }                                                                                           \
-  kernel void name##_reduce_final_kernel(                                                     \
-      device const float *values [[buffer(0)]], device const uint *places [[buffer(1)]],      \
-      device float *value [[buffer(2)]], device uint *place [[buffer(3)]],                    \
-      constant uint &N [[buffer(4)]]) {                                                       \
-    float x = values[0];                                                                      \
-    uint at = 0;                                                                              \
-    for (uint i = 1; i < N; ++i) {                                                            \
-      const float y = values[i];                                                              \
-      if (is_better) {                                                                        \
-        x = y;                                                                                \
-        at = i;                                                                               \
-      }                                                                                       \
-    }                                                                                         \
-    value[0] = x;                                                                             \
-    place[0] = places[at];                                                                    \
+#define PLACE_OF(name, start, is_better)                                                    \
+  kernel void name##_reduce_kernel(                                                         \
+      device const float *a [[buffer(0)]], device uint *places [[buffer(1)]],               \
+      device float *values [[buffer(2)]], constant uint &N [[buffer(3)]],                   \
+      constant uint &TPT [[buffer(4)]], uint local [[thread_position_in_threadgroup]],      \
+      uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) { \
+    threadgroup float scratch[MOST_THREADS];                                                \
+    threadgroup uint scratch_places[MOST_THREADS];                                          \
+    float x = start;                                                                        \
+    uint place = 0;                                                                         \
+    for (uint i = group * TPT + local; i < N; i += groups * TPT) {                          \
+      const float y = a[i];                                                                 \
+      if (is_better) {                                                                      \
+        x = y;                                                                              \
+        place = i;                                                                          \
+      }                                                                                     \
+    }                                                                                       \
+    scratch[local] = x;                                                                     \
+    scratch_places[local] = place;                                                          \
+    threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
+    for (uint step = TPT / 2; step > 0; step /= 2) {                                        \
+      if (local < step) {                                                                   \
+        const float y = scratch[local + step];                                              \
+        if (is_better) {                                                                    \
+          x = scratch[local] = y;                                                           \
+          scratch_places[local] = scratch_places[local + step];                             \
+        }                                                                                   \
+      }                                                                                     \
+      threadgroup_barrier(mem_flags::mem_threadgroup);                                      \
+    }                                                                                       \
+    if (local == 0) {                                                                       \
+      places[group] = scratch_places[0];                                                    \
+      values[group] = x;                                                                    \
+    }                                                                                       \
+  }                                                                                         \
+  kernel void name##_reduce_final_kernel(                                                   \
+      device const uint *places [[buffer(0)]], device const float *values [[buffer(1)]],    \
+      device uint *place [[buffer(2)]], device float *value [[buffer(3)]],                  \
+      constant uint &N [[buffer(4)]], uint id [[thread_position_in_grid]]) {                \
+    if (id == 0) {                                                                          \
+      float x = values[0];                                                                  \
+      uint at = 0;                                                                          \
+      for (uint i = 1; i < N; ++i) {                                                        \
+        const float y = values[i];                                                          \
+        if (is_better) {                                                                    \
+          x = y;                                                                            \
+          at = i;                                                                           \
+        }                                                                                   \
+      }                                                                                     \
+      place[0] = places[at];                                                                \
+      value[0] = x;                                                                         \
+    }                                                                                       \
   }
 
 PLACE_OF(argmax, -INFINITY, y > x)
@@ -261,9 +264,9 @@ kernel void matmul_kernel(device const float *A [[buffer(0)]], device const floa
 // -- parts
 
 kernel void slice_kernel(device const float *a [[buffer(0)]], device float *out [[buffer(1)]],
-                         constant uint &start [[buffer(2)]], constant uint &N [[buffer(3)]],
+                         constant uint &start [[buffer(2)]], constant uint &end [[buffer(3)]],
                          uint id [[thread_position_in_grid]]) {
-  if (id < N) {
+  if (id < end - start) {
     out[id] = a[start + id];
   }
 }

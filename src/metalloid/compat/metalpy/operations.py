@@ -86,8 +86,8 @@ class MetalPy(Launchers):
     Parameters
     ----------
     kernel_path : str
-        A ``.metal`` file with the 51 kernels; ours without. A ``.metallib`` is machine code for
-        Apple's GPUs and cannot be loaded.
+        A ``.metal`` file with the 51 kernels, or the ``.metallib`` beside it, which is code for
+        Apple's GPUs. Without, ours.
 
     Raises
     ------

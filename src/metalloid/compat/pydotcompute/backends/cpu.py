@@ -64,12 +64,15 @@ class CPUBackend(Backend):
         for number in range(start, end):
             func(number)
 
-
-def vector_add_cpu(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Add two arrays into a third."""
-    np.add(a, b, out=out)
+    def __repr__(self) -> str:
+        return "CPUBackend(available=True)"
 
 
-def matrix_multiply_cpu(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """Multiply two matrices into a third."""
-    np.matmul(a, b, out=out)
+def vector_add_cpu(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sum of two arrays."""
+    return np.add(a, b)  # type: ignore[no-any-return]
+
+
+def matrix_multiply_cpu(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of two matrices."""
+    return np.matmul(a, b)  # type: ignore[no-any-return]

@@ -121,6 +121,11 @@ class MetalBackend(Backend):
         """See `Backend.synchronize`."""
         mtl.Device().synchronize()
 
+    def _cleanup(self) -> None:
+        with self._lock:
+            self._buffer_registry.clear()
+            self._kernels.clear()
+
     def get_memory_info(self) -> dict[str, int]:
         """Bytes and number of registered arrays, and bytes that wait for the next array."""
         with self._lock:
@@ -213,13 +218,17 @@ class _MslKernel:
     def __call__(self, *args: Any, grid_size: tuple[int, ...] | None = None,
                  block_size: tuple[int, ...] | None = None) -> Any:  # fmt: skip
         if grid_size is None:
-            threads: Any = next(a.size for a in args if hasattr(a, "size"))
+            threads: Any = next((a.size for a in args if hasattr(a, "size")), 0)
         else:
             block_size = block_size or (1,) * len(grid_size)
             threads = tuple(math.prod(pair) for pair in zip(grid_size, block_size, strict=True))
         self._kernel(*args, threads=threads, group_size=block_size, wait=True)
         written = tuple(args[place] for place in self._written)
         return written[0] if len(written) == 1 else written
+
+
+def _check_metal_available() -> bool:
+    return True
 
 
 # -- kernels that are there already

@@ -25,7 +25,7 @@ class DeviceProperties:
     device_id: int
     device_type: DeviceType
     name: str
-    compute_capability: tuple[int, int]
+    compute_capability: tuple[int, int] | None
     total_memory: int
     multiprocessor_count: int
     max_threads_per_block: int
@@ -36,8 +36,8 @@ class DeviceProperties:
 
     @property
     def compute_capability_str(self) -> str:
-        """Its two numbers with a point between them."""
-        return ".".join(map(str, self.compute_capability))
+        """Its two numbers with a point between them; "N/A" without."""
+        return ".".join(map(str, self.compute_capability)) if self.compute_capability else "N/A"
 
     @property
     def total_memory_gb(self) -> float:
@@ -54,16 +54,16 @@ class Accelerator:
     True
     """
 
-    _only: Accelerator | None = None
+    _instance: Accelerator | None = None
     _backend: MetalBackend
     _current: int
 
     def __new__(cls) -> Accelerator:
         """The one there is."""
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-            cls._only._backend, cls._only._current = MetalBackend(), 0
-        return cls._only
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+            cls._instance._backend, cls._instance._current = MetalBackend(), 0
+        return cls._instance
 
     @property
     def metal_available(self) -> bool:
@@ -82,7 +82,7 @@ class Accelerator:
         threads = 1024
         return [
             DeviceProperties(
-                0, DeviceType.METAL, info.description, (0, 0), info.memory_bytes, info.threads,
+                0, DeviceType.METAL, info.description, None, info.memory_bytes, info.threads,
                 threads, (threads,) * 3, (2**31 - 1,) * 3, 32,
             )
         ]  # fmt: skip
@@ -93,9 +93,9 @@ class Accelerator:
         return len(self.devices)
 
     @property
-    def current_device(self) -> int:
-        """The number of the one in use."""
-        return self._current
+    def current_device(self) -> DeviceProperties:
+        """The one in use."""
+        return self.devices[self._current]
 
     def get_device(self, device_id: int = 0) -> DeviceProperties:
         """A device by its number.
@@ -132,6 +132,12 @@ class Accelerator:
             "free": 0, "total": 0, "used": info["allocated"], "cache_memory": info["cache_memory"],
             "peak_memory": info["peak_memory"],
         }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"Accelerator(devices={self.device_count}, cuda_available={self.cuda_available}, "
+            f"metal_available={self.metal_available}, current_device={self.current_device.name})"
+        )
 
 
 def get_accelerator() -> Accelerator:

@@ -45,7 +45,7 @@ class UnifiedBuffer:
     def __init__(self, shape: Any, dtype: Any = np.float32, *, pinned: bool = False) -> None:
         self.shape: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
         self.dtype = np.dtype(dtype)
-        self.pinned = pinned
+        self._pinned, self._cuda_available = pinned, False
         self.state = BufferState.UNINITIALIZED
         self._host: np.ndarray | None = None
         self._metal: mtl.Array | None = None
@@ -89,10 +89,11 @@ class UnifiedBuffer:
         """
         host = self._memory()
         if self.state is BufferState.DEVICE_DIRTY:
-            try:
-                host[...] = np.asarray(self._metal).astype(self.dtype)
-            except Exception as error:
-                raise BufferSyncError("metal->host", error) from error
+            if self._metal is not None:  # else the device's copy is the host's
+                try:
+                    host[...] = np.asarray(self._metal).astype(self.dtype)
+                except Exception as error:
+                    raise BufferSyncError("metal->host", error) from error
             self.state = BufferState.SYNCHRONIZED
         return host
 
@@ -132,7 +133,7 @@ class UnifiedBuffer:
     def mark_device_dirty(self) -> None:
         """The copy on the device has been written to."""
         self._memory()
-        self.state = BufferState.DEVICE_DIRTY if self._metal is not None else self.state
+        self.state = BufferState.DEVICE_DIRTY
 
     mark_metal_dirty = mark_device_dirty
 
