@@ -175,20 +175,27 @@ class RowWriter(Writer):
         self._loops = 0
         for axis, name in enumerate(names):
             is_inner = axis == len(names) - 1
-            first, step = (
-                ("at.x", str(LANES)) if is_inner and self.axes.form == "row" else ("0", "1")
-            )
+            first = "0"
             if axis == 0 and blocked and len(names) > 1:
                 continue  # the block's own loop
             end = "row_end" if axis == 0 else self._extent_of_row(axis)
             if blocked and len(names) == 1:
-                first = "block" if first == "0" else f"block + {first}"
-                end = "block_end"
-            advance = f"++{name}" if step == "1" else f"{name} += {step}"
-            self._line(f"for (uint {name} = {first}; {name} < {end}; {advance}) {{")
+                first, end = "block", "block_end"
+            if is_inner and self.axes.form == "row":
+                self._open_loop_of_lanes(name, first, end)
+                continue
+            self._line(f"for (uint {name} = {first}; {name} < {end}; ++{name}) {{")
             self._depth += 1
             self._loops += 1
         return names
+
+    def _open_loop_of_lanes(self, name: str, first: str, end: str) -> None:
+        """All lanes go round together, and in the last round some are idle."""
+        self._line(f"for (uint lanes = {first}; lanes < {end}; lanes += {LANES}) {{")
+        self._line(f"  const uint {name} = lanes + at.x;")
+        self._line(f"  if ({name} < {end}) {{")
+        self._depth += 2
+        self._loops += 2
 
     def _extent_of_row(self, axis: int) -> str:
         name = f"row{axis}"
