@@ -23,7 +23,7 @@ from timing import show, table
 
 import metalloid as mtl
 from metalloid.bench.cases import Case, cases, kernels
-from metalloid.bench.measure import medians
+from metalloid.bench.measure import Clock, medians
 from metalloid.kernels.library import Library
 
 Action = Callable[[], object]
@@ -175,10 +175,9 @@ def scaling(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     count = mtl.default_device().runtime.configure(0)
     for case in chosen:
         launch = case.launcher(lib)
-        actions = [_on(1, launch), _on(0, launch)]
-        one, all_ = medians(actions, repeat)
+        one, all_ = (_median_on(n, launch, repeat, time.perf_counter) for n in (1, 0))
         goal = goals.SCALING if case.name in goals.COMPUTE_BOUND and count == 2 else None
-        spent, spent_by_all = medians(actions, repeat, time.process_time)
+        spent, spent_by_all = (_median_on(n, launch, repeat, time.process_time) for n in (1, 0))
         ratio = goals.verdict(one / all_, goal)
         rows.append((case.name, show(one), show(all_), ratio, f"{spent_by_all / spent:.2f}"))
     head = ("", "one", "all", "ratio", "CPU time, all / one")
@@ -215,15 +214,10 @@ def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     table(title, ("", "metalloid", *found), rows)
 
 
-def _on(count: int, launch: Action) -> Action:
-    """Launch with so many threads."""
-    configure = mtl.default_device().runtime.configure
-
-    def action() -> None:
-        configure(count)
-        launch()
-
-    return action
+def _median_on(count: int, launch: Action, repeat: int, clock: Clock) -> float:
+    """Seconds of a launch on so many threads, which are there already and awake."""
+    with cores(count):
+        return medians([launch] * 3, repeat, clock)[-1]
 
 
 def _short(engine: str) -> str:
