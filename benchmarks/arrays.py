@@ -5,7 +5,7 @@
 
 Each number is the median of runs, in milliseconds. Peers take turns: a pause, in which the threads
 of the one before stop waiting for work (OpenMP's do so busily); runs that are not counted, until
-the processor is as fast as it gets; and five that are. A peer that is not installed has no column.
+the processor is as fast as it gets; and some that are. A peer that is not installed has no column.
 Results are compared with NumPy's in float64 before anything is timed.
 """
 
@@ -14,19 +14,18 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import metalloid as mtl
+from metalloid.bench.measure import medians
 
 Run = Callable[[], Any]
-#: Seconds of rest and of runs that do not count before each turn, and runs of a turn that do.
-_PAUSE, _WARM, _RUNS = 0.3, 0.15, 5
+#: Seconds of rest, and of runs that do not count, before each turn.
+_PAUSE, _WARM = 0.3, 0.15
 
 
 class Peer:
@@ -158,18 +157,8 @@ def _numba(numba: Any, x: np.ndarray, y: np.ndarray) -> Run:
 
 def measured(runs: dict[str, Run], repeats: int) -> dict[str, float]:
     """Median milliseconds of each, taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            time.sleep(_PAUSE)
-            begun = time.perf_counter()
-            while time.perf_counter() - begun < _WARM:
-                run()
-            for _ in range(_RUNS):
-                start = time.perf_counter()
-                run()
-                times[name].append((time.perf_counter() - start) * 1e3)
-    return {name: statistics.median(values) for name, values in times.items()}
+    seconds = medians(list(runs.values()), repeats, pause=_PAUSE, warm=_WARM)
+    return {name: value * 1e3 for name, value in zip(runs, seconds, strict=True)}
 
 
 def main() -> None:

@@ -201,7 +201,7 @@ def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
             if pair := peer.launcher(case):
                 checked(case, name, *pair)
                 actions[name] = pair[0]
-        times = medians(list(actions.values()), repeat, pause=0.005)
+        times = medians(list(actions.values()), repeat, pause=0.1, warm=0.1)
         seconds = dict(zip(actions, times, strict=True))
         own = seconds.pop("metalloid")
         cells = (

@@ -17,6 +17,7 @@ def in_turns(
     repeat: int = 9,
     clock: Clock = time.perf_counter,
     pause: float = 0,
+    warm: float = 0,
 ) -> list[list[float]]:
     """Seconds per run of each action; they take turns, so that noise meets all of them.
 
@@ -34,6 +35,9 @@ def in_turns(
         thread.
     pause : float
         Seconds before each turn, for thread pools that spin for a while when their work has ended.
+    warm : float
+        Seconds of runs that do not count behind the pause: a processor that slept is slow, and so
+        are threads that did.
 
     Examples
     --------
@@ -50,6 +54,9 @@ def in_turns(
         for own, action, number in zip(taken, actions, runs, strict=True):
             if pause:
                 time.sleep(pause)
+            begun = time.perf_counter()
+            while time.perf_counter() - begun < warm:
+                action()
             own.append(_seconds(action, number, clock))
     return taken
 
@@ -66,6 +73,7 @@ def medians(
     repeat: int = 9,
     clock: Clock = time.perf_counter,
     pause: float = 0,
+    warm: float = 0,
 ) -> list[float]:
     """The median of each action's turns, see `in_turns`.
 
@@ -75,4 +83,4 @@ def medians(
     >>> quick < slow
     True
     """
-    return [statistics.median(runs) for runs in in_turns(actions, repeat, clock, pause)]
+    return [statistics.median(runs) for runs in in_turns(actions, repeat, clock, pause, warm)]
