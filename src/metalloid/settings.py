@@ -117,6 +117,12 @@ class Settings:
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
     )
+    timing = _Setting(
+        "METALLOID_TIMING",
+        _truth,
+        True,
+        "Whether launches on a GPU can tell their seconds, which costs each about 1 us.",
+    )
     products = _Setting(
         "METALLOID_PRODUCTS",
         _products,

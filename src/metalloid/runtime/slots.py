@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import Slot
 
@@ -49,6 +49,7 @@ class BufferSlot(Slot):
         "_is_reference",
         "_least",
         "_most",
+        "_stages",
         "_writes",
     )
 
@@ -57,6 +58,7 @@ class BufferSlot(Slot):
         layout = parameter.layout
         self._dtype = layout.scalar.dtype if layout.scalar else None
         self._writes = not layout.read_only
+        self._stages = device.memory != "host"
         self._bytes = layout.bytes
         self._alignment = min(layout.alignment, HOST_ALIGNMENT)
         padded_bytes = 4 * layout.scalar_bytes * layout.columns
@@ -87,6 +89,8 @@ class BufferSlot(Slot):
             if address % self._alignment == 0:
                 bound.host_memory = True
                 bound.keep.append(first)
+                if self._stages:
+                    self._stage(bound, address, len(value), self._writes)
                 return address
         for types, convert in self._converters:
             if isinstance(value, types):
@@ -125,7 +129,12 @@ class BufferSlot(Slot):
             )
         bound.host_memory = True
         bound.keep.append(array)
+        if self._stages:
+            self._stage(bound, address, nbytes, self._writes)
         return address
+
+    def _stage(self, bound: Arguments, address: int, nbytes: int, written: bool) -> None:
+        bound.staged.append(HostMemory(self.position, address, nbytes, written))
 
     def _check_dtype(self, array: np.ndarray) -> None:
         layout, dtype = self.parameter.layout, array.dtype
@@ -168,6 +177,8 @@ class BufferSlot(Slot):
             raise self._wrong_size(buffer, buffer.nbytes)
         bound.keep.append(buffer)
         bound.buffers.append(buffer)
+        if buffer.host_copy is not None:
+            buffer.host_copy.to_device()
         return buffer.address
 
     def _bind_foreign(self, value: Any, bound: Arguments) -> int:
@@ -217,7 +228,10 @@ class BufferSlot(Slot):
             return self._bind_owned(np.array(number).astype(self._dtype), bound)
         memory = self._ctype(number)
         bound.keep.append(memory)
-        return ctypes.addressof(memory)
+        address = ctypes.addressof(memory)
+        if self._stages:
+            self._stage(bound, address, self._bytes, False)
+        return address
 
     def _number(self, value: Any) -> float | int:
         """`value` if the parameter's scalar type can hold it."""

@@ -81,10 +81,21 @@ class StructSlot(BufferSlot):
             mine = self.parameter.layout
             if value.layout is not mine and value.layout.members != mine.members:
                 raise self.refuse(value, "it was made for another struct")
-            return value.bind(bound)
+            return self._bind_encoded(value, bound)
         if isinstance(value, Mapping | tuple | list):
-            return self.encode(value).bind(bound)
+            return self._bind_encoded(self.encode(value), bound)
         return super().bind(value, bound)
+
+    def _bind_encoded(self, struct: EncodedStruct, bound: Arguments) -> int:
+        address = struct.bind(bound)
+        if self._stages:
+            if struct.arguments.staged:
+                raise self.refuse(
+                    struct, f"it holds memory of the host, which {self.device.name} does not see",
+                    "Put Buffers into it.",
+                )  # fmt: skip
+            self._stage(bound, address, struct.memory.nbytes, False)
+        return address
 
     def encode(self, value: Any) -> EncodedStruct:
         """The bytes of a mapping (or tuple) of members, or of a list of such."""

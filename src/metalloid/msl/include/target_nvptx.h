@@ -21,9 +21,9 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
 }
 
 // ---- messages: no road to the host yet ----------------------------------------------------------
-METALLOID_DEVICE_FUNCTION void __msl_log(uint, constant char*, constant char*, constant char*,
-                                         thread const void*, uint) {}
-METALLOID_DEVICE_FUNCTION void __msl_assertion_failed(constant char*, constant char*, uint) {
+extern "C" inline void __msl_log(uint, constant char*, constant char*, constant char*,
+                                 thread const void*, uint) {}
+extern "C" inline void __msl_assertion_failed(constant char*, constant char*, uint) {
   __builtin_trap();
 }
 

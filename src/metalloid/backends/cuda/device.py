@@ -1,0 +1,290 @@
+"""NVIDIA GPUs as devices."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.driver import check, describe, driver, version
+from metalloid.backends.cuda.events import CudaEvent, Timer
+from metalloid.backends.cuda.program import CudaProgram
+from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.staging import Block, blocks_of
+from metalloid.backends.cuda.target import cuda_target
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import KernelFault, LaunchError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
+from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.settings import settings
+
+_MOST_DATA = 4096  # bytes of parameters that every GPU takes
+_MOST_GROUPS = 65535  # of a launch in y and in z
+_MOST_DEEP = 64  # threads of a block in z
+_KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
+
+
+class CudaDevice(Device):
+    """One NVIDIA GPU; launches run in order, in one stream."""
+
+    memory = "own"
+
+    def __init__(self, index: int) -> None:
+        self.name = f"cuda:{index}"
+        self._driver = bindings = driver()
+        self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
+        attribute = bindings.CUdevice_attribute
+        major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+        minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+        self.target = cuda_target(f"sm_{major}{minor}")
+        # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
+        self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
+        self._several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
+        self._thread = threading.local()
+        self._lock = threading.RLock()
+        self._lost = ""
+        self._enter()
+        flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
+        self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
+        pool = check(bindings.cuDeviceGetDefaultMemPool(self._handle), "asking for memory")
+        kept = bindings.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        check(
+            bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
+            "setting up memory",
+        )
+        self._data = ctypes.create_string_buffer(_MOST_DATA)
+        self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
+        self._parameters = ctypes.addressof(self._data_pointer)
+        self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
+        self._timer = Timer(self)
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _attribute(self, attribute: Any) -> int:
+        value = check(self._driver.cuDeviceGetAttribute(attribute, self._handle), "asking the GPU")
+        return int(value)
+
+    def _enter(self) -> None:
+        """Make the context current in this thread; say so if the device is lost."""
+        if self._lost:
+            raise LaunchError(f"[{self.name}] {self._lost}")
+        if self._several or not getattr(self._thread, "entered", False):
+            check(self._driver.cuCtxSetCurrent(self._context), "entering the context")
+            self._thread.entered = True
+
+    def _forked(self) -> None:
+        self._lost = (
+            "CUDA does not survive a fork. Start the process by another method: "
+            "multiprocessing.set_start_method('spawn')."
+        )
+
+    def info(self) -> DeviceInfo:
+        """See `Device.info`."""
+        bindings = self._driver
+        name = check(bindings.cuDeviceGetName(128, self._handle), "asking for the name")
+        memory = check(bindings.cuDeviceTotalMem(self._handle), "asking for memory")
+        attribute = bindings.CUdevice_attribute
+        count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        major, minor = divmod(version() // 10, 100)
+        model = name.split(b"\0")[0].decode()
+        return DeviceInfo(
+            self.name,
+            f"{model}, {self.target.name}, {count} multiprocessors, CUDA {major}.{minor}",
+            int(memory),
+            count,
+        )
+
+    # -- kernels
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> CudaProgram:
+        """See `Device.compile`."""
+
+        def with_threads(most: int) -> PtxKernel:
+            return compile_ptx(unit, entry, constants, self.target, shared_cache(), most)
+
+        self._enter()
+        return CudaProgram(
+            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads
+        )
+
+    def launch(
+        self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """See `Device.launch`."""
+        if 0 in grid:
+            return FinishedEvent(0.0)
+        with self._lock:
+            self._enter()
+            blocks = self._bring(arguments) if arguments.staged else []
+            timing = self._timer.start() if settings.timing else None
+            try:
+                self._launch(program, arguments, grid, group)
+            finally:
+                ended = self._timer.stop(timing)
+                for block, address in blocks:
+                    self._fetch(block, address, program.signature.name)
+        event = CudaEvent(self, program.signature.name, ended, arguments)
+        if wait:
+            event.wait()
+        return event
+
+    def _launch(self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size) -> None:
+        threads = group[0] * group[1] * group[2]
+        function = program.function(threads)
+        block = group if group[2] <= _MOST_DEEP else (threads, 1, 1)
+        groups = [-(-extent // size) for extent, size in zip(grid, group, strict=True)]
+        words = arguments.words or (0,)
+        for z in range(0, groups[2], _MOST_GROUPS):
+            for y in range(0, groups[1], _MOST_GROUPS):
+                program.pack_into(self._data, 0, *words, *grid, *group, 0, y, z)
+                (status,) = self._driver.cuLaunchKernel(
+                    function,
+                    groups[0], min(groups[1] - y, _MOST_GROUPS), min(groups[2] - z, _MOST_GROUPS),
+                    *block, arguments.threadgroup_bytes, self.stream, self._parameters, 0,
+                )  # fmt: skip
+                if status:
+                    raise self.failure(status, program.signature.name)
+
+    def _bring(self, arguments: Arguments) -> list[tuple[Block, int]]:
+        """Copy memory of the host to the device, and point the words there."""
+        words = arguments.words
+        large = []
+        for memory in arguments.staged:
+            if memory.nbytes <= PLACE_BYTES and not memory.written:
+                value = ctypes.string_at(memory.address, memory.nbytes)
+                words[memory.position] = self._constants.place(value)
+            else:
+                large.append(memory)
+        copied = []
+        for block in blocks_of(large):
+            start = self._take(block.shift + block.nbytes)
+            address = start + block.shift
+            if block.nbytes:
+                outcome = self._driver.cuMemcpyHtoDAsync(
+                    address, block.start, block.nbytes, self.stream
+                )
+                check(outcome, "copying to the device")
+            for use in block.uses:
+                words[use.position] = address + use.address - block.start
+            copied.append((block, address))
+        return copied
+
+    def _fetch(self, block: Block, address: int, kernel: str) -> None:
+        """Copy back what a kernel may have changed, and free the block."""
+        for part in block.written:
+            if part.nbytes:
+                source = address + part.address - block.start
+                (status,) = self._driver.cuMemcpyDtoHAsync(
+                    part.address, source, part.nbytes, self.stream
+                )
+                if status:
+                    raise self.failure(status, kernel)
+        self.free(address - block.shift, 0)
+
+    def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
+        """The error for a status that came up at a launch, or when one was waited for."""
+        results = self._driver.CUresult
+        harmless = (
+            results.CUDA_ERROR_INVALID_VALUE,
+            results.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            results.CUDA_ERROR_OUT_OF_MEMORY,
+            results.CUDA_ERROR_NOT_SUPPORTED,
+        )
+        if status in harmless:
+            return LaunchError(f"[{kernel}] {self.name} cannot launch it: {describe(status)}.")
+        self._lost = (
+            f"its context is lost: {kernel}, or a kernel before it, failed ({describe(status)}). "
+            "What its buffers held is gone, and CUDA gives no other context in this process. "
+            "Start the process again. On the CPU (METALLOID_DEVICE=cpu) the thread is named."
+        )
+        return KernelFault(f"[{kernel}] {self._lost}", kernel=kernel, reason=describe(status))
+
+    # -- memory
+
+    def _take(self, nbytes: int) -> int:
+        """Memory with anything in it."""
+        address = check(
+            self._driver.cuMemAllocAsync(max(nbytes, 1), self.stream),
+            f"allocating {nbytes} bytes on {self.name}",
+        )
+        return int(address)
+
+    def allocate(self, nbytes: int) -> int:
+        """See `Device.allocate`."""
+        with self._lock:
+            self._enter()
+            address = self._take(min(nbytes, 2**63))
+            if nbytes:
+                outcome = self._driver.cuMemsetD8Async(address, 0, nbytes, self.stream)
+                check(outcome, "clearing memory")
+        return address
+
+    def free(self, address: int, nbytes: int) -> None:
+        """See `Device.free`."""
+        if self._lost:
+            return  # the memory went with the context
+        self._enter()
+        self._driver.cuMemFreeAsync(address, self.stream)
+
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """See `Device.copy_in`."""
+        self._enter()
+        host = (ctypes.c_char * source.nbytes).from_buffer_copy(source) if source.readonly else (
+            (ctypes.c_char * source.nbytes).from_buffer(source)
+        )  # fmt: skip
+        outcome = self._driver.cuMemcpyHtoDAsync(
+            address, ctypes.addressof(host), source.nbytes, self.stream
+        )
+        check(outcome, "copying to the device")
+
+    def _copy_value(self, address: int, value: bytes) -> None:
+        host = ctypes.c_char_p(value)
+        at = ctypes.cast(host, ctypes.c_void_p).value
+        outcome = self._driver.cuMemcpyHtoDAsync(address, at, len(value), self.stream)
+        check(outcome, "copying to the device")
+
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """See `Device.copy_out`."""
+        self._enter()
+        host = (ctypes.c_char * destination.nbytes).from_buffer(destination)
+        (status,) = self._driver.cuMemcpyDtoHAsync(
+            ctypes.addressof(host), address, destination.nbytes, self.stream
+        )
+        if status:
+            raise self.failure(status, "copying from the device")
+        self.synchronize()
+
+    def synchronize(self) -> None:
+        """See `Device.synchronize`."""
+        self._enter()
+        (status,) = self._driver.cuStreamSynchronize(self.stream)
+        if status:
+            raise self.failure(status, "synchronize")
+
+
+def count_devices() -> int:
+    """GPUs that the driver shows.
+
+    Raises
+    ------
+    DeviceUnavailable
+        Without cuda-bindings, a driver or a GPU.
+    """
+    return int(check(driver().cuDeviceGetCount(), "counting GPUs"))
+
+
+def open_device(index: int) -> CudaDevice:
+    """The GPU of that number.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it is older than what MSL needs.
+    """
+    return CudaDevice(index)

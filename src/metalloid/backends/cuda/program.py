@@ -1,0 +1,100 @@
+"""A kernel on an NVIDIA GPU."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metalloid.backends.cuda.assemble import cubin
+from metalloid.backends.cuda.driver import check, driver
+from metalloid.backends.cuda.ptx import PtxKernel
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size
+
+_USUAL_THREADS = 256  # of a threadgroup that nobody asked for
+
+
+@dataclass(frozen=True)
+class Function:
+    """Machine code that the driver can launch.
+
+    Attributes
+    ----------
+    handle : CUfunction
+    most_threads : int
+        Threads that a threadgroup may have, for the registers they need.
+    """
+
+    handle: Any
+    most_threads: int
+
+
+class OfflineProgram(Program):
+    """A kernel compiled for a GPU, whether this machine has one or not."""
+
+    def __init__(self, kernel: PtxKernel, entry: EntryPoint, architecture: str) -> None:
+        self.signature = build_signature(entry, kernel.layouts)
+        self.engine = f"cuda: {architecture}"
+        self._kernel = kernel
+        limits = self.signature.limits
+        self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
+                                  MAX_THREADS_PER_THREADGROUP)  # fmt: skip
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and PTX."""
+        return {name: path.read_text() for name, path in self._kernel.stages.items()}
+
+    def default_group_size(self, grid: Size) -> Size:
+        """Wide in x, where neighbours in memory are, then y, then z."""
+        left = min(self.max_group_size, _USUAL_THREADS)
+        sizes = []
+        for extent in grid:
+            size = max(1, min(extent, left))
+            sizes.append(size)
+            left //= size
+        return (sizes[0], sizes[1], sizes[2])
+
+
+class CudaProgram(OfflineProgram):
+    """A kernel that the driver has loaded."""
+
+    def __init__(
+        self,
+        kernel: PtxKernel,
+        entry: EntryPoint,
+        architecture: str,
+        with_threads: Callable[[int], PtxKernel],
+    ) -> None:
+        super().__init__(kernel, entry, architecture)
+        self._architecture, self._with_threads = architecture, with_threads
+        self._first = self._load(kernel)
+        self._largest: Function | None = None
+        count = max(1, len(self.signature.sources))
+        #: Packs what entry.h calls launch_data.
+        self.pack_into = struct.Struct(f"={count}Q9I").pack_into
+        self.data_bytes = 8 * count + 36
+
+    def function(self, threads: int) -> Any:
+        """What to launch in threadgroups of so many threads."""
+        if threads <= self._first.most_threads:
+            return self._first.handle
+        if self._largest is None:
+            self._largest = self._load(self._with_threads(self.max_group_size))
+        return self._largest.handle
+
+    def _load(self, kernel: PtxKernel) -> Function:
+        bindings, name = driver(), self.signature.name
+        code = cubin(kernel.text, self._architecture, shared_cache(), name)
+        module = check(bindings.cuModuleLoadData(code), f"loading {name}")
+        handle = check(
+            bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
+        )
+        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        most = check(bindings.cuFuncGetAttribute(attribute, handle), f"asking for limits of {name}")
+        return Function(handle, int(most))
