@@ -29,9 +29,9 @@ def cubin(ptx: str, architecture: str, cache: Cache, kernel: str) -> bytes:
 def _assemble(ptx: str, kernel: str) -> bytes:
     bindings = driver()
     option = bindings.CUjit_option
-    log = ctypes.create_string_buffer(_LOG_BYTES)
+    log = bytes(_LOG_BYTES)  # the binding writes into it
     options = [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
-    values = [ctypes.addressof(log), _LOG_BYTES]
+    values = [log, _LOG_BYTES]
     text = ptx.encode() + b"\0"
     link = check(bindings.cuLinkCreate(2, options, values), "preparing the assembler")
     try:
@@ -43,7 +43,7 @@ def _assemble(ptx: str, kernel: str) -> bytes:
         if status:
             raise MetalloidError(
                 f"[{kernel}] the driver's assembler refuses the kernel: {describe(status)}\n"
-                + log.value.decode("utf-8", "replace")
+                + log.split(b"\0")[0].decode("utf-8", "replace")
             )
         return ctypes.string_at(int(address), int(size))
     finally:
