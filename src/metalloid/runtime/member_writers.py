@@ -87,8 +87,13 @@ class _Word(MemberWriter):
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         may_be_null = self._slot.parameter.layout.form in ("pointer", "texture")
+        before = len(bound.staged)
         word = 0 if value is None and may_be_null else self._slot.bind(value, bound)
         memory[:WORD_BYTES].view(np.uint64)[0] = word
+        if len(bound.staged) > before:
+            # The last is what the slot itself points to, from here and not from a word.
+            bound.staged[-1] = bound.staged[-1]._replace(position=-1)
+            bound.pointers.append(int(memory.__array_interface__["data"][0]))
 
 
 class _Value(MemberWriter):

@@ -13,7 +13,6 @@ from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
-from metalloid.backends.cuda.staging import Block, blocks_of
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.unit import TranslationUnit
@@ -21,6 +20,7 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 from metalloid.settings import settings
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
@@ -121,14 +121,17 @@ class CudaDevice(Device):
             return FinishedEvent(0.0)
         with self._lock:
             self._enter()
+            for buffer in arguments.buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
             blocks = self._bring(arguments) if arguments.staged else []
             timing = self._timer.start() if settings.timing else None
             try:
                 self._launch(program, arguments, grid, group)
             finally:
                 ended = self._timer.stop(timing)
-                for block, address in blocks:
-                    self._fetch(block, address, program.signature.name)
+                for block in blocks:
+                    self._fetch(block, program.signature.name)
         event = CudaEvent(self, program.signature.name, ended, arguments)
         if wait:
             event.wait()
@@ -151,41 +154,42 @@ class CudaDevice(Device):
                 if status:
                     raise self.failure(status, program.signature.name)
 
-    def _bring(self, arguments: Arguments) -> list[tuple[Block, int]]:
-        """Copy memory of the host to the device, and point the words there."""
+    def _bring(self, arguments: Arguments) -> list[Block]:
+        """Copy memory of the host to the device, and point to it there."""
         words = arguments.words
         large = []
         for memory in arguments.staged:
-            if memory.nbytes <= PLACE_BYTES and not memory.written:
+            is_value = memory.nbytes <= PLACE_BYTES and not memory.written
+            if is_value and memory.position >= 0 and not arguments.pointers:
                 value = ctypes.string_at(memory.address, memory.nbytes)
                 words[memory.position] = self._constants.place(value)
             else:
                 large.append(memory)
-        copied = []
-        for block in blocks_of(large):
-            start = self._take(block.shift + block.nbytes)
-            address = start + block.shift
-            if block.nbytes:
+        blocks = blocks_of(large)
+        for block in blocks:
+            block.address = self._take(block.shift + block.nbytes) + block.shift
+        for block in blocks:
+            if arguments.pointers:
+                self._copy_value(block.address, contents(block, arguments, blocks))
+            elif block.nbytes:
                 outcome = self._driver.cuMemcpyHtoDAsync(
-                    address, block.start, block.nbytes, self.stream
+                    block.address, block.start, block.nbytes, self.stream
                 )
                 check(outcome, "copying to the device")
-            for use in block.uses:
-                words[use.position] = address + use.address - block.start
-            copied.append((block, address))
-        return copied
+        point_words(arguments, blocks)
+        return blocks
 
-    def _fetch(self, block: Block, address: int, kernel: str) -> None:
+    def _fetch(self, block: Block, kernel: str) -> None:
         """Copy back what a kernel may have changed, and free the block."""
         for part in block.written:
             if part.nbytes:
-                source = address + part.address - block.start
+                source = block.address + part.address - block.start
                 (status,) = self._driver.cuMemcpyDtoHAsync(
                     part.address, source, part.nbytes, self.stream
                 )
                 if status:
                     raise self.failure(status, kernel)
-        self.free(address - block.shift, 0)
+        self.free(block.address - block.shift, 0)
 
     def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
         """The error for a status that came up at a launch, or when one was waited for."""
