@@ -40,6 +40,10 @@ class OwnMemoryDevice(CpuDevice):
         for buffer in arguments.buffers:
             if buffer.host_copy is not None:
                 buffer.host_copy.to_device()
+        for position, value in arguments.constants:
+            kept = ctypes.create_string_buffer(value)
+            arguments.keep.append(kept)
+            arguments.words[position] = ctypes.addressof(kept)
         blocks = blocks_of(arguments.staged)
         for block in blocks:
             block.address = self.allocate(block.shift + block.nbytes) + block.shift

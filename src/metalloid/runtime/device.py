@@ -106,6 +106,8 @@ class Arguments:
     host_memory : bool
         Whether it uses memory that Python can see without asking, so that it should have ended when
         the call returns.
+    constants : list of (int, bytes)
+        Numbers by the position of their word, where kernels do not use the memory of the host.
     staged : list of HostMemory
         What a device has to bring to its own memory, and back; empty where kernels use the memory
         of the host in place.
@@ -114,7 +116,8 @@ class Arguments:
     """
 
     __slots__ = (
-        "buffers", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes", "words"
+        "buffers", "constants", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes",
+        "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -123,6 +126,7 @@ class Arguments:
         self.keep: list[Any] = []
         self.buffers: list[Buffer] = []
         self.host_memory = False
+        self.constants: list[tuple[int, bytes]] = []
         self.staged: list[HostMemory] = []
         self.pointers: list[int] = []
 

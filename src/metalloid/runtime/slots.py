@@ -238,10 +238,9 @@ class BufferSlot(Slot):
             return self._bind_owned(np.array(number).astype(self._dtype), bound)
         memory = self._ctype(number)
         bound.keep.append(memory)
-        address = ctypes.addressof(memory)
         if self.stages:
-            self.stage(bound, address, self._bytes, False)
-        return address
+            bound.constants.append((self.position, bytes(memory)))
+        return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:
         """`value` if the parameter's scalar type can hold it."""

@@ -21,11 +21,8 @@ from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
-from metalloid.settings import settings
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
-_MOST_GROUPS = 65535  # of a launch in y and in z
-_MOST_DEEP = 64  # threads of a block in z
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
 
 
@@ -37,6 +34,7 @@ class CudaDevice(Device):
     def __init__(self, index: int) -> None:
         self.name = f"cuda:{index}"
         self._driver = bindings = driver()
+        self._launch_kernel = bindings.cuLaunchKernel
         self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
         attribute = bindings.CUdevice_attribute
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
@@ -61,7 +59,7 @@ class CudaDevice(Device):
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
-        self._timer = Timer(self)
+        self.timer = Timer(self)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -119,40 +117,32 @@ class CudaDevice(Device):
         """See `Device.launch`."""
         if 0 in grid:
             return FinishedEvent(0.0)
+        name = program.signature.name
+        words = arguments.words or (0,)
         with self._lock:
             self._enter()
             for buffer in arguments.buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            blocks = self._bring(arguments) if arguments.staged else []
-            timing = self._timer.start() if settings.timing else None
-            try:
-                self._launch(program, arguments, grid, group)
-            finally:
-                ended = self._timer.stop(timing)
-                for block in blocks:
-                    self._fetch(block, program.signature.name)
-        event = CudaEvent(self, program.signature.name, ended, arguments)
+            for position, value in arguments.constants:
+                arguments.words[position] = self._constants.place(value)
+            blocks = self._bring(arguments) if arguments.staged else ()
+            function, parts = program.geometry(grid, group)
+            started = self.timer.start()
+            for dimensions, data in parts:
+                program.pack_into(self._data, 0, *words, *data)
+                (status,) = self._launch_kernel(
+                    function, *dimensions, arguments.threadgroup_bytes, self.stream,
+                    self._parameters, 0,
+                )  # fmt: skip
+                if status:
+                    raise self.failure(status, name)
+            event = CudaEvent(self, name, started, self.timer.stop(), arguments)
+            for block in blocks:
+                self._fetch(block, name)
         if wait:
             event.wait()
         return event
-
-    def _launch(self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size) -> None:
-        threads = group[0] * group[1] * group[2]
-        function = program.function(threads)
-        block = group if group[2] <= _MOST_DEEP else (threads, 1, 1)
-        groups = [-(-extent // size) for extent, size in zip(grid, group, strict=True)]
-        words = arguments.words or (0,)
-        for z in range(0, groups[2], _MOST_GROUPS):
-            for y in range(0, groups[1], _MOST_GROUPS):
-                program.pack_into(self._data, 0, *words, *grid, *group, 0, y, z)
-                (status,) = self._driver.cuLaunchKernel(
-                    function,
-                    groups[0], min(groups[1] - y, _MOST_GROUPS), min(groups[2] - z, _MOST_GROUPS),
-                    *block, arguments.threadgroup_bytes, self.stream, self._parameters, 0,
-                )  # fmt: skip
-                if status:
-                    raise self.failure(status, program.signature.name)
 
     def _bring(self, arguments: Arguments) -> list[Block]:
         """Copy memory of the host to the device, and point to it there."""
@@ -160,7 +150,7 @@ class CudaDevice(Device):
         large = []
         for memory in arguments.staged:
             is_value = memory.nbytes <= PLACE_BYTES and not memory.written
-            if is_value and memory.position >= 0 and not arguments.pointers:
+            if is_value and not arguments.pointers:
                 value = ctypes.string_at(memory.address, memory.nbytes)
                 words[memory.position] = self._constants.place(value)
             else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
+from metalloid.backends.cuda.geometry import Geometry, launches_of
 from metalloid.backends.cuda.ptx import PtxKernel
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -17,6 +18,7 @@ from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
+_MOST_REMEMBERED = 1024  # shapes of launches
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,20 @@ class CudaProgram(OfflineProgram):
         count = max(1, len(self.signature.sources))
         #: Packs what entry.h calls launch_data.
         self.pack_into = struct.Struct(f"={count}Q9I").pack_into
-        self.data_bytes = 8 * count + 36
+        self._geometries: dict[tuple[Size, Size], Geometry] = {}
 
-    def function(self, threads: int) -> Any:
-        """What to launch in threadgroups of so many threads."""
+    def geometry(self, grid: Size, group: Size) -> Geometry:
+        """How to launch a grid."""
+        found = self._geometries.get((grid, group))
+        if found is None:
+            if len(self._geometries) >= _MOST_REMEMBERED:
+                self._geometries.clear()
+            function = self._function(group[0] * group[1] * group[2])
+            found = Geometry(function, launches_of(grid, group))
+            self._geometries[grid, group] = found
+        return found
+
+    def _function(self, threads: int) -> Any:
         if threads <= self._first.most_threads:
             return self._first.handle
         if self._largest is None:
