@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.cuda.masks import name_members
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -101,6 +102,7 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
+    ir = name_members(ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
     if most_threads:

@@ -1,7 +1,8 @@
 // The operations of target_externals.h on NVIDIA GPUs, where a simdgroup is a warp.
 //
 // MSL's functions work on the active threads, so every instruction names the active threads as its
-// members: naming all 32 would wait for ever for those that took the other branch.
+// members: naming all 32 would wait for ever for those that took the other branch. Which those are
+// is worked out later where it can be (backends/cuda/masks.py).
 #pragma once
 
 #include "metal_min_max.h"
@@ -12,7 +13,9 @@
 // ---- barriers and ids ---------------------------------------------------------------------------
 // Both barriers order the memory accesses of their threads in every space.
 METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_sync(0); }
-METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) { __nvvm_bar_warp_sync(0xffffffff); }
+METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
+  __nvvm_bar_warp_sync(__nvvm_activemask());
+}
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   const uint row = __nvvm_read_ptx_sreg_tid_y() +
