@@ -13,6 +13,7 @@ from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.unit import TranslationUnit
@@ -46,6 +47,7 @@ class CudaDevice(Device):
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._lost = ""
+        self._reports = 0
         self._enter()
         flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
         self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
@@ -108,8 +110,28 @@ class CudaDevice(Device):
 
         self._enter()
         return CudaProgram(
-            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads
-        )
+            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
+            self._report_block(),
+        )  # fmt: skip
+
+    def _report_block(self) -> int:
+        """Where kernels write messages; there from the first kernel on."""
+        if not self._reports:
+            self._reports = self.allocate(BLOCK_BYTES)
+        return self._reports
+
+    def pass_on_reports(self, kernel: str) -> None:
+        """Hand out what kernels have said; raises what an assertion says."""
+        head = bytearray(HEAD_BYTES)
+        self.copy_out(self._reports, memoryview(head))
+        report = read_head(bytes(head))
+        if report is None:
+            return
+        messages = bytearray(report.used)
+        if messages:
+            self.copy_out(self._reports + HEAD_BYTES, memoryview(messages))
+        self.copy_in(self._reports, memoryview(bytes(HEAD_BYTES)))
+        pass_on(report, bytes(messages), kernel)
 
     def launch(
         self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
@@ -137,7 +159,7 @@ class CudaDevice(Device):
                 )  # fmt: skip
                 if status:
                     raise self.failure(status, name)
-            event = CudaEvent(self, name, started, self.timer.stop(), arguments)
+            event = CudaEvent(self, program, (started, self.timer.stop()), arguments)
             for block in blocks:
                 self._fetch(block, name)
         if wait:

@@ -13,6 +13,7 @@ from metalloid.settings import settings
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
+    from metalloid.backends.cuda.program import CudaProgram
 
 _FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
 _LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
@@ -45,13 +46,18 @@ class Timer:
 class CudaEvent(Event):
     """A launch in the stream of a device."""
 
-    __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_seconds", "_started")
+    __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_reports", "_seconds", "_started")
 
     def __init__(
-        self, device: CudaDevice, kernel: str, started: Any, ended: Any, arguments: Arguments
+        self,
+        device: CudaDevice,
+        program: CudaProgram,
+        marks: tuple[Any, Any],
+        arguments: Arguments,
     ) -> None:
-        self._device, self._kernel = device, kernel
-        self._started, self._ended = started, ended
+        self._device, self._kernel = device, program.signature.name
+        self._reports = program.reports
+        self._started, self._ended = marks
         self._in_use: Arguments | None = arguments  # what the launch uses lives until it has ended
         self._seconds: float | None = None
 
@@ -87,6 +93,8 @@ class CudaEvent(Event):
         self._in_use = None
         if status:
             raise device.failure(status, self._kernel)
+        if self._reports:
+            device.pass_on_reports(self._kernel)
         return True
 
     @property

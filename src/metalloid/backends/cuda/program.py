@@ -10,7 +10,7 @@ from typing import Any
 from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import Geometry, launches_of
-from metalloid.backends.cuda.ptx import PtxKernel
+from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
@@ -72,9 +72,11 @@ class CudaProgram(OfflineProgram):
         entry: EntryPoint,
         architecture: str,
         with_threads: Callable[[int], PtxKernel],
+        report_block: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self._architecture, self._with_threads = architecture, with_threads
+        self.reports, self._report_block = kernel.reports, report_block
         self._first = self._load(kernel)
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
@@ -104,6 +106,12 @@ class CudaProgram(OfflineProgram):
         bindings, name = driver(), self.signature.name
         code = cubin(kernel.text, self._architecture, shared_cache(), name)
         module = check(bindings.cuModuleLoadData(code), f"loading {name}")
+        if kernel.reports:
+            place = check(
+                bindings.cuModuleGetGlobal(module, REPORT_SYMBOL.encode()), f"loading {name}"
+            )
+            check(bindings.cuMemsetD32(place, self._report_block & 0xFFFFFFFF, 1), "loading")
+            check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
         handle = check(
             bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
         )

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "metal_min_max.h"
+#include "report_nvptx.h"
 
 #define METALLOID_DEVICE_FUNCTION \
   extern "C" inline __attribute__((always_inline, convergent, nothrow))
@@ -21,13 +22,6 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   const uint row = __nvvm_read_ptx_sreg_tid_y() +
                    __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_tid_z();
   return (__nvvm_read_ptx_sreg_tid_x() + __nvvm_read_ptx_sreg_ntid_x() * row) / 32;
-}
-
-// ---- messages: no road to the host yet ----------------------------------------------------------
-extern "C" inline void __msl_log(uint, constant char*, constant char*, constant char*,
-                                 thread const void*, uint) {}
-extern "C" inline void __msl_assertion_failed(constant char*, constant char*, uint) {
-  __builtin_trap();
 }
 
 namespace metalloid {
