@@ -1,8 +1,8 @@
 """NVIDIA GPUs: kernels against their CUDA C++ twins, arrays against torch and CuPy, launches.
 
-    python benchmarks/cuda.py [--part twins|arrays|products|launch]
+    python benchmarks/nvidia.py [--part twins|arrays|products|launch]
 
-Needs ``metalloid[cuda]``, CuPy and torch. Times are medians of events around each launch; all are
+Needs ``metalloid[cuda]``, CuPy and torch. (A script called cuda.py would hide the package cuda.) Times are medians of events around each launch; all are
 taken in turns in one run.
 """
 
@@ -68,7 +68,7 @@ def twins(stream: Any, repeat: int) -> None:
     """The same kernel in MSL and in CUDA C++."""
     lib = kernels(device="cuda", math_mode="relaxed")
     turned = mtl.library(_TRANSPOSE, device="cuda").transpose
-    text = (Path(__file__).parent / "cuda_rivals/kernels.cu").read_text()
+    text = (Path(__file__).parent / "nvidia_rivals/kernels.cu").read_text()
     module = cupy.RawModule(code=text, options=("-std=c++17",))
     rng = np.random.default_rng(0)
 
@@ -79,7 +79,7 @@ def twins(stream: Any, repeat: int) -> None:
     c = np.array([-0.8, 0.156], np.float32)
     bytes_ = rng.integers(0, 256, 1 << 28, dtype=np.uint8)
     share = 16 * 256
-    cases: list[tuple[str, Any, tuple[Any, ...], Any, Any, tuple[Any, ...], Any, Any]] = []
+    cases: list[tuple[str, Action, Action, Any, Any]] = []
 
     def case(name: str, arrays: Sequence[np.ndarray], rest: Sequence[Any], threads: Any, group: Any,
              more: Sequence[Any] = (), blocks: Any = None) -> None:  # fmt: skip
@@ -91,8 +91,12 @@ def twins(stream: Any, repeat: int) -> None:
         blocks = blocks or tuple(-(-g // s) for g, s in zip(grid, size, strict=True))
         twin = module.get_function(name)
         arguments = (*theirs, *rest, *more)
-        cases.append((name, lambda: kernel(*own, *map(_plain, rest), threads=threads, group_size=group),
-                      lambda: twin(blocks, size, arguments), own[0], theirs[0]))  # fmt: skip
+        numbers = [_plain(value) for value in rest]
+
+        def ours() -> object:
+            return kernel(*own, *numbers, threads=threads, group_size=group)
+
+        cases.append((name, ours, lambda: twin(blocks, size, arguments), own[0], theirs[0]))
 
     u, i = np.uint32, np.int32
     case("saxpy", [floats(n), floats(n)], [np.float32(0.5)], n, 256, [u(n)])
@@ -164,7 +168,8 @@ def arrays(stream: Any, repeat: int) -> None:
          lambda: torch.softmax(torch_x, 1), 8 * torch_x.numel()),
         ("layer norm (8192, 4096)", evaluated(lambda: layer_norm(table_x)),
          lambda: torch.nn.functional.layer_norm(torch_x, (4096,)), 8 * torch_x.numel()),
-        ("sort 2^24 (CuPy)", evaluated(lambda: mtl.sort(few)), lambda: cupy.sort(cupy_few), 8 << 24),
+        ("sort 2^24 (CuPy)", evaluated(lambda: mtl.sort(few)), lambda: cupy.sort(cupy_few),
+         8 << 24),
     ]  # fmt: skip
     (copy,) = gpu_seconds([lambda: copied.copy_(tx)], stream, repeat)
     bandwidth = 8 * n / copy
@@ -204,7 +209,7 @@ def launch(stream: Any, repeat: int) -> None:
     device = mtl.Buffer(4, device="cuda").device
     x, y = mtl.Buffer(4096, device="cuda"), mtl.Buffer(4096, device="cuda")
     kernel = kernels(device="cuda").saxpy
-    text = (Path(__file__).parent / "cuda_rivals/kernels.cu").read_text()
+    text = (Path(__file__).parent / "nvidia_rivals/kernels.cu").read_text()
     twin = cupy.RawModule(code=text).get_function("saxpy")
     handle = driver.CUfunction(twin.kernel.ptr)
     import ctypes

@@ -1,4 +1,4 @@
-// The kernels of kernels.metal in CUDA C++, line by line, for benchmarks/cuda.py.
+// The kernels of kernels.metal in CUDA C++, line by line, for benchmarks/nvidia.py.
 extern "C" {
 
 __global__ void saxpy(float* y, const float* x, const float a, const unsigned n) {
