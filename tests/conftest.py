@@ -10,8 +10,9 @@ import pytest
 
 from metalloid.runtime import registry
 
-sys.path.insert(0, str(Path(__file__).parent))
-registry._KINDS["own"] = "own_memory_device"
+if os.environ.get("METALLOID_DEVICE") == "own":
+    sys.path.insert(0, str(Path(__file__).parent))
+    registry._KINDS["own"] = "own_memory_device"
 
 hypothesis.settings.register_profile(
     "metalloid",
