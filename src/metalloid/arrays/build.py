@@ -33,11 +33,11 @@ _LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to float32's largest numbe
 def from_numpy(array: np.ndarray, device: Device, copy: bool = True) -> Node:
     """A leaf with the contents of a NumPy array, or with its memory where that will do."""
     dtype = as_dtype(array.dtype)
-    if not copy and device.name == "cpu" and array.dtype == dtype and array.flags.c_contiguous:
+    if not copy and device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
         return in_memory(Memory.of(device, array.reshape(-1)), contiguous(array.shape), dtype)
     memory = Memory(device, array.size * dtype.itemsize)
     layout = contiguous(array.shape)
-    if device.name == "cpu":
+    if device.memory != "own":
         memory.host_view(dtype, layout.shape, layout.strides, 0)[...] = array
     elif array.size:
         plain = np.ascontiguousarray(array, dtype)

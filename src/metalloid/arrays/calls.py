@@ -80,7 +80,7 @@ def _memory_of(array: np.ndarray, device: Device) -> Memory:
 def to_host(node: Node) -> np.ndarray:
     """The values of an evaluated node: the same memory where Python sees it."""
     assert node.memory is not None
-    if node.device.name == "cpu":
+    if node.device.memory != "own":
         return node.memory.host_view(node.dtype, node.shape, *node.data)
     low, high = reach(node.layout)
     window = np.empty(high - low + 1, node.dtype)

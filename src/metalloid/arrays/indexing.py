@@ -250,7 +250,7 @@ def written(node: Node, key: Any, value: Any) -> bool:
 
     An array that is filled piece by piece then costs as much as its pieces.
     """
-    if node.device.name != "cpu":
+    if node.device.memory == "own":
         return False
     selection = Selection(node, key)
     if selection.arrays or selection.mask is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
@@ -107,10 +107,17 @@ class Device(ABC):
     thread.
     """
 
-    #: ``"cpu"``, ``"cuda:0"``, ``"metal"``: what `metalloid.Device` takes.
+    #: ``"cpu"``, ``"cuda:0"``, ``"metal:1"``: what `metalloid.Device` takes.
     name: str
     #: What clang compiles for.
     target: Target
+    #: Whether it may be chosen where no device is named.
+    by_default = True
+    #: ``"host"``: kernels use any memory of the process. ``"shared"``: the device has its own,
+    #: which Python sees where it lies. ``"own"``: memory that is copied in and out.
+    memory: Literal["host", "shared", "own"] = "own"
+    #: Whether kernels may compute with ``double``.
+    has_float64 = True
 
     @abstractmethod
     def info(self) -> DeviceInfo:

@@ -82,11 +82,12 @@ class BufferSlot(Slot):
         if kind is np.ndarray:
             return self._bind_array(value, bound)
         if kind is bytearray and value and len(value) % self._bytes == 0:
-            first = _first_byte(value)  # while this lives the memory stays where it is
-            address = ctypes.addressof(first)
+            # While this lives the memory stays where it is; it also says how much there is.
+            memory = (ctypes.c_char * len(value)).from_buffer(value)
+            address = ctypes.addressof(memory)
             if address % self._alignment == 0:
                 bound.host_memory = True
-                bound.keep.append(first)
+                bound.keep.append(memory)
                 return address
         for types, convert in self._converters:
             if isinstance(value, types):

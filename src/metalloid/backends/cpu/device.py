@@ -194,6 +194,7 @@ class CpuDevice(Device):
     """The processor this program runs on."""
 
     name = "cpu"
+    memory = "host"
 
     def __init__(self) -> None:
         self.target = host.host_target()
@@ -305,7 +306,12 @@ class CpuDevice(Device):
         self._in_flight_lock = threading.Lock()
 
 
-def open_device() -> CpuDevice:
+def count_devices() -> int:
+    """One: all processors of the machine together."""
+    return 1
+
+
+def open_device(index: int) -> CpuDevice:
     """The CPU; builds the native runtime if this machine has not yet.
 
     Raises
