@@ -44,11 +44,6 @@ class Batch:
         self._fault = ""
         self.seconds = 0.0
 
-    @property
-    def owes_copies(self) -> bool:
-        """Whether results are still to be copied to memory of the process."""
-        return any(command.copies for command in self.commands)
-
     def add(self, command: Command) -> None:
         """Take a launch."""
         self.commands.append(command)
@@ -62,10 +57,14 @@ class Batch:
         """Encode and hand over; the device's lock is held."""
         device = self._device
         self.is_committed = True
-        with device.binding.pool():
-            self._buffer = device.queue.commandBuffer()
-            self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
-            self._buffer.commit()
+        try:
+            with device.binding.pool():
+                self._buffer = device.queue.commandBuffer()
+                self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
+                self._buffer.commit()
+        except BaseException as error:  # nobody may wait for what does not run
+            self._fault, self._is_finished = f"it was not encoded: {error}", True
+            raise
 
     def _encode(self, encoder: Any) -> None:
         """Bind and dispatch. What stays bound is not bound again.
@@ -150,8 +149,10 @@ class Batch:
                     self._fault = str(error.localizedDescription()) if error else "it failed"
             self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
             for command in self.commands:
-                for copy in command.copies:
-                    ctypes.memmove(copy.destination, copy.source, copy.nbytes)
+                for source, nbytes in command.copies:
+                    ctypes.memmove(source.stands_for, source.address, nbytes)
+                    if source.batch is self:
+                        self._device.heap.take_back(source)
             self.commands, self._buffer = [], None
             self._is_finished = True
 
@@ -166,7 +167,8 @@ class Batch:
             return
         others = [name for name in self._names if name != kernel]
         together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
-        raise KernelFault(f"[{kernel}] {self._fault}{together}", kernel=kernel, reason=self._fault)
+        where = "" if self._fault.startswith("[") else f"[{kernel}] "
+        raise KernelFault(f"{where}{self._fault}{together}", kernel=kernel, reason=self._fault)
 
 
 class MetalEvent(Event):

@@ -10,10 +10,9 @@ from metalloid.runtime.device import Arguments, Size
 
 
 class CopyBack(NamedTuple):
-    """Bytes that go from a buffer to memory of the process when the launch has ended."""
+    """What goes from a buffer to memory of the process when the launch has ended."""
 
-    source: int
-    destination: int
+    source: Allocation
     nbytes: int
 
 

@@ -51,7 +51,7 @@ class MetalDevice(Device):
         self.read_write = module.MTLResourceUsageRead | module.MTLResourceUsageWrite
         self.completed = module.MTLCommandBufferStatusCompleted
         self.is_exact = _runs_partial_threadgroups(gpu, module)
-        self._heap = Heap(gpu, binding)
+        self.heap = Heap(gpu, binding)
         self._programs = Programs(gpu, binding, self.target)
         self._open: Batch | None = None
         self._in_flight: deque[Batch] = deque()
@@ -77,11 +77,11 @@ class MetalDevice(Device):
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
-        return self._heap.allocate(nbytes).address
+        return self.heap.allocate(nbytes).address
 
     def free(self, address: int, nbytes: int) -> None:
         """See `Device.free`."""
-        self._heap.free(address)
+        self.heap.free(address)
 
     def copy_in(self, address: int, source: memoryview) -> None:
         """See `Device.copy_in`."""
@@ -97,7 +97,7 @@ class MetalDevice(Device):
 
     def _settle_memory(self, address: int) -> None:
         """Let the launches end that use the memory of an address."""
-        holder = self._heap.holding(address)
+        holder = self.heap.holding(address)
         if holder is not None and holder.batch is not None:
             holder.batch.wait(None)
             holder.batch = None
@@ -115,7 +115,7 @@ class MetalDevice(Device):
                 "Choose threads= and group_size= so that they do."
             )
         with self._lock:
-            command = command_of(program, arguments, grid, group, self._heap, self._settle_copies)
+            command = command_of(program, arguments, grid, group, self.heap, self.synchronize)
             batch = self._open
             if batch is None:
                 batch = self._open = Batch(self)
@@ -151,12 +151,6 @@ class MetalDevice(Device):
             self._in_flight.popleft().finish()
         self._in_flight.append(batch)
         batch.commit()
-
-    def _settle_copies(self) -> None:
-        """Let launches end whose results go to memory of the process, before it is read again."""
-        batches = [*self._in_flight, *([self._open] if self._open else [])]
-        if any(batch.owes_copies for batch in batches):
-            self.synchronize()
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

@@ -6,11 +6,14 @@ their memory with the processor, so that address is one of a Metal buffer's own 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import threading
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from metalloid.backends.metal.binding import Binding
 from metalloid.errors import OutOfMemory
@@ -31,16 +34,26 @@ class Allocation:
     address : int
         Of the first byte, as Python sees it.
     nbytes : int
+    stands_for : int
+        The address in the process whose bytes it holds; its own, unless they were copied.
     batch : Batch or None
         The last one that uses it.
     """
 
-    __slots__ = ("address", "batch", "buffer", "nbytes", "source")
+    __slots__ = ("address", "batch", "buffer", "nbytes", "stands_for")
 
-    def __init__(self, buffer: Any, address: int, nbytes: int, source: Any = None) -> None:
+    def __init__(self, buffer: Any, address: int, nbytes: int) -> None:
         self.buffer, self.address, self.nbytes = buffer, address, nbytes
+        self.stands_for = address
         self.batch: Batch | None = None
-        self.source = source  # whose memory it is, if not the buffer's own
+
+    def fill(self, contents: np.ndarray) -> None:
+        """Copy bytes to its begin; nobody else uses it yet."""
+        ctypes.memmove(self.address, contents.ctypes.data, contents.nbytes)
+
+    def covers(self, address: int, nbytes: int) -> bool:
+        """Whether it stands for all of some memory of the process."""
+        return self.stands_for <= address and address + nbytes <= self.stands_for + self.nbytes
 
 
 class Heap:
@@ -54,6 +67,7 @@ class Heap:
         self.by_address: dict[int, Allocation] = {}
         self._starts: list[int] = []
         self._lock = threading.Lock()
+        self._loans: list[Allocation] = []
         #: Bound where an array has no elements: Metal wants a buffer at every index.
         self.nothing = self.private(mmap.PAGESIZE)
 
@@ -103,6 +117,25 @@ class Heap:
             return None
         return found
 
+    def lend(self, loan: Allocation) -> None:
+        """Remember memory that stands for the process's own until its contents are copied back."""
+        with self._lock:
+            self._loans.append(loan)
+
+    def lent(self, address: int, nbytes: int) -> list[Allocation]:
+        """What stands for memory of the process, or for a part of it."""
+        with self._lock:
+            return [
+                loan
+                for loan in self._loans
+                if loan.stands_for < address + nbytes and address < loan.stands_for + loan.nbytes
+            ]
+
+    def take_back(self, loan: Allocation) -> None:
+        """Forget what `lend` remembered."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._loans.remove(loan)
+
     def wrapped(self, address: int, nbytes: int) -> Allocation | None:
         """The process's own memory as a buffer, without copying; None if Metal does not take it.
 
@@ -116,4 +149,4 @@ class Heap:
             buffer = self._gpu.newBufferWithBytesNoCopy_length_options_deallocator_(
                 memory, room, self._options, None
             )
-        return None if buffer is None else Allocation(buffer, address, room, memory)
+        return None if buffer is None else Allocation(buffer, address, room)

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metalloid.backends.metal.memory import Allocation, Heap
+from metalloid.backends.metal.borrowing import Borrower
 from metalloid.errors import ArgumentError
 from metalloid.msl.layout import Layout
 from metalloid.runtime.member_writers import WORD_BYTES
 from metalloid.runtime.struct_slot import EncodedStruct
 
-if TYPE_CHECKING:
-    from metalloid.backends.metal.commands import Command
 
-
-def translated(struct: EncodedStruct, layout: Layout, heap: Heap, command: Command) -> np.ndarray:
-    """The bytes of an argument buffer as the GPU reads them; what they lead to joins `command`.
+def translated(struct: EncodedStruct, layout: Layout, borrower: Borrower) -> np.ndarray:
+    """The bytes of an argument buffer as the GPU reads them; what they lead to joins the launch.
 
     Raises
     ------
     ArgumentError
-        If a member is a texture or a sampler, or leads to an array that is no memory of the device.
+        If a member is a texture or a sampler.
     """
     memory = struct.memory.copy()
     for start in range(0, memory.nbytes, layout.bytes):
-        for offset, pointer in _words(layout.members, start):
+        for offset, member in _words(layout.members, start):
             word = memory[offset : offset + WORD_BYTES].view(np.uint64)
-            if not word[0]:
-                continue
-            holder = heap.holding(int(word[0])) if pointer.form == "pointer" else None
-            if holder is None:
-                raise _refused(command, pointer)
-            _note(command, holder, pointer)
-            word[0] = holder.buffer.gpuAddress() + int(word[0]) - holder.address
+            if member.form not in ("pointer", "reference"):
+                raise ArgumentError(
+                    f"[{borrower.command.program.signature.name}] the member {member.name!r} of "
+                    f"an argument buffer is a {member}, which metalloid's Metal device does not "
+                    "bind yet."
+                )
+            if word[0]:
+                word[0] = _gpu_address(int(word[0]), member, borrower)
     return memory
 
 
@@ -51,19 +48,22 @@ def _words(members: tuple[Layout, ...], start: int) -> Iterator[tuple[int, Layou
                 yield from _words(member.members, place + number * member.bytes)
 
 
-def _note(command: Command, holder: Allocation, pointer: Layout) -> None:
-    command.used.append(holder.buffer)
-    (command.reads if pointer.read_only else command.writes).append(holder)
-
-
-def _refused(command: Command, member: Layout) -> ArgumentError:
-    name = command.program.signature.name
-    if member.form == "pointer":
-        return ArgumentError(
-            f"[{name}] the member {member.name!r} of an argument buffer points to an array of the "
-            "process; on a GPU it takes a metalloid.Buffer."
-        )
-    return ArgumentError(
-        f"[{name}] the member {member.name!r} of an argument buffer is a {member}, which "
-        "metalloid's Metal device does not bind yet."
-    )
+def _gpu_address(address: int, pointer: Layout, borrower: Borrower) -> int:
+    """Where the GPU finds what a pointer leads to."""
+    command, heap = borrower.command, borrower.heap
+    owner = borrower.owner(address)
+    allocation = heap.holding(address)
+    if owner is not None and owner.struct is not None and pointer.holds_resources:
+        inner = translated(owner.struct, pointer, borrower)
+        allocation = heap.private(inner.nbytes)
+        allocation.stands_for = address
+        allocation.fill(inner)
+        command.reads.append(allocation)
+    elif allocation is not None:
+        (command.reads if pointer.read_only else command.writes).append(allocation)
+    elif owner is not None and owner.nbytes:
+        allocation = borrower.borrow(address, owner.nbytes, not pointer.read_only)
+    else:
+        return int(heap.nothing.buffer.gpuAddress())
+    command.used.append(allocation.buffer)
+    return int(allocation.buffer.gpuAddress()) + address - allocation.stands_for

@@ -190,7 +190,9 @@ def _error_at(entry: EntryPoint, message: str) -> CompileError:
 def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
     for parameter in signature.arguments:
         layout = parameter.layout
-        if layout.form in ("texture", "sampler", "tensor") or (layout.count and layout.members):
+        if layout.form in ("texture", "sampler", "tensor") or (
+            layout.count and layout.form != "value"
+        ):
             raise _error_at(
                 entry,
                 f"{parameter.label} is a {layout}: metalloid's Metal device binds no textures, "
