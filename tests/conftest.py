@@ -37,7 +37,8 @@ def fresh_cache(tmp_path):
 
 #: What a test may need of the default device, and the kinds of device that lack it.
 LACKING = {
-    "the CPU": {"metal"},  # engines, stages of compilation, messages and faults as the CPU has them
+    "the CPU": {"metal"},  # its engines, choices by cost, stages of compilation, messages, faults
+    "the process's memory": {"metal"},  # in place, where it lies
     "textures": {"metal"},  # and samplers, tensors and arrays of resources
 }
 

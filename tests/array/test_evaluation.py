@@ -14,7 +14,7 @@ from metalloid.arrays.memory import Memory, pool_of
 @pytest.fixture
 def pool():
     gc.collect()
-    return pool_of(mtl.Device("cpu"))
+    return pool_of(mtl.default_device())
 
 
 def test_arrays_of_other_shapes_find_the_kernel_compiled(monkeypatch):

@@ -75,6 +75,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
             raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
+        if target.memory != "host":
+            raise ValueError(f"[asarray] {target.name} has memory of its own: it takes a copy.")
         return Array(from_numpy(array, target, copy=False))
     if wanted is not None and array.dtype != wanted:
         with np.errstate(all="ignore"):
@@ -92,7 +94,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     Raises
     ------
     BufferError
-        If its memory is not the host's.
+        If its memory is not the host's, or with ``copy=False`` if the device uses only its own.
 
     Examples
     --------
@@ -106,7 +108,10 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
         array = _numpy_from_dlpack(x)
     except TypeError as error:
         raise BufferError(f"[from_dlpack] {error}") from None
-    return Array(from_numpy(array, get_device(device), copy=bool(copy)))
+    target = get_device(device)
+    if copy is False and target.memory != "host":
+        raise BufferError(f"[from_dlpack] {target.name} has memory of its own: it takes a copy.")
+    return Array(from_numpy(array, target, copy=bool(copy)))
 
 
 def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, where: str) -> Array:

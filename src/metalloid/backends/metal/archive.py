@@ -27,12 +27,10 @@ class Archive:
         key = digest("archive", str(gpu.name()), platform.platform())
         self._path = cache.folder.parent / "metal" / f"{key}.metalarchive"
         self._has_new = False
-        self._archive: Any = self._opened() if cache.limit and self._is_offered() else None
+        is_offered = hasattr(binding.module, "MTLBinaryArchiveDescriptor")
+        self._archive: Any = self._opened() if cache.limit and is_offered else None
         if self._archive is not None:
             atexit.register(self.save)
-
-    def _is_offered(self) -> bool:
-        return hasattr(self._gpu, "newBinaryArchiveWithDescriptor_error_")
 
     def _opened(self) -> Any:
         for path in (self._path, None):

@@ -49,6 +49,10 @@ class Borrower:
         """Who holds the memory that begins at an address."""
         return self._owners.get(address)
 
+    def is_lent(self, memory: Owner) -> bool:
+        """Whether launches under way may have newer contents of some memory."""
+        return bool(self.heap.lent(memory.address, memory.nbytes))
+
     def borrow(self, address: int, nbytes: int, is_written: bool) -> Allocation:
         """A buffer for memory of the process: of its own pages, or one that is copied in and out.
 

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from metalloid.errors import ArgumentError
+
 #: Metal's scalar types, the code of `struct` of each; vectors of 2, 3 and 4 follow each.
 _CODES = {
     "Float": "f", "Half": "e", "Int": "i", "UInt": "I", "Short": "h", "UShort": "H",
@@ -46,7 +48,9 @@ def packed(module: Any, kind: int, text: str) -> bytes:
     b'\x01\x00\x02\x00'
     """
     firsts = {getattr(module, f"MTLDataType{name}"): code for name, code in _CODES.items()}
-    first = max(scalar for scalar in firsts if scalar <= kind)
+    first = max((scalar for scalar in firsts if scalar <= kind), default=0)
+    if first == 0 or kind - first >= 4:
+        raise ArgumentError(f"[library] {text} is of a type that Metal takes no constants of.")
     lanes, code = kind - first + 1, firsts[first]
     inner = re.sub(r"^[^(]*\(|\)$", "", text)
     numbers = [_number(part, code) for part in inner.split(", ")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from metalloid.backends.metal.borrowing import Borrower
+from metalloid.backends.metal.borrowing import Borrower, Owner
 from metalloid.backends.metal.commands import Command
 from metalloid.backends.metal.memory import Heap
 from metalloid.backends.metal.pointers import translated
@@ -20,15 +20,17 @@ _MOST_INLINE_BYTES = 4096
 class _Foreign(NamedTuple):
     """A parameter whose memory is the process's own."""
 
-    address: int
-    nbytes: int
+    owner: Owner
     place: int
     writes: bool
-    contents: Any
+
+    @property
+    def start(self) -> int:
+        return self.owner.address
 
     @property
     def end(self) -> int:
-        return self.address + self.nbytes
+        return self.owner.address + self.owner.nbytes
 
 
 def command_of(
@@ -83,17 +85,18 @@ def _bind_foreign(parameters: list[tuple[int, int, bool, Layout]], borrower: Bor
         elif owner is None or owner.nbytes == 0:
             command.buffers.append((index, heap.nothing.buffer, 0))
         else:
-            left.append(_Foreign(address, owner.nbytes, index, writes, owner.contents))
+            left.append(_Foreign(owner, index, writes))
     for together in _overlapping(left):
-        first = together[0]
-        if len(together) == 1 and not first.writes and first.nbytes <= _MOST_INLINE_BYTES:
-            command.inline.append((first.place, first.contents, first.nbytes))
+        owner, place, _ = together[0]
+        is_written = any(part.writes for part in together)
+        is_small = len(together) == 1 and owner.nbytes <= _MOST_INLINE_BYTES
+        if is_small and not is_written and not borrower.is_lent(owner):
+            command.inline.append((place, owner.contents, owner.nbytes))
             continue
         end = max(part.end for part in together)
-        is_written = any(part.writes for part in together)
-        allocation = borrower.borrow(first.address, end - first.address, is_written)
+        allocation = borrower.borrow(owner.address, end - owner.address, is_written)
         for part in together:
-            offset = part.address - allocation.stands_for
+            offset = part.start - allocation.stands_for
             command.buffers.append((part.place, allocation.buffer, offset))
 
 
@@ -101,8 +104,8 @@ def _overlapping(parts: list[_Foreign]) -> Iterator[list[_Foreign]]:
     """Groups of those that share memory: a kernel must find one array once."""
     group: list[_Foreign] = []
     end = 0
-    for part in sorted(parts, key=lambda part: part.address):
-        if group and part.address >= end:
+    for part in sorted(parts, key=lambda part: part.start):
+        if group and part.start >= end:
             yield group
             group = []
         group.append(part)

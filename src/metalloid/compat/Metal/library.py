@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _DOUBLE = re.compile(r"\bdouble\b")
 DOMAIN = "MTLLibraryErrorDomain"
+_SIZED = re.compile(r"^(u?)int(8|16|32|64)_t$")
+_BY_SIZE = {"8": "char", "16": "short", "32": "int", "64": "long"}
 _COMPILED_BY_APPLE = b"MTLB"
 
 
@@ -37,8 +39,10 @@ class MTLFunctionConstant:
     __slots__ = ("_index", "_name", "_type")
 
     def __init__(self, name: str, index: int, declared: str) -> None:
-        scalar = declared.rstrip("234")
-        lanes = int(declared[len(scalar) :] or 1)
+        word = declared.replace(" ", "").removeprefix("metal::")
+        word = _SIZED.sub(lambda sized: f"{sized[1]}{_BY_SIZE[sized[2]]}", word)
+        scalar = word.rstrip("234")
+        lanes = int(word[len(scalar) :] or 1)
         self._name, self._index = name, index
         self._type = SCALARS[scalar] + lanes - 1 if scalar in SCALARS else 0
 
