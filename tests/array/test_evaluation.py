@@ -67,6 +67,7 @@ def test_a_fused_chain_allocates_only_its_output(pool, monkeypatch, n):
     assert taken == [4 * n]
 
 
+@pytest.mark.needs("the CPU")  # a batch keeps what its launches use until it has ended
 def test_what_only_the_graph_has_is_given_back_on_the_way(pool):
     n = 2**16
     x = mtl.asarray(np.ones((n, 1), np.float32))
