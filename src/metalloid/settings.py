@@ -140,6 +140,12 @@ class Settings:
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
     )
+    timing = _Setting(
+        "METALLOID_TIMING",
+        _truth,
+        True,
+        "Whether launches on a GPU can tell their seconds, which costs each about 1 us.",
+    )
     products = _Setting(
         "METALLOID_PRODUCTS",
         _products,
@@ -152,6 +158,10 @@ class Settings:
         "auto",
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
     )
+
+    def given(self, name: str, otherwise: Any) -> Any:
+        """A value that the program has set, without a look at the environment, which is slow."""
+        return self._values.get(name, otherwise)
 
     @contextmanager
     def scope(self, **values: Any) -> Iterator[Settings]:

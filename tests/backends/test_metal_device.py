@@ -331,10 +331,11 @@ def test_a_machine_without_gpu(monkeypatch):
 def test_the_software_device_is_asked_for_by_name_only(monkeypatch):
     with mtl.config.scope(metal_binding="metalloid.compat.Metal", device=""):
         assert mtl.default_device().name == "cpu"
-        assert [device.name for device in mtl.devices()] == ["metal", "cpu"]
+        names = [device.name for device in mtl.devices()]
+        assert names.index("metal") < names.index("cpu")
         assert mtl.Device("metal:0") is mtl.Device("metal")
-        with pytest.raises(mtl.DeviceUnavailable, match=r"no 'metal:1': this machine has 1 device"):
-            mtl.Device("metal:1")
+        with pytest.raises(mtl.DeviceUnavailable, match=r"no 'metal:9': this machine has \d device"):
+            mtl.Device("metal:9")
         for name in ("metal:x", "metal:", "metal:-1"):
             with pytest.raises(mtl.DeviceUnavailable, match="there is no kind of device"):
                 mtl.Device(name)

@@ -14,7 +14,14 @@ from metalloid.settings import settings
 #: Kind of device -> module that offers ``count_devices()`` and ``open_device(index)``, best first.
 #: A module is imported when a device of its kind is asked for; both functions raise
 #: DeviceUnavailable where there is none.
-_KINDS = {"metal": "metalloid.backends.metal.device", "cpu": "metalloid.backends.cpu.device"}
+_KINDS = {
+    "metal": "metalloid.backends.metal.device",
+    "cuda": "metalloid.backends.cuda.device",
+    "cpu": "metalloid.backends.cpu.device",
+}
+
+#: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
+_TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
 
 _open: dict[str, Device] = {}
 _lock = threading.RLock()  # a device may be made on another
@@ -26,8 +33,8 @@ def get_device(name: str | Device | None = None) -> Device:
     Parameters
     ----------
     name : str or Device, optional
-        A kind, ``"cpu"`` or ``"metal"``, which is the first device of its kind; ``"metal:1"`` is
-        the second.
+        A kind, ``"cpu"`` or ``"cuda"``, which is the first device of its kind; ``"cuda:1"`` is the
+        second.
 
     Raises
     ------
@@ -53,6 +60,29 @@ def get_device(name: str | Device | None = None) -> Device:
             return device
     reasons = "; ".join(f"{kind}: {reason}" for kind, reason in absent_devices().items())
     raise DeviceUnavailable(f"[device] this machine has none. {reasons}")
+
+
+def get_target(name: str) -> Device:
+    """A device that only compiles: ``"cuda:sm_90"``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If there is no such target.
+
+    Examples
+    --------
+    >>> get_target("cuda:sm_90").name
+    'cuda:sm_90'
+    """
+    kind, _, architecture = name.partition(":")
+    if kind not in _TARGETS:
+        raise DeviceUnavailable(
+            f"[target] there is no kind of target {name!r}; known: "
+            f"{', '.join(f'{kind}:ARCHITECTURE' for kind in _TARGETS)}, such as 'cuda:sm_90'."
+        )
+    target: Device = importlib.import_module(_TARGETS[kind]).open_target(architecture)
+    return target
 
 
 def default_device() -> Device:

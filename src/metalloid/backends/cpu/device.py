@@ -17,10 +17,10 @@ from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
 from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import LaunchError, OutOfMemory

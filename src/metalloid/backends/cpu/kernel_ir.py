@@ -11,13 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from metalloid.compiler.cache import Cache
-from metalloid.compiler.entry import entry_text, read_table
+from metalloid.compiler.entry import entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
-
-ENTRY_SYMBOL = "mtl_kernel"
 
 #: Functions by which a thread says something to the host; by the others it waits for threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
@@ -154,7 +152,7 @@ def kernel_ir(
     reports = bool(_REPORTS.search(ir))
     if reports:
         text, ir = compiled(reports=True)
-    layouts = read_table(ir)
+    layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
     for adapt in (

@@ -1,35 +1,14 @@
-"""Memory of the process that a launch uses: whose it is, and what stands for it on the GPU."""
+"""Memory of the process that a launch uses, and what stands for it on the GPU."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from metalloid.backends.metal.commands import Command, CopyBack
 from metalloid.backends.metal.memory import Allocation, Heap
-from metalloid.runtime.device import Arguments
+from metalloid.runtime.device import Arguments, HostMemory
 from metalloid.runtime.struct_slot import EncodedStruct
-
-
-class Owner(NamedTuple):
-    """An object that holds memory of the process.
-
-    Attributes
-    ----------
-    address, nbytes : int
-    contents : object
-        What gives its bytes to Metal.
-    struct : EncodedStruct or None
-        If the memory was put together from members, which may be pointers.
-    """
-
-    address: int
-    nbytes: int
-    contents: Any
-    struct: EncodedStruct | None
 
 
 class Borrower:
@@ -43,13 +22,20 @@ class Borrower:
 
     def __init__(self, command: Command, heap: Heap, settle: Callable[[], None]) -> None:
         self.command, self.heap, self._settle = command, heap, settle
-        self._owners = {owner.address: owner for owner in _owners(command.arguments)}
+        self._structs = dict(_structs(command.arguments))
+        self._sizes: dict[int, int] = {}
+        for memory in command.arguments.staged:
+            self._sizes[memory.address] = max(memory.nbytes, self._sizes.get(memory.address, 0))
 
-    def owner(self, address: int) -> Owner | None:
-        """Who holds the memory that begins at an address."""
-        return self._owners.get(address)
+    def struct_at(self, address: int) -> EncodedStruct | None:
+        """What was put together from members, which may be pointers, at an address."""
+        return self._structs.get(address)
 
-    def is_lent(self, memory: Owner) -> bool:
+    def size_at(self, address: int) -> int:
+        """Bytes of the memory of the process that begins at an address."""
+        return self._sizes.get(address, 0)
+
+    def is_lent(self, memory: HostMemory) -> bool:
         """Whether launches under way may have newer contents of some memory."""
         return bool(self.heap.lent(memory.address, memory.nbytes))
 
@@ -80,14 +66,9 @@ class Borrower:
         return allocation
 
 
-def _owners(arguments: Arguments) -> Iterator[Owner]:
-    """All that a launch keeps, and what that refers to."""
+def _structs(arguments: Arguments) -> Iterator[tuple[int, EncodedStruct]]:
+    """Those that a launch keeps, and those that these lead to."""
     for kept in arguments.keep:
-        if isinstance(kept, np.ndarray):
-            yield Owner(kept.__array_interface__["data"][0], kept.nbytes, kept, None)
-        elif isinstance(kept, EncodedStruct):
-            memory = kept.memory
-            yield Owner(memory.__array_interface__["data"][0], memory.nbytes, memory, kept)
-            yield from _owners(kept.arguments)
-        elif isinstance(kept, ctypes._SimpleCData | ctypes.Array):
-            yield Owner(ctypes.addressof(kept), ctypes.sizeof(kept), kept, None)
+        if isinstance(kept, EncodedStruct):
+            yield kept.memory.__array_interface__["data"][0], kept
+            yield from _structs(kept.arguments)

@@ -51,18 +51,18 @@ def _words(members: tuple[Layout, ...], start: int) -> Iterator[tuple[int, Layou
 def _gpu_address(address: int, pointer: Layout, borrower: Borrower) -> int:
     """Where the GPU finds what a pointer leads to."""
     command, heap = borrower.command, borrower.heap
-    owner = borrower.owner(address)
+    struct = borrower.struct_at(address)
     allocation = heap.holding(address)
-    if owner is not None and owner.struct is not None and pointer.holds_resources:
-        inner = translated(owner.struct, pointer, borrower)
+    if struct is not None and pointer.holds_resources:
+        inner = translated(struct, pointer, borrower)
         allocation = heap.private(inner.nbytes)
         allocation.stands_for = address
         allocation.fill(inner)
         command.reads.append(allocation)
     elif allocation is not None:
         (command.reads if pointer.read_only else command.writes).append(allocation)
-    elif owner is not None and owner.nbytes:
-        allocation = borrower.borrow(address, owner.nbytes, not pointer.read_only)
+    elif nbytes := borrower.size_at(address):
+        allocation = borrower.borrow(address, nbytes, not pointer.read_only)
     else:
         return int(heap.nothing.buffer.gpuAddress())
     command.used.append(allocation.buffer)

@@ -13,7 +13,7 @@ from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.constants import constant_values
 from metalloid.backends.metal.source import whole_text
 from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.entry import parameter_table
+from metalloid.compiler.parameter_table import parameter_table
 from metalloid.compiler.prelude import include_folder
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit

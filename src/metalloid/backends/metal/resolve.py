@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+import ctypes
+from collections.abc import Callable
 
-from metalloid.backends.metal.borrowing import Borrower, Owner
+from metalloid.backends.metal.borrowing import Borrower
 from metalloid.backends.metal.commands import Command
 from metalloid.backends.metal.memory import Heap
 from metalloid.backends.metal.pointers import translated
 from metalloid.backends.metal.programs import MetalProgram
 from metalloid.msl.layout import Layout
 from metalloid.runtime.device import Arguments, Size
+from metalloid.runtime.staging import blocks_of
 
 #: What Metal copies into a command: small values that the kernel only reads.
 _MOST_INLINE_BYTES = 4096
-
-
-class _Foreign(NamedTuple):
-    """A parameter whose memory is the process's own."""
-
-    owner: Owner
-    place: int
-    writes: bool
-
-    @property
-    def start(self) -> int:
-        return self.owner.address
-
-    @property
-    def end(self) -> int:
-        return self.owner.address + self.owner.nbytes
 
 
 def command_of(
@@ -54,10 +39,16 @@ def command_of(
     for position, index, writes, layout in program.buffers:
         found = known.get(words[position])
         if found is None:
-            foreign.append((words[position], index, writes, layout))
+            foreign.append((position, index, writes, layout))
             continue
         command.buffers.append((index, found.buffer, 0))
         (command.writes if writes else command.reads).append(found)
+    if foreign and arguments.constants:
+        constants = dict(arguments.constants)
+        for position, index, _, _ in foreign:
+            if position in constants:
+                command.inline.append((index, constants[position], len(constants[position])))
+        foreign = [parameter for parameter in foreign if parameter[0] not in constants]
     if foreign:
         _bind_foreign(foreign, Borrower(command, heap, settle))
     if program.threadgroup:
@@ -71,44 +62,32 @@ def command_of(
 def _bind_foreign(parameters: list[tuple[int, int, bool, Layout]], borrower: Borrower) -> None:
     """Bind what does not begin where a buffer of the device does."""
     command, heap = borrower.command, borrower.heap
+    indices = {position: index for position, index, _, _ in parameters}
+    staged = {memory.position: memory for memory in command.arguments.staged}
     left = []
-    for address, index, writes, layout in parameters:
-        owner = borrower.owner(address)
-        if owner is not None and owner.struct is not None and layout.holds_resources:
-            memory = translated(owner.struct, layout, borrower)
+    for position, index, writes, layout in parameters:
+        address = command.arguments.words[position]
+        struct = borrower.struct_at(address)
+        if struct is not None and layout.holds_resources:
+            memory = translated(struct, layout, borrower)
             command.inline.append((index, memory, memory.nbytes))
             continue
         holder = heap.holding(address)
         if holder is not None:
             command.buffers.append((index, holder.buffer, address - holder.address))
             (command.writes if writes else command.reads).append(holder)
-        elif owner is None or owner.nbytes == 0:
+        elif position not in staged or staged[position].nbytes == 0:
             command.buffers.append((index, heap.nothing.buffer, 0))
         else:
-            left.append(_Foreign(owner, index, writes))
-    for together in _overlapping(left):
-        owner, place, _ = together[0]
-        is_written = any(part.writes for part in together)
-        is_small = len(together) == 1 and owner.nbytes <= _MOST_INLINE_BYTES
-        if is_small and not is_written and not borrower.is_lent(owner):
-            command.inline.append((place, owner.contents, owner.nbytes))
+            left.append(staged[position])
+    for block in blocks_of(left):
+        first = block.uses[0]
+        is_small = len(block.uses) == 1 and block.nbytes <= _MOST_INLINE_BYTES
+        if is_small and not block.written and not borrower.is_lent(first):
+            contents = ctypes.string_at(block.start, block.nbytes)
+            command.inline.append((indices[first.position], contents, block.nbytes))
             continue
-        end = max(part.end for part in together)
-        allocation = borrower.borrow(owner.address, end - owner.address, is_written)
-        for part in together:
-            offset = part.start - allocation.stands_for
-            command.buffers.append((part.place, allocation.buffer, offset))
-
-
-def _overlapping(parts: list[_Foreign]) -> Iterator[list[_Foreign]]:
-    """Groups of those that share memory: a kernel must find one array once."""
-    group: list[_Foreign] = []
-    end = 0
-    for part in sorted(parts, key=lambda part: part.start):
-        if group and part.start >= end:
-            yield group
-            group = []
-        group.append(part)
-        end = max(end, part.end)
-    if group:
-        yield group
+        allocation = borrower.borrow(block.start, block.nbytes, bool(block.written))
+        for use in block.uses:
+            offset = use.address - allocation.stands_for
+            command.buffers.append((indices[use.position], allocation.buffer, offset))
