@@ -109,7 +109,7 @@ class Programs:
             known = self._libraries.get(key)
         if known is not None:
             return known
-        text = whole_text(source, file, unit.options.include_dirs)
+        text = whole_text(source, file, unit.options, shared_cache())
         library, error = self._gpu.newLibraryWithSource_options_error_(
             text, self._options(unit), None
         )

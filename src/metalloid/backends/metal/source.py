@@ -1,57 +1,39 @@
-"""The one text that Metal's compiler is given: a file with what it includes put in its place.
-
-``newLibraryWithSource`` reads no files. Everything else is left to it: macros, conditions, and the
-headers of Metal itself.
-"""
+"""The one text that Metal's compiler is given, which reads no files: with what it includes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 
-from metalloid.compiler.frontend import PROGRAM_SOURCE
+from metalloid.compiler.cache import Cache
+from metalloid.compiler.frontend import with_includes
+from metalloid.compiler.prelude import include_folder
+from metalloid.compiler.unit import Options
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>).*$', re.M)
-_ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.M)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+#: What clang makes of an include: itself, for who has the file, or else the file's text.
+_EXPANDED = re.compile(
+    r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* (\S+) expanded by -frewrite-includes \*/)\n"
+    r"(.*\n)#else \1\n(?:.*\n)*?#endif \1\n",
+    re.M,
+)
+#: What line markers say of entering and leaving files; some were just left out.
+_FLAGS = re.compile(r'^(# \d+ "[^"\n]*")(?: \d)+$', re.M)
 
 
-def whole_text(source: str, file: str, include_dirs: Sequence[str]) -> str:
-    """`source` with the files it includes; itself if it includes none.
+def whole_text(source: str, file: str, options: Options, cache: Cache) -> str:
+    """`source` with the files it includes; itself if those are Metal's own only.
 
     Parameters
     ----------
     file : str
-        Its own name, beside which quoted names are searched, or `PROGRAM_SOURCE`.
-    include_dirs : sequence of str
-        Folders searched for both forms of ``#include``.
+        Its name, beside which quoted names are searched.
     """
-    return _expanded(source, file, [Path(folder) for folder in include_dirs], (file,))
+    own = set((include_folder() / "header_names.txt").read_text().split())
+    if all((quoted or angled) in own for quoted, angled in _INCLUDE.findall(source)):
+        return source
 
+    def restored(match: re.Match[str]) -> str:
+        return match[3] if match[2] in own else match[0]
 
-def _expanded(text: str, file: str, folders: list[Path], within: tuple[str, ...]) -> str:
-    if not _INCLUDE.search(text):
-        return text
-    beside = [] if file == PROGRAM_SOURCE else [Path(file).parent]
-
-    def replaced(match: re.Match[str]) -> str:
-        quoted, angled = match.groups()
-        searched = beside + folders if quoted else folders
-        found = next((f / (quoted or angled) for f in searched
-                      if (f / (quoted or angled)).is_file()), None)  # fmt: skip
-        if found is None:
-            return match[0]  # Metal's own, or an error that Metal will tell
-        name = str(found)
-        if name in within:
-            return ""  # a guard of its own ends it
-        inner = _expanded(found.read_text("utf-8"), name, folders, (*within, name))
-        if _ONCE.search(inner):
-            guard = "METALLOID_ONCE_" + re.sub(r"\W", lambda c: f"_{ord(c[0]):x}_", name)
-            inner = _ONCE.sub("", inner)
-            inner = f'#ifndef {guard}\n#define {guard}\n#line 1 "{name}"\n{inner}\n#endif'
-        else:
-            inner = f'#line 1 "{name}"\n{inner}'
-        line = text.count("\n", 0, match.start()) + 2
-        return f'{inner}\n#line {line} "{file}"'
-
-    return _INCLUDE.sub(replaced, text)
+    text = _EXPANDED.sub(restored, with_includes(source, file, options, cache))
+    return _FLAGS.sub(r"\1", text).replace('"<stdin>"', f'"{file}"')
