@@ -99,6 +99,7 @@ def test_what_takes_no_matrix_product_fuses():
     assert [type(step) for step in steps] == [FusedKernel]
 
 
+@pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("middle", [900, 1000, 1100])
 def test_a_chain_is_multiplied_from_its_cheap_end(middle):
     # From the left each product would have a million elements.

@@ -39,6 +39,7 @@ def test_dlpack_both_ways(x):
     assert float(own[0]) == 9
 
 
+@pytest.mark.needs("the process's memory")
 def test_asarray_copies_unless_told_not_to():
     theirs = np.arange(3, dtype=np.float32)
     copied, shared = mtl.asarray(theirs), mtl.asarray(theirs, copy=False)

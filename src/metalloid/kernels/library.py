@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,10 @@ class Library:
     def constants(self) -> tuple[FunctionConstant, ...]:
         """The text's function constants: each has a name, an index and a type."""
         return self._unit.constants
+
+    def uses(self, word: str) -> bool:
+        """Whether the text, with what it includes and without what it leaves out, has a word."""
+        return re.search(rf"\b{re.escape(word)}\b", self._unit.text) is not None
 
     def function(self, name: str, constants: Mapping[Any, Any] | None = None) -> Kernel:
         """The kernel `name`.

@@ -15,6 +15,7 @@ from metalloid.settings import settings
 #: A module is imported when a device of its kind is asked for; both functions raise
 #: DeviceUnavailable where there is none.
 _KINDS = {
+    "metal": "metalloid.backends.metal.device",
     "cuda": "metalloid.backends.cuda.device",
     "cpu": "metalloid.backends.cpu.device",
 }
