@@ -30,6 +30,11 @@ _IN_TILES = (
     "uint lane [[thread_index_in_simdgroup]]",
 )
 
+_DOUBLES = (
+    "doubles.metal", "doubles_exponential.metal", "doubles_trigonometric.metal",
+    "doubles_inverse.metal", "doubles_hyperbolic.metal", "doubles_special.metal",
+)  # fmt: skip
+
 
 @dataclass
 class Rendered:
@@ -137,7 +142,7 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
     types = {entry.dtype["value"] if entry.dtype.names else entry.dtype for entry in entries}
     files = []
     if types & {float64, complex128}:
-        files.append("doubles.metal")
+        files += _DOUBLES
     files.append("arrays.metal")
     if form == "row":
         files.append("reductions.metal")
