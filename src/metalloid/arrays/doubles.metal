@@ -1,5 +1,5 @@
 // 64-bit floats, which Metal lacks, for devices that have them: their parts, sums without errors, and
-// the functions that are exact. A long double, as in 0.1l, is a constant of all digits, and is no
+// functions that are exact, or nearly so. Others are in chapters, `doubles_*.metal`. A long double, as in 0.1l, is a constant of all digits, and is no
 // type to compute in.
 namespace metal {
 
@@ -74,10 +74,27 @@ METAL_FUNC Pair quotient_of(Pair a, Pair b) {
   const double rest = metal::fma(-quotient, b.high, a.high) + metal::fma(-quotient, b.low, a.low);
   return {quotient, rest * inverse};
 }
+constant constexpr Pair HALF_PI = {0x1.921fb54442d18p+0l, 0x1.1a62633145c07p-54l};
+
 // What a root lacks; of zero nothing.
 METAL_FUNC double rest_of_root(double root, Pair square) {
   const double rest = metal::fma(-root, root, square.high) + square.low;
   return root == 0.0 ? 0.0 : rest / (root + root);
+}
+
+// Scaled by a power of two, so that the squares are normal numbers. The root is corrected by what its
+// square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
+METAL_FUNC double hypot(double a, double b) {
+  constexpr double huge = 0x1p500l, tiny = 0x1p-400l, up = 0x1p600l, down = 0x1p-600l;
+  const double x = metal::fabs(a), y = metal::fabs(b), most = x > y ? x : y;
+  const double scale = most > huge ? down : most < tiny ? up : 1.0;
+  const double back = most > huge ? up : most < tiny ? down : 1.0;
+  const double larger = scale * most, smaller = scale * (x > y ? y : x);
+  const Pair square = product_of(larger, larger), other = product_of(smaller, smaller);
+  const Pair sum = sum_of_larger(square.high, other.high);
+  const double root = metal::sqrt(sum.high);
+  const double rest = rest_of_root(root, {sum.high, sum.low + (square.low + other.low)});
+  return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
 }
 
 // A number of [1, 2) for positive ones, times 2^power.

@@ -1,4 +1,4 @@
-// Inverse trigonometric functions of 64-bit floats, and hypot.
+// Inverse trigonometric functions of 64-bit floats.
 namespace numpy {
 
 // (asin(x) - x) / x of x^2 up to 1/4: minimax, errors below 2^-55.
@@ -64,21 +64,6 @@ METAL_FUNC double angle_of(double y, double x, bool is_left) {
   const double turn = is_steep ? 1.0 : is_left ? 2.0 : 0.0;
   const Pair sum = sum_of_larger(turn * HALF_PI.high, turns ? -octant.high : octant.high);
   return sum.high + (sum.low + metal::fma(turn, HALF_PI.low, turns ? -octant.low : octant.low));
-}
-
-// Scaled by a power of two, so that the squares are normal numbers. The root is corrected by what its
-// square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
-METAL_FUNC double hypot(double a, double b) {
-  constexpr double huge = 0x1p500l, tiny = 0x1p-400l, up = 0x1p600l, down = 0x1p-600l;
-  const double x = metal::fabs(a), y = metal::fabs(b), most = x > y ? x : y;
-  const double scale = most > huge ? down : most < tiny ? up : 1.0;
-  const double back = most > huge ? up : most < tiny ? down : 1.0;
-  const double larger = scale * most, smaller = scale * (x > y ? y : x);
-  const Pair square = product_of(larger, larger), other = product_of(smaller, smaller);
-  const Pair sum = sum_of_larger(square.high, other.high);
-  const double root = metal::sqrt(sum.high);
-  const double rest = rest_of_root(root, {sum.high, sum.low + (square.low + other.low)});
-  return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
 }
 
 }  // namespace numpy

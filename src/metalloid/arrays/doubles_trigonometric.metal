@@ -1,8 +1,6 @@
 // Sine, cosine and tangent of 64-bit floats.
 namespace numpy {
 
-constant constexpr Pair HALF_PI = {0x1.921fb54442d18p+0l, 0x1.1a62633145c07p-54l};
-
 // An angle as a multiple of pi/2 and a rest of at most pi/4, in two parts.
 struct Angle {
   double high, low;
