@@ -1,7 +1,7 @@
 """Functions of 64-bit floats beside NumPy, on one thread: ``python benchmarks/doubles.py [names]``.
 
-Names of `metalloid.arrays.ops.OPS`; all that compute with floats and take longer than a division,
-where none are given. SciPy, for what NumPy has not, is left out where it is not installed.
+Names are those of `metalloid.arrays.ops.OPS`; without any, all that take longer than a division.
+SciPy, for what NumPy has not, is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from timing import alternating, table
@@ -33,10 +34,16 @@ def operands(op: Op, dtype: type) -> list[np.ndarray]:
 
 def rival(op: Op) -> Callable[..., object] | None:
     name = op.oracle or op.name
+    path = name if "." in name else f"numpy.{name}"
     try:
-        return pkgutil.resolve_name(name if "." in name else f"numpy.{name}")
+        function: Callable[..., object] = pkgutil.resolve_name(path)
     except ImportError:
         return None
+    return function
+
+
+def evaluate(function: Callable[..., mtl.Array], arrays: Sequence[mtl.Array]) -> None:
+    mtl.eval(function(*arrays))
 
 
 def measure(names: Sequence[str], dtype: type) -> None:
@@ -44,11 +51,9 @@ def measure(names: Sequence[str], dtype: type) -> None:
     for name in names:
         theirs, args = rival(OPS[name]), operands(OPS[name], dtype)
         arrays = [mtl.asarray(arg) for arg in args]
-        ours = getattr(mtl, name)
-        actions: list[Callable[[], object]] = [lambda f=ours, a=arrays: mtl.eval(f(*a))]
+        actions: list[Callable[[], object]] = [partial(evaluate, getattr(mtl, name), arrays)]
         if theirs is not None:
-            out = np.empty_like(args[0])
-            actions.append(lambda f=theirs, a=args, out=out: f(*a, out=out))
+            actions.append(partial(theirs, *args, out=np.empty_like(args[0])))
         for action in actions:
             action()  # compiled, and its pages written
         each = [seconds / COUNT * 1e9 for seconds in alternating(actions)]

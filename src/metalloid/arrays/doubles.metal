@@ -32,8 +32,10 @@ METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
   return sum;
 }
 
-METAL_FUNC double within(double x, double limit) {
-  return __builtin_fmin(__builtin_fmax(x, -limit), limit);
+// Between two limits; of NaN the first. Comparisons are one instruction with the choice, fmin is not.
+METAL_FUNC double within(double x, double least, double most) {
+  const double not_less = x > least ? x : least;
+  return not_less < most ? not_less : most;
 }
 
 // 2^power for powers of normal numbers.

@@ -13,7 +13,8 @@ METAL_FUNC Exponent exponent_of(double high, double low = 0.0) {
   const double whole = metal::rint(high * LN2_INVERSE);
   // Exact, as the difference is small and a multiple of 2^-54.
   const double near = metal::fma(-whole, LN2.high, high);
-  const Pair rest = sum_of(near, metal::fma(-whole, LN2.low, low));
+  // Where the second is the larger one, both are too small to matter beside 2^power.
+  const Pair rest = sum_of_larger(near, metal::fma(-whole, LN2.low, low));
   return {rest.high, rest.low, int(whole)};
 }
 
@@ -44,8 +45,7 @@ METAL_FUNC double exp(Exponent x) {
 
 // 2^power ((1 - 2^-power) + (e^rest - 1)).
 METAL_FUNC double expm1(double x) {
-  constexpr double most = 710.0l;
-  const Exponent parts = exponent_of(__builtin_fmin(__builtin_fmax(x, -60.0), most));
+  const Exponent parts = exponent_of(within(x, -60.0, 710.0));
   const double before = 1.0 - power_of_two(parts.power < 64 ? -parts.power : -64);
   const Pair sum = sum_of(before, parts.high);
   const double result = scaled(sum.high + (sum.low + beyond_linear(parts)), parts.power);
@@ -121,7 +121,7 @@ METAL_FUNC double log1p(double x) {
 METAL_FUNC double power_of(double size, double exponent) {
   const Pair logarithm = log_of(mantissa_of(size));
   const Pair product = product_of(logarithm, {exponent, 0.0});
-  const double high = within(product.high, 800.0);
+  const double high = within(product.high, -800.0, 800.0);
   return exp(exponent_of(high, high == product.high ? product.low : 0.0));
 }
 
@@ -130,11 +130,11 @@ METAL_FUNC double power_of(double size, double exponent) {
 namespace metal {
 
 METAL_FUNC double exp(double x) {
-  const double result = numpy::exp(numpy::exponent_of(numpy::within(x, 1000.0)));
+  const double result = numpy::exp(numpy::exponent_of(numpy::within(x, -1000.0, 1000.0)));
   return x != x ? x : result;
 }
 METAL_FUNC double exp2(double x) {
-  const double inside = numpy::within(x, 1400.0), whole = rint(inside);
+  const double inside = numpy::within(x, -1400.0, 1400.0), whole = rint(inside);
   const numpy::Pair rest = numpy::product_of({inside - whole, 0.0}, numpy::LN2);
   const double result = numpy::exp(numpy::Exponent{rest.high, rest.low, int(whole)});
   return x != x ? x : result;

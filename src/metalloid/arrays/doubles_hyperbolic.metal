@@ -8,8 +8,7 @@ struct Hyperbolic {
   int power;
 };
 METAL_FUNC Hyperbolic hyperbolic(double size) {
-  constexpr double most = 712.0l;
-  const Exponent x = exponent_of(__builtin_fmin(size, most));
+  const Exponent x = exponent_of(within(size, 0.0, 712.0));
   const double b = power_of_two(x.power < 60 ? -2 * x.power : -120);
   const Pair more = sum_of_larger(1.0, b), less = sum_of_larger(1.0, -b);
   const double square = x.high * x.high;

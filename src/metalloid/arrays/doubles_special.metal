@@ -24,7 +24,7 @@ METAL_FUNC double erf(double x) {
   constexpr double excess = 1.2837916709551257e-1l;  // of 2 / sqrt(pi) over 1
   const double size = metal::fabs(x), square = x * x;
   const double factor = metal::fma(square, polynomial(near, square), excess);
-  const double rest = exp(exponent_of(polynomial(far, __builtin_fmin(size, 6.0) - 1.0)));
+  const double rest = exp(exponent_of(polynomial(far, within(size, 0.0, 6.0) - 1.0)));
   // The comparison is false for NaN.
   return size >= 1.0 ? metal::copysign(1.0 - rest, x) : metal::fma(x, factor, x);
 }
