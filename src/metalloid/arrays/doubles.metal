@@ -99,16 +99,18 @@ METAL_FUNC double hypot(double a, double b) {
   return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
 }
 
-// A number of [1, 2) for positive ones, times 2^power.
+// The bits of a number from `least` to its double, for positive ones, and of what power of two it is a
+// multiple: counted from 2^-1023, or from 2^-1077 for those that are small.
 struct Normalised {
   ulong bits;
   int power;
+  bool is_small;
 };
-METAL_FUNC Normalised normalised(double x, ulong least = 0x3FF0000000000000ul) {
+METAL_FUNC Normalised normalised(double x, double least) {
   const bool is_small = x < LEAST_NORMAL;
-  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x);
-  const ulong above = bits + (0x3FF0000000000000ul - least);
-  return {(above & 0xFFFFFFFFFFFFFul) + least, int(above >> 52) - 1023 - (is_small ? 54 : 0)};
+  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x), start = as_type<ulong>(least);
+  const ulong above = bits + (0x3FF0000000000000ul - start);
+  return {(above & 0xFFFFFFFFFFFFFul) + start, int(above >> 52), is_small};
 }
 
 }  // namespace numpy
@@ -117,7 +119,8 @@ namespace metal {
 
 METAL_FUNC int ilogb(double x) {
   const double size = fabs(x);
-  const int power = numpy::normalised(size).power;
+  const numpy::Normalised of = numpy::normalised(size, 1.0);
+  const int power = of.power - (of.is_small ? 1077 : 1023);
   return size > 0.0 ? size == INFINITY ? INT_MAX : power : INT_MIN;
 }
 

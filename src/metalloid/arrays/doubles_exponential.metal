@@ -67,12 +67,12 @@ constant constexpr Pair LN2_CUT = {0x1.62e42fee00000p-1l, 0x1.a39ef35793c76p-33l
 
 // 2^power (1 + high + low), where the high part is the larger one.
 struct Mantissa {
-  double high, low;
-  int power;
+  double high, low, power;
 };
 METAL_FUNC Mantissa mantissa_of(double x) {
-  const Normalised parts = normalised(x, 0x3FE6A09E667F3BCDul);  // from sqrt(1/2) on
-  return {as_type<double>(parts.bits) - 1.0, 0.0, parts.power};
+  constexpr double root_of_half = 0x1.6a09e667f3bcdp-1l;
+  const Normalised of = normalised(x, root_of_half);
+  return {as_type<double>(of.bits) - 1.0, 0.0, double(of.power) - (of.is_small ? 1077.0 : 1023.0)};
 }
 
 // A logarithm in two parts, the first of which is rounded right nearly always. The series' first
@@ -89,12 +89,13 @@ METAL_FUNC Pair log_of(Mantissa x) {
   const Pair fraction = sum_of_larger(s + s, rest.high);
   const Pair sum = sum_of_larger(x.power * LN2_CUT.high, fraction.high);
   const double low = fraction.low + (s_low + s_low + rest.low);
-  return sum_of_larger(sum.high, sum.low + metal::fma(double(x.power), LN2_CUT.low, low));
+  return sum_of_larger(sum.high, sum.low + metal::fma(x.power, LN2_CUT.low, low));
 }
 
 // log(0) and those of infinity, NaN and negative numbers.
 METAL_FUNC double checked_log(double x, double result) {
-  return x > 0.0 && x < INFINITY ? result : x == 0.0 ? -INFINITY : x < 0.0 ? NAN : x;
+  const double positive = x < INFINITY ? result : x;
+  return x < 0.0 ? NAN : x == 0.0 ? -INFINITY : positive;
 }
 METAL_FUNC double log_to_base(double x, Pair inverse) {
   const Pair logarithm = product_of(log_of(mantissa_of(x)), inverse);
@@ -102,13 +103,13 @@ METAL_FUNC double log_to_base(double x, Pair inverse) {
 }
 
 // The logarithm of 1 + high + low, times 2^more.
-METAL_FUNC double log1p_of(Pair x, int more = 0) {
+METAL_FUNC double log1p_of(Pair x, double more = 0.0) {
   const Pair sum = sum_of(1.0, x.high);
   const Mantissa of_sum = mantissa_of(sum.high);
-  const int power = of_sum.power;
-  const double low = (sum.low + x.low) * power_of_two(power < 64 ? -power : -64);
+  const double power = of_sum.power;
+  const double low = (sum.low + x.low) * power_of_two(-int(within(power, -1.0, 64.0)));
   const Mantissa near = {x.high, x.low, more}, far = {of_sum.high, low, power + more};
-  const Pair logarithm = log_of(power == 0 ? near : far);
+  const Pair logarithm = log_of(power == 0.0 ? near : far);
   return logarithm.high + logarithm.low;
 }
 METAL_FUNC double log1p(double x) {
@@ -145,7 +146,7 @@ METAL_FUNC double log(double x) {
   const numpy::Mantissa parts = numpy::mantissa_of(x);
   const double f = parts.high, s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
   const double rest = z * (numpy::TWO_THIRDS.high + numpy::log_series(z));
-  const double low = metal::fma(double(parts.power), numpy::LN2_CUT.low, s * (half_square + rest));
+  const double low = metal::fma(parts.power, numpy::LN2_CUT.low, s * (half_square + rest));
   const double result = parts.power * numpy::LN2_CUT.high - ((half_square - low) - f);
   return numpy::checked_log(x, result);
 }

@@ -51,7 +51,7 @@ METAL_FUNC double asinh(double x) {
   const numpy::Pair sum = numpy::sum_of_larger(size, square / (1.0 + sqrt(1.0 + square)));
   const bool is_large = size > numpy::WITHOUT_ONE;
   const numpy::Pair rest = {is_large ? size : sum.high, is_large ? 0.0 : sum.low};
-  const double result = numpy::log1p_of(rest, is_large);
+  const double result = numpy::log1p_of(rest, is_large ? 1.0 : 0.0);
   constexpr double tiny = 0x1p-28l;
   return size > tiny && size < INFINITY ? copysign(result, x) : x;
 }
@@ -65,7 +65,7 @@ METAL_FUNC double acosh(double x) {
   const numpy::Pair sum = numpy::sum_of(d, root);
   const bool is_large = x > numpy::WITHOUT_ONE;
   const numpy::Pair rest = {is_large ? x : sum.high, is_large ? 0.0 : sum.low + lacks};
-  const double result = numpy::log1p_of(rest, is_large);
+  const double result = numpy::log1p_of(rest, is_large ? 1.0 : 0.0);
   return x < 1.0 ? NAN : x == 1.0 ? 0.0 : x < INFINITY ? result : x;
 }
 
@@ -74,15 +74,15 @@ METAL_FUNC double acosh(double x) {
 METAL_FUNC double atanh(double x) {
   const double size = fabs(x);
   const numpy::Pair up = numpy::sum_of_larger(1.0, size), down = numpy::sum_of_larger(1.0, -size);
-  const int power = numpy::mantissa_of(up.high / down.high).power;
-  const double factor = numpy::power_of_two(power), high = factor * down.high;
+  const double power = numpy::mantissa_of(up.high / down.high).power;
+  const double factor = numpy::power_of_two(int(power)), high = factor * down.high;
   const double low = factor * down.low;
   const numpy::Pair sum = numpy::sum_of_larger(up.high, high);
   const numpy::Pair quotient = numpy::quotient_of({up.high - high, up.low - low},
                                                   {sum.high, sum.low + (up.low + low)});
-  const double s = power == 0 ? size : quotient.high, square = s * s;
+  const double s = power == 0.0 ? size : quotient.high, square = s * s;
   const double curve = square * (numpy::TWO_THIRDS.high + numpy::log_series(square));
-  const double halves = 0.5 * power, rest = fma(0.5 * s, curve, power == 0 ? 0.0 : quotient.low);
+  const double halves = 0.5 * power, rest = fma(0.5 * s, curve, power == 0.0 ? 0.0 : quotient.low);
   const numpy::Pair result = numpy::sum_of_larger(halves * numpy::LN2_CUT.high, s);
   const double inside = result.high + (result.low + fma(halves, numpy::LN2_CUT.low, rest));
   return size < 1.0 ? copysign(inside, x) : size == 1.0 ? x * INFINITY : x != x ? x : NAN;
