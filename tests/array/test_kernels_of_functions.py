@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import sort_kernels
 from metalloid.arrays.ops import CHAPTERS, OPS
 from metalloid.arrays.types import float64, kind_of, msl_name
 from metalloid.backends.cuda.ptx import compile_ptx
@@ -40,10 +41,16 @@ def _rows(dtype):
     return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.kinds]
 
 
-def _ptx(text):
+def _ptx(text, wanted="all"):
+    """PTX of the kernels whose names end so, after a look at what it calls."""
     target, cache = cuda_target("sm_90"), shared_cache()
     unit = translate(text, "program_source", Options(), target, cache)
-    return compile_ptx(unit, unit.kernels["all"], {}, target, cache).text
+    names = [name for name in unit.kernels if name.endswith(wanted)]
+    texts = [compile_ptx(unit, unit.kernels[name], {}, target, cache).text for name in names]
+    ptx = "\n".join(texts)
+    assert ptx.count(".visible .entry") == len(names) > 0
+    assert re.findall(r"^\.extern .func.*|\bcall\b.*", ptx, re.M) == []
+    return ptx
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "float32", "complex64", "bfloat16"])
@@ -52,13 +59,26 @@ def test_every_operation_has_ptx(dtype):
     rows = _rows(dtype)
     ptx = _ptx(_kernel(dtype, rows))
     assert len(re.findall(r"^\s+st\.global\S*\s", ptx, re.M)) >= len(rows)
-    assert re.findall(r"^\.extern .*|\bcall\b.*", ptx, re.M) == []
 
 
 @pytest.mark.parametrize("chapters", sorted({row.doubles for row in OPS.values()}), ids=str)
 def test_rows_name_the_chapters_that_they_take(chapters):
     assert set(chapters) <= set(CHAPTERS)
     _ptx(_kernel(float64, [row for row in _rows(float64) if row.doubles == chapters], chapters))
+
+
+def test_sorts_and_searches_have_ptx():
+    _ptx(sort_kernels.text(), "_64")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file",
+    ["cli/julia", "bench/ceilings", "bench/kernels", "compat/Metal/blit",
+     "compat/metalpy/metal_kernels"],
+)  # fmt: skip
+def test_kernels_of_the_package_have_ptx(file):
+    _ptx((importlib.resources.files("metalloid") / f"{file}.metal").read_text("utf-8"), "")
 
 
 def test_every_operation_on_doubles_is_vector_code():
