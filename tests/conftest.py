@@ -1,10 +1,17 @@
 """What all tests share."""
 
 import os
+import sys
+from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+
+from metalloid.runtime import registry
+
+sys.path.insert(0, str(Path(__file__).parent))
+registry._KINDS["own"] = "own_memory_device"
 
 hypothesis.settings.register_profile(
     "metalloid",

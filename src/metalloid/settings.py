@@ -136,6 +136,10 @@ class Settings:
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
     )
 
+    def given(self, name: str, otherwise: Any) -> Any:
+        """A value that the program has set, without a look at the environment, which is slow."""
+        return self._values.get(name, otherwise)
+
     @contextmanager
     def scope(self, **values: Any) -> Iterator[Settings]:
         """Set some settings for a ``with`` block."""

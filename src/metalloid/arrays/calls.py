@@ -82,6 +82,8 @@ def to_host(node: Node) -> np.ndarray:
     assert node.memory is not None
     if node.device.memory != "own":
         return node.memory.host_view(node.dtype, node.shape, *node.data)
+    if 0 in node.shape:
+        return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
     window = np.empty(high - low + 1, node.dtype)
     at = node.memory.bound.address + low * node.dtype.itemsize

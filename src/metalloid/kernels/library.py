@@ -18,7 +18,7 @@ from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.registry import get_device, get_target
 
 
 class SourceNotFound(MetalloidError, FileNotFoundError):
@@ -174,6 +174,7 @@ def library(
     math_mode: MathMode = "safe",
     defines: Mapping[str, Any] | None = None,
     device: str | Device | None = None,
+    target: str | None = None,
     portable: bool = False,
 ) -> Library:
     """Compile MSL text to a library of kernels.
@@ -193,6 +194,9 @@ def library(
         Macros by name; True stands for 1, None for a macro without value.
     device : str or Device, optional
         Where the kernels will run; the default device without.
+    target : str, optional
+        Instead of a device: an architecture to compile for, such as ``"cuda:sm_90"``, whether this
+        machine has one or not. ``kernel.asm["ptx"]`` is what comes out; it cannot be launched.
     portable : bool, optional
         Refuse what Apple's Metal compiler is known to refuse, although it would run here.
 
@@ -231,7 +235,9 @@ def library(
         tuple(os.fspath(folder) for folder in include_dirs),
         tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
     )
-    made = Library(text, file, options, get_device(device))
+    if target is not None and device is not None:
+        raise ArgumentError("[library] wants device= or target=, not both.")
+    made = Library(text, file, options, get_target(target) if target else get_device(device))
     if portable:
         require_portable(text, file, options, made.device.target, shared_cache())
     return made

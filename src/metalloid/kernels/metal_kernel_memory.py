@@ -14,7 +14,7 @@ import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.buffer import Buffer, Window
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import describe
 
@@ -59,7 +59,7 @@ class InputMemory:
     shape : tuple of int
     strides : tuple of int
         In elements.
-    memory : ndarray or Buffer
+    memory : ndarray, Buffer or Window
         What is bound: the value's own memory, or a row-contiguous copy of it.
     """
 
@@ -77,7 +77,7 @@ class InputMemory:
                 f"{label} has the shape {self.shape}; an extent is at most {_MAX_EXTENT}."
             )
         self.strides = _row_major(self.shape)
-        self.memory: np.ndarray | Buffer = array
+        self.memory: np.ndarray | Buffer | Window = array
         self._written: np.ndarray | None = None
         if isinstance(array, np.ndarray):
             self._place(label, array, row_contiguous, is_written)
@@ -115,7 +115,7 @@ class InputMemory:
             self._written[...] = self.memory
 
 
-def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
+def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:
     """The memory of `value` as an array; a number as an array without axes."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # without what a subclass adds
@@ -126,7 +126,7 @@ def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
             )
         return number_array(label, value)
     if hasattr(value, "__metalloid_memory__"):  # a lazy array
-        lazy: np.ndarray = value.__metalloid_memory__(is_written)
+        lazy: np.ndarray | Window = value.__metalloid_memory__(is_written)
         return lazy
     try:
         return np.asarray(memoryview(value))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import weakref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError
@@ -133,3 +135,26 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
+
+
+@dataclass(frozen=True)
+class Window:
+    """An array in a part of a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where it begins, in bytes.
+    dtype, shape
+    """
+
+    buffer: Buffer
+    start: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of it."""
+        return math.prod(self.shape) * self.dtype.itemsize

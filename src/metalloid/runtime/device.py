@@ -73,21 +73,21 @@ class Program(ABC):
 
 
 class HostMemory(NamedTuple):
-    """Memory of the host that a parameter points to.
+    """Memory of the host that a launch uses.
 
     Attributes
     ----------
-    position : int
-        Of the parameter's word.
     address, nbytes : int
     written : bool
         Whether the kernel may write to it.
+    position : int
+        Of the word that points to it; -1 if other memory does.
     """
 
-    position: int
     address: int
     nbytes: int
     written: bool
+    position: int = -1
 
 
 class Arguments:
@@ -106,12 +106,19 @@ class Arguments:
     host_memory : bool
         Whether it uses memory that Python can see without asking, so that it should have ended when
         the call returns.
+    constants : list of (int, bytes)
+        Numbers by the position of their word, where kernels do not use the memory of the host.
     staged : list of HostMemory
         What a device has to bring to its own memory, and back; empty where kernels use the memory
         of the host in place.
+    pointers : list of int
+        Addresses, in memory of `staged`, of pointers to memory of `staged`.
     """
 
-    __slots__ = ("buffers", "host_memory", "keep", "staged", "threadgroup_bytes", "words")
+    __slots__ = (
+        "buffers", "constants", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes",
+        "words",
+    )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
         self.words = [0] * parameters
@@ -119,7 +126,9 @@ class Arguments:
         self.keep: list[Any] = []
         self.buffers: list[Buffer] = []
         self.host_memory = False
+        self.constants: list[tuple[int, bytes]] = []
         self.staged: list[HostMemory] = []
+        self.pointers: list[int] = []
 
 
 class Device(ABC):

@@ -27,8 +27,8 @@ class Bytes:
 class HostCopy:
     """A copy of a buffer, fetched when the device's is newer.
 
-    Python may write to what `view` returns, and nobody tells. So as long as such a view lives, the
-    copy counts as the newer one, and goes to the device before a launch that uses the buffer.
+    Python may write to what `view` returns, and nobody tells. So what has been handed out since the
+    last launch, or is still held, counts as the newer one, and goes to the device first.
 
     Attributes
     ----------
@@ -42,23 +42,25 @@ class HostCopy:
         self._device, self._address = device, address
         self._memory = np.empty(nbytes, np.uint8)
         self._seen: weakref.ref[Bytes] | None = None
-        self.is_current = False
+        self.is_current = self._was_seen = False
 
     def view(self) -> np.ndarray:
         """The bytes as they are on the device."""
         import numpy as np
 
-        if not self.is_current and self._memory.nbytes:
-            self._device.copy_out(self._address, self._memory.data)
-        self.is_current = True
+        memory = self._memory
+        if not self.is_current and memory.nbytes:
+            self._device.copy_out(self._address, memory.data)
+        self.is_current = self._was_seen = True
         seen = self._seen and self._seen()
         if seen is None:
-            seen = Bytes(self._memory, self._memory.__array_interface__["data"][0],
-                         self._memory.nbytes)  # fmt: skip
+            seen = Bytes(memory, memory.__array_interface__["data"][0], memory.nbytes)
             self._seen = weakref.ref(seen)
         return np.asarray(seen)
 
     def to_device(self) -> None:
-        """Bring over what Python may have written."""
-        if self.is_current and self._seen is not None and self._seen() is not None:
+        """Bring over what Python may have written; called before a launch that uses the buffer."""
+        is_held = self._seen is not None and self._seen() is not None
+        if self.is_current and (self._was_seen or is_held):
             self._device.copy_in(self._address, self._memory.data)
+        self._was_seen = False

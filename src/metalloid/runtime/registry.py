@@ -19,6 +19,9 @@ _KINDS = {
     "cpu": "metalloid.backends.cpu.device",
 }
 
+#: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
+_TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
+
 _open: dict[str, Device] = {}
 _lock = threading.RLock()  # a device may be made on another
 
@@ -56,6 +59,29 @@ def get_device(name: str | Device | None = None) -> Device:
             return device
     reasons = "; ".join(f"{kind}: {reason}" for kind, reason in absent_devices().items())
     raise DeviceUnavailable(f"[device] this machine has none. {reasons}")
+
+
+def get_target(name: str) -> Device:
+    """A device that only compiles: ``"cuda:sm_90"``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If there is no such target.
+
+    Examples
+    --------
+    >>> get_target("cuda:sm_90").name
+    'cuda:sm_90'
+    """
+    kind, _, architecture = name.partition(":")
+    if kind not in _TARGETS:
+        raise DeviceUnavailable(
+            f"[target] there is no kind of target {name!r}; known: "
+            f"{', '.join(f'{kind}:ARCHITECTURE' for kind in _TARGETS)}, such as 'cuda:sm_90'."
+        )
+    target: Device = importlib.import_module(_TARGETS[kind]).open_target(architecture)
+    return target
 
 
 def default_device() -> Device:

@@ -61,6 +61,8 @@ class EncodedStruct:
         bound.keep.append(self)
         bound.buffers += self.arguments.buffers
         bound.host_memory |= self.arguments.host_memory
+        bound.staged += self.arguments.staged
+        bound.pointers += self.arguments.pointers
         return int(self.memory.__array_interface__["data"][0])
 
 
@@ -88,13 +90,8 @@ class StructSlot(BufferSlot):
 
     def _bind_encoded(self, struct: EncodedStruct, bound: Arguments) -> int:
         address = struct.bind(bound)
-        if self._stages:
-            if struct.arguments.staged:
-                raise self.refuse(
-                    struct, f"it holds memory of the host, which {self.device.name} does not see",
-                    "Put Buffers into it.",
-                )  # fmt: skip
-            self._stage(bound, address, struct.memory.nbytes, False)
+        if self.stages:
+            self.stage(bound, address, struct.memory.nbytes, False)
         return address
 
     def encode(self, value: Any) -> EncodedStruct:
@@ -146,4 +143,7 @@ class ResourceArraySlot(Slot):
         memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
         self._writer.write(memory, value, bound)
         bound.keep.append(memory)
-        return int(memory.__array_interface__["data"][0])
+        address = int(memory.__array_interface__["data"][0])
+        if self.stages:
+            self.stage(bound, address, memory.nbytes, False)
+        return address

@@ -13,7 +13,7 @@ from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
-from metalloid.backends.cuda.staging import Block, blocks_of
+from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.unit import TranslationUnit
@@ -21,11 +21,9 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
 from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.settings import settings
+from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
-_MOST_GROUPS = 65535  # of a launch in y and in z
-_MOST_DEEP = 64  # threads of a block in z
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
 
 
@@ -37,6 +35,7 @@ class CudaDevice(Device):
     def __init__(self, index: int) -> None:
         self.name = f"cuda:{index}"
         self._driver = bindings = driver()
+        self._launch_kernel = bindings.cuLaunchKernel
         self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
         attribute = bindings.CUdevice_attribute
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
@@ -48,6 +47,7 @@ class CudaDevice(Device):
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._lost = ""
+        self._reports = 0
         self._enter()
         flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
         self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
@@ -61,7 +61,7 @@ class CudaDevice(Device):
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
-        self._timer = Timer(self)
+        self.timer = Timer(self)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -110,8 +110,28 @@ class CudaDevice(Device):
 
         self._enter()
         return CudaProgram(
-            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads
-        )
+            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
+            self._report_block(),
+        )  # fmt: skip
+
+    def _report_block(self) -> int:
+        """Where kernels write messages; there from the first kernel on."""
+        if not self._reports:
+            self._reports = self.allocate(BLOCK_BYTES)
+        return self._reports
+
+    def pass_on_reports(self, kernel: str) -> None:
+        """Hand out what kernels have said; raises what an assertion says."""
+        head = bytearray(HEAD_BYTES)
+        self.copy_out(self._reports, memoryview(head))
+        report = read_head(bytes(head))
+        if report is None:
+            return
+        messages = bytearray(report.used)
+        if messages:
+            self.copy_out(self._reports + HEAD_BYTES, memoryview(messages))
+        self.copy_in(self._reports, memoryview(bytes(HEAD_BYTES)))
+        pass_on(report, bytes(messages), kernel)
 
     def launch(
         self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
@@ -119,73 +139,71 @@ class CudaDevice(Device):
         """See `Device.launch`."""
         if 0 in grid:
             return FinishedEvent(0.0)
+        name = program.signature.name
+        words = arguments.words or (0,)
         with self._lock:
             self._enter()
-            blocks = self._bring(arguments) if arguments.staged else []
-            timing = self._timer.start() if settings.timing else None
-            try:
-                self._launch(program, arguments, grid, group)
-            finally:
-                ended = self._timer.stop(timing)
-                for block, address in blocks:
-                    self._fetch(block, address, program.signature.name)
-        event = CudaEvent(self, program.signature.name, ended, arguments)
+            for buffer in arguments.buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
+            for position, value in arguments.constants:
+                arguments.words[position] = self._constants.place(value)
+            blocks = self._bring(arguments) if arguments.staged else ()
+            function, parts = program.geometry(grid, group)
+            is_timed = self.timer.is_on
+            started = self.timer.mark() if is_timed else None
+            for dimensions, data in parts:
+                program.pack_into(self._data, 0, *words, *data)
+                (status,) = self._launch_kernel(
+                    function, *dimensions, arguments.threadgroup_bytes, self.stream,
+                    self._parameters, 0,
+                )  # fmt: skip
+                if status:
+                    raise self.failure(status, name)
+            ended = self.timer.mark() if is_timed else None
+            event = CudaEvent(self, program, (started, ended), arguments)
+            for block in blocks:
+                self._fetch(block, name)
         if wait:
             event.wait()
         return event
 
-    def _launch(self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size) -> None:
-        threads = group[0] * group[1] * group[2]
-        function = program.function(threads)
-        block = group if group[2] <= _MOST_DEEP else (threads, 1, 1)
-        groups = [-(-extent // size) for extent, size in zip(grid, group, strict=True)]
-        words = arguments.words or (0,)
-        for z in range(0, groups[2], _MOST_GROUPS):
-            for y in range(0, groups[1], _MOST_GROUPS):
-                program.pack_into(self._data, 0, *words, *grid, *group, 0, y, z)
-                (status,) = self._driver.cuLaunchKernel(
-                    function,
-                    groups[0], min(groups[1] - y, _MOST_GROUPS), min(groups[2] - z, _MOST_GROUPS),
-                    *block, arguments.threadgroup_bytes, self.stream, self._parameters, 0,
-                )  # fmt: skip
-                if status:
-                    raise self.failure(status, program.signature.name)
-
-    def _bring(self, arguments: Arguments) -> list[tuple[Block, int]]:
-        """Copy memory of the host to the device, and point the words there."""
+    def _bring(self, arguments: Arguments) -> list[Block]:
+        """Copy memory of the host to the device, and point to it there."""
         words = arguments.words
         large = []
         for memory in arguments.staged:
-            if memory.nbytes <= PLACE_BYTES and not memory.written:
+            is_value = memory.nbytes <= PLACE_BYTES and not memory.written
+            if is_value and not arguments.pointers:
                 value = ctypes.string_at(memory.address, memory.nbytes)
                 words[memory.position] = self._constants.place(value)
             else:
                 large.append(memory)
-        copied = []
-        for block in blocks_of(large):
-            start = self._take(block.shift + block.nbytes)
-            address = start + block.shift
-            if block.nbytes:
+        blocks = blocks_of(large)
+        for block in blocks:
+            block.address = self._take(block.shift + block.nbytes) + block.shift
+        for block in blocks:
+            if arguments.pointers:
+                self._copy_value(block.address, contents(block, arguments, blocks))
+            elif block.nbytes:
                 outcome = self._driver.cuMemcpyHtoDAsync(
-                    address, block.start, block.nbytes, self.stream
+                    block.address, block.start, block.nbytes, self.stream
                 )
                 check(outcome, "copying to the device")
-            for use in block.uses:
-                words[use.position] = address + use.address - block.start
-            copied.append((block, address))
-        return copied
+        point_words(arguments, blocks)
+        return blocks
 
-    def _fetch(self, block: Block, address: int, kernel: str) -> None:
+    def _fetch(self, block: Block, kernel: str) -> None:
         """Copy back what a kernel may have changed, and free the block."""
         for part in block.written:
             if part.nbytes:
-                source = address + part.address - block.start
+                source = block.address + part.address - block.start
                 (status,) = self._driver.cuMemcpyDtoHAsync(
                     part.address, source, part.nbytes, self.stream
                 )
                 if status:
                     raise self.failure(status, kernel)
-        self.free(address - block.shift, 0)
+        self.free(block.address - block.shift, 0)
 
     def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
         """The error for a status that came up at a launch, or when one was waited for."""

@@ -7,6 +7,10 @@
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
 
+// Of the thread of a threadgroup with this number: the first one's of its simdgroup. A function, so
+// that masks.py sees that the threads of a warp have it in common.
+extern "C" __attribute__((const, nothrow)) uint mtl_simdgroup_start(uint index);
+
 namespace metalloid {
 
 // What a launch hands over (program.py packs it). A grid of more threadgroups than the driver takes
@@ -51,6 +55,7 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
     const uint row = ids.index / ids.group_size.x;
     place = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
   }
+  ids.index = mtl_simdgroup_start(ids.index) + uint(__nvvm_read_ptx_sreg_laneid());
   ids.position_in_threadgroup = place;
   ids.position_in_grid = origin + place;
   Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);

@@ -9,9 +9,11 @@ from metalloid.backends.cuda.driver import check, driver
 from metalloid.errors import LaunchError
 from metalloid.runtime.device import Arguments
 from metalloid.runtime.event import Event
+from metalloid.settings import settings
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
+    from metalloid.backends.cuda.program import CudaProgram
 
 _FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
 _LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
@@ -21,44 +23,53 @@ class Timer:
     """Marks in a device's stream."""
 
     def __init__(self, device: CudaDevice) -> None:
-        self._device, self._driver = device, driver()
-        self._free: list[Any] = []
+        bindings = driver()
+        self._stream = device.stream
+        self._create, self._record = bindings.cuEventCreate, bindings.cuEventRecord
+        self._is_timing = settings.timing
+        self.free: list[Any] = []  # marks that nobody looks at any more
 
-    def _mark(self) -> Any:
-        if self._free:
-            mark = self._free.pop()
-        else:
-            mark = check(self._driver.cuEventCreate(0), "making an event")
-        self._driver.cuEventRecord(mark, self._device.stream)
+    @property
+    def is_on(self) -> bool:
+        """Whether launches are timed."""
+        timing: bool = settings.given("timing", self._is_timing)
+        return timing
+
+    def mark(self) -> Any:
+        """A mark behind everything so far."""
+        try:
+            mark = self.free.pop()
+        except IndexError:
+            mark = check(self._create(0), "making an event")
+        self._record(mark, self._stream)
         return mark
-
-    def start(self) -> Any:
-        """A mark before a launch."""
-        return self._mark()
-
-    def stop(self, started: Any) -> tuple[Any, Any]:
-        """Marks around a launch; the first is None if it is not timed."""
-        return started, self._mark()
-
-    def give_back(self, marks: tuple[Any, Any]) -> None:
-        """Take marks that nobody looks at any more."""
-        self._free += [mark for mark in marks if mark is not None]
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device."""
+    """A launch in the stream of a device.
 
-    __slots__ = ("_device", "_in_use", "_kernel", "_marks", "_seconds")
+    Without marks around it, it counts as done when all launches are.
+    """
+
+    __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_reports", "_seconds", "_started")
 
     def __init__(
-        self, device: CudaDevice, kernel: str, marks: tuple[Any, Any], arguments: Arguments
+        self,
+        device: CudaDevice,
+        program: CudaProgram,
+        marks: tuple[Any, Any],
+        arguments: Arguments,
     ) -> None:
-        self._device, self._kernel, self._marks = device, kernel, marks
+        self._device, self._kernel = device, program.signature.name
+        self._reports = program.reports
+        self._started, self._ended = marks
         self._in_use: Arguments | None = arguments  # what the launch uses lives until it has ended
         self._seconds: float | None = None
 
     def __del__(self) -> None:
-        self._device._timer.give_back(self._marks)
+        # Recorded again only after what it marks, for the stream is in order.
+        if self._ended is not None:
+            self._device.timer.free += (self._started, self._ended)
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
         """See `Event.wait`."""
@@ -79,12 +90,17 @@ class CudaEvent(Event):
             return True
         device = self._device
         device._enter()
-        (status,) = device._driver.cuEventQuery(self._marks[1])
+        if self._ended is None:
+            (status,) = device._driver.cuStreamQuery(device.stream)
+        else:
+            (status,) = device._driver.cuEventQuery(self._ended)
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         self._in_use = None
         if status:
             raise device.failure(status, self._kernel)
+        if self._reports:
+            device.pass_on_reports(self._kernel)
         return True
 
     @property
@@ -92,12 +108,13 @@ class CudaEvent(Event):
         """See `Event.seconds`."""
         self.wait()
         if self._seconds is None:
-            start, end = self._marks
-            if start is None:
+            if self._started is None:
                 raise LaunchError(
                     f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
                 )
-            elapsed = check(driver().cuEventElapsedTime(start, end), "reading the time")
+            elapsed = check(
+                driver().cuEventElapsedTime(self._started, self._ended), "reading the time"
+            )
             self._seconds = float(elapsed) / 1e3
         return self._seconds
 

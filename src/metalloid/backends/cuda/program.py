@@ -9,7 +9,8 @@ from typing import Any
 
 from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
-from metalloid.backends.cuda.ptx import PtxKernel
+from metalloid.backends.cuda.geometry import Geometry, launches_of
+from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
@@ -17,6 +18,7 @@ from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
+_MOST_REMEMBERED = 1024  # shapes of launches
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,30 @@ class CudaProgram(OfflineProgram):
         entry: EntryPoint,
         architecture: str,
         with_threads: Callable[[int], PtxKernel],
+        report_block: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self._architecture, self._with_threads = architecture, with_threads
+        self.reports, self._report_block = kernel.reports, report_block
         self._first = self._load(kernel)
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
         #: Packs what entry.h calls launch_data.
         self.pack_into = struct.Struct(f"={count}Q9I").pack_into
-        self.data_bytes = 8 * count + 36
+        self._geometries: dict[tuple[Size, Size], Geometry] = {}
 
-    def function(self, threads: int) -> Any:
-        """What to launch in threadgroups of so many threads."""
+    def geometry(self, grid: Size, group: Size) -> Geometry:
+        """How to launch a grid."""
+        found = self._geometries.get((grid, group))
+        if found is None:
+            if len(self._geometries) >= _MOST_REMEMBERED:
+                self._geometries.clear()
+            function = self._function(group[0] * group[1] * group[2])
+            found = Geometry(function, launches_of(grid, group))
+            self._geometries[grid, group] = found
+        return found
+
+    def _function(self, threads: int) -> Any:
         if threads <= self._first.most_threads:
             return self._first.handle
         if self._largest is None:
@@ -92,6 +106,12 @@ class CudaProgram(OfflineProgram):
         bindings, name = driver(), self.signature.name
         code = cubin(kernel.text, self._architecture, shared_cache(), name)
         module = check(bindings.cuModuleLoadData(code), f"loading {name}")
+        if kernel.reports:
+            place = check(
+                bindings.cuModuleGetGlobal(module, REPORT_SYMBOL.encode()), f"loading {name}"
+            )
+            check(bindings.cuMemsetD32(place, self._report_block & 0xFFFFFFFF, 1), "loading")
+            check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
         handle = check(
             bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.cuda.masks import name_members
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -31,6 +32,13 @@ _PUBLIC_FUNCTION = re.compile(
 )  # fmt: skip
 
 
+#: Where kernels write what they say to the host; set when a kernel is loaded.
+REPORT_SYMBOL = "mtl_report_block"
+_REPORT_BLOCK = re.compile(
+    rf"^(@{REPORT_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
+)
+
+
 @dataclass(frozen=True)
 class PtxKernel:
     """A kernel as PTX.
@@ -39,11 +47,14 @@ class PtxKernel:
     ----------
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
+    reports : bool
+        Whether it logs or asserts.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
 
     layouts: tuple[int, ...]
+    reports: bool
     stages: dict[str, Path]
 
     @property
@@ -80,9 +91,9 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
-    return PtxKernel(tuple(layouts), {stage: files[name] for stage, name in names.items()})
+    return PtxKernel(tuple(layouts), reports, {stage: files[name] for stage, name in names.items()})
 
 
 def _compile(
@@ -101,6 +112,8 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
+    ir = name_members(ir)
+    ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
     if most_threads:
@@ -115,5 +128,5 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": code.output,
-        "kernel.json": json.dumps(layouts),
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir]),
     }

@@ -1,15 +1,19 @@
-"""Arrays of the host that a launch uses: brought to the device, and back if they may change."""
+"""Memory of the host that a launch uses, brought to a device that does not see it, and back."""
 
 from __future__ import annotations
 
+import ctypes
+import struct
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metalloid.runtime.device import HostMemory
+from metalloid.runtime.device import Arguments, HostMemory
 
-#: What every address of the device's allocations is a multiple of. A copy lies as far from such an
+#: What every address of a device's allocations is a multiple of. A copy lies as far from such an
 #: address as the original does, so it is aligned like it.
 _ALIGNMENT = 256
+_POINTER = struct.Struct("=Q")
 
 
 @dataclass
@@ -21,11 +25,14 @@ class Block:
     start, end : int
         Addresses on the host.
     uses : list of HostMemory
+    address : int
+        Of its copy, once there is one.
     """
 
     start: int
     end: int
     uses: list[HostMemory] = field(default_factory=list)
+    address: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -48,8 +55,7 @@ def blocks_of(memories: Iterable[HostMemory]) -> list[Block]:
 
     Examples
     --------
-    >>> from metalloid.runtime.device import HostMemory
-    >>> parts = [HostMemory(0, 4096, 64, True), HostMemory(1, 4128, 64, False)]
+    >>> parts = [HostMemory(4096, 64, True), HostMemory(4128, 64, False)]
     >>> [(block.start, block.nbytes) for block in blocks_of(parts)]
     [(4096, 96)]
     """
@@ -61,3 +67,23 @@ def blocks_of(memories: Iterable[HostMemory]) -> list[Block]:
         blocks[-1].end = max(blocks[-1].end, end)
         blocks[-1].uses.append(memory)
     return blocks
+
+
+def point_words(arguments: Arguments, blocks: list[Block]) -> None:
+    """Let the words of a launch point to the copies."""
+    for block in blocks:
+        for use in block.uses:
+            if use.position >= 0:
+                arguments.words[use.position] = block.address + use.address - block.start
+
+
+def contents(block: Block, arguments: Arguments, blocks: list[Block]) -> bytes:
+    """What the copy of a block holds: its pointers to memory of the host are to the copies."""
+    found = bytearray(ctypes.string_at(block.start, block.nbytes))
+    starts = [each.start for each in blocks]
+    for place in arguments.pointers:
+        if block.start <= place < block.end:
+            (target,) = _POINTER.unpack_from(found, place - block.start)
+            aim = blocks[bisect_right(starts, target) - 1]
+            _POINTER.pack_into(found, place - block.start, aim.address + target - aim.start)
+    return bytes(found)
