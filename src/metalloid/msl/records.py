@@ -93,9 +93,7 @@ def _opening(stream: TokenStream, keyword: int) -> int | None:
     return None
 
 
-def _member_names(
-    stream: TokenStream, opening: int, ids: Mapping[int, str]
-) -> _Members | None:
+def _member_names(stream: TokenStream, opening: int, ids: Mapping[int, str]) -> _Members | None:
     """The data members in order; None if there are some that cannot be named."""
     names: _Members = {}
     position, end = stream.next(opening), stream.partner[opening]

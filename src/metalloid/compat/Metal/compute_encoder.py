@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import metalloid as mtl
 from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings, InlineBytes
 from metalloid.compat.Metal.buffer import MTLBuffer
-from metalloid.compat.Metal.commands import Launch
+from metalloid.compat.Metal.commands import IndirectLaunch, Launch
 from metalloid.compat.Metal.constants import MTLDispatchTypeSerial
 from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.encoder import CommandEncoder
@@ -102,6 +103,24 @@ class MTLComputeCommandEncoder(CommandEncoder):
         grid = (counts[0] * size[0], counts[1] * size[1], counts[2] * size[2])
         self._dispatch("dispatchThreadgroups:threadsPerThreadgroup:", grid, size)
 
+    def dispatchThreadgroupsWithIndirectBuffer_indirectBufferOffset_threadsPerThreadgroup_(
+        self, buffer: MTLBuffer, offset: int, group: Any
+    ) -> None:
+        """Run as many threadgroups as a buffer says when the launches before have ended."""
+        selector = (
+            "dispatchThreadgroupsWithIndirectBuffer:indirectBufferOffset:threadsPerThreadgroup:"
+        )
+        size, memory = extents(group), instance(buffer, MTLBuffer).memory
+        if unsigned(offset) % 4 or offset + IndirectLaunch.BYTES > memory.length:
+            self._fail(
+                selector,
+                f"indirectBufferOffset({offset}) must be a multiple of 4, with "
+                f"{IndirectLaunch.BYTES} bytes behind it in [buffer length]({memory.length}).",
+            )
+        kernel, arguments, owners = self._prepared(selector, size)
+        counts = memory.bytes[offset : offset + IndirectLaunch.BYTES]
+        self._buffer.add(IndirectLaunch(kernel, arguments, counts, size, [*owners, buffer]))
+
     def useResource_usage_(self, resource: MTLBuffer, usage: int) -> None:
         """Say that a buffer is used which no index names."""
         self.check("useResource:usage:")
@@ -132,12 +151,21 @@ class MTLComputeCommandEncoder(CommandEncoder):
         threads: tuple[int, int, int],
         group: tuple[int, int, int],
     ) -> None:
+        if 0 in threads:
+            self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
+        kernel, arguments, owners = self._prepared(selector, group)
+        self._buffer.add(Launch(kernel, arguments, threads, group, owners))
+
+    def _prepared(
+        self, selector: str, group: tuple[int, int, int]
+    ) -> tuple[mtl.Kernel, list[Any], list[MTLBuffer | None]]:
+        """Kernel, arguments and the buffers they are, if they fit threadgroups of that size."""
         self.check(selector)
         pipeline = self._pipeline
         if pipeline is None:
             self._fail(selector, "A compute pipeline state must be set before a dispatch.")
-        if 0 in threads or 0 in group:
-            self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
+        if 0 in group:
+            self._fail(selector, f"threadsPerThreadgroup {group} has no threads.")
         count, most = group[0] * group[1] * group[2], pipeline.maxTotalThreadsPerThreadgroup()
         if count > most:
             self._fail(
@@ -152,7 +180,7 @@ class MTLComputeCommandEncoder(CommandEncoder):
         if pipeline.threadgroup:
             most = self.device().maxThreadgroupMemoryLength()
             arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
-        self._buffer.add(Launch(pipeline.kernel, arguments, threads, group, owners))
+        return pipeline.kernel, arguments, owners
 
     def _check_index(self, selector: str, index: int) -> None:
         self.check(selector)

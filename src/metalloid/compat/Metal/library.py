@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import metalloid as mtl
+from metalloid.compat.Metal.argument_encoder import MTLArgumentEncoder, argument_encoder
 from metalloid.compat.Metal.compile_options import MTLCompileOptions
 from metalloid.compat.Metal.constants import (
     MTLFunctionTypeKernel,
@@ -79,6 +80,12 @@ class MTLFunction(MetalObject):
     def functionType(self) -> int:
         """``MTLFunctionTypeKernel``."""
         return MTLFunctionTypeKernel
+
+    def newArgumentEncoderWithBufferIndex_(self, index: int) -> MTLArgumentEncoder:
+        """An encoder for the argument buffer that the function takes at an index."""
+        selector = "MTLFunction newArgumentEncoderWithBufferIndex:"
+        buffers = self.kernel().signature.buffers
+        return argument_encoder(self._device, buffers, index, selector)
 
     def functionConstantsDictionary(self) -> dict[str, MTLFunctionConstant]:
         """The function constants of its library by name."""
