@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -185,8 +186,7 @@ class MetalBackend(Backend):
         arrays have no use for either.
         """
         if isinstance(kernel, _MslKernel):
-            sizes = {"grid_size": grid_size, "block_size": block_size}
-            return timed(lambda: kernel(*args, **sizes, **kwargs))
+            return timed(kernel, *args, grid_size=grid_size, block_size=block_size, **kwargs)
         return timed(lambda: _evaluated(kernel(*args, **kwargs)))
 
     def __repr__(self) -> str:
@@ -221,10 +221,15 @@ class _MslKernel:
             threads: Any = next((a.size for a in args if hasattr(a, "size")), 0)
         else:
             block_size = block_size or (1,) * len(grid_size)
-            threads = tuple(math.prod(pair) for pair in zip(grid_size, block_size, strict=True))
+            threads = _threads(tuple(grid_size), tuple(block_size))
         self._kernel(*args, threads=threads, group_size=block_size, wait=True)
-        written = tuple(args[place] for place in self._written)
-        return written[0] if len(written) == 1 else written
+        written = [args[place] for place in self._written]
+        return written[0] if len(written) == 1 else tuple(written)
+
+
+@functools.lru_cache(1024)
+def _threads(groups: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(pair) for pair in zip(groups, size, strict=True))
 
 
 def _check_metal_available() -> bool:
