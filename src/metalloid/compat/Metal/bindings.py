@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import numpy as np
-
 import metalloid as mtl
-from metalloid.compat.memory import SharedMemory
+from metalloid.compat.memory import CopiedBytes, SharedMemory
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
@@ -15,27 +13,8 @@ from metalloid.compat.Metal.pipeline import MTLComputePipelineState
 #: Of buffers that a kernel may have.
 INDICES = 31
 MOST_INLINE_BYTES = 4096
-_GRANULE = 16
 
-
-class InlineBytes:
-    """Bytes that were copied into the command itself."""
-
-    __slots__ = ("_contents", "length")
-
-    def __init__(self, contents: np.ndarray) -> None:
-        self.length = contents.nbytes
-        self._contents = bytearray(-(-self.length // _GRANULE) * _GRANULE)
-        self._contents[: self.length] = contents.data
-
-    def argument(self, element: int, offset: int) -> Any:
-        """What to pass for a parameter with elements of so many bytes."""
-        if len(self._contents) % element == 0:
-            return self._contents
-        return bytearray(self._contents[: self.length // element * element])
-
-
-Binding = tuple[SharedMemory | InlineBytes, int, MTLBuffer | None]
+Binding = tuple[SharedMemory | CopiedBytes, int, MTLBuffer | None]
 
 
 class Bindings:
@@ -51,7 +30,7 @@ class Bindings:
         """Bind a buffer from an offset on."""
         self._memory[index] = buffer.memory, offset, buffer
 
-    def set_bytes(self, index: int, contents: InlineBytes) -> None:
+    def set_bytes(self, index: int, contents: CopiedBytes) -> None:
         """Bind bytes."""
         self._memory[index] = contents, 0, None
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import metalloid as mtl
-from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings, InlineBytes
+from metalloid.compat.memory import CopiedBytes
+from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.commands import IndirectLaunch, Launch
 from metalloid.compat.Metal.constants import MTLDispatchTypeSerial
@@ -80,7 +81,7 @@ class MTLComputeCommandEncoder(CommandEncoder):
             self._fail(selector, f"length({length}) must be <= {MOST_INLINE_BYTES}.")
         if length == 0:
             self._fail(selector, "length(0) must be > 0.")
-        self._bindings.set_bytes(index, InlineBytes(leading_bytes(value, length)))
+        self._bindings.set_bytes(index, CopiedBytes(leading_bytes(value, length), length))
 
     def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
         """Give a ``threadgroup`` parameter its memory."""
