@@ -132,7 +132,7 @@ class _OfLists:
     ) -> list[Any]:
         """Run it; see `metal_kernel`."""
         kernel = self._kernel
-        if template is init_value is stream is None and not verbose:
+        if template is None and init_value is None and stream is None and not verbose:
             try:
                 return _run_usual(kernel, inputs, output_shapes, output_dtypes, grid, threadgroup)
             except (TypeError, ValueError, mtl.CompileError):

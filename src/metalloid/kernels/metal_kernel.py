@@ -144,8 +144,8 @@ class MetalKernel:
                 "verbose": verbose,
             }  # fmt: skip
             promised = self._promised(output_shapes, output_dtypes)
-            made: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
-            return made
+            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
+            return lazy_results
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
