@@ -21,12 +21,12 @@ from metalloid.compat.Metal.conversions import instance, text
 from metalloid.compat.Metal.failures import NSError
 from metalloid.compat.Metal.function_constants import SCALARS, MTLFunctionConstantValues
 from metalloid.compat.Metal.objects import MetalObject
+from metalloid.compat.metallib import msl_file
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
 
 DOMAIN = "MTLLibraryErrorDomain"
-_COMPILED_BY_APPLE = b"MTLB"
 
 
 class MTLFunctionConstant:
@@ -149,15 +149,10 @@ def library_of_file(device: MTLDevice, path: str) -> tuple[MTLLibrary | None, NS
     Where a ``.metallib`` is asked for that does not exist or is for Apple's GPUs, the ``.metal`` of
     the same name beside it takes its place.
     """
-    source = os.path.splitext(text(path))[0] + ".metal"
-    for candidate in (path, source):
-        try:
-            with open(candidate, "rb") as file:
-                start = file.read(len(_COMPILED_BY_APPLE))
-        except OSError:
-            continue
-        if start != _COMPILED_BY_APPLE:
-            return _compiled(device, None, path=candidate)
+    found = msl_file(text(path))
+    if found is not None:
+        return _compiled(device, None, path=found)
+    source = os.path.splitext(path)[0] + ".metal"
     if os.path.exists(path):
         what = (
             f"Invalid library file: {path} holds code for Apple's GPUs. "
