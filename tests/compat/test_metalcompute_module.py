@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import metalloid as mtl
 import metalloid.compat.metalcompute as mc
 
 
@@ -47,6 +48,14 @@ def test_devices_by_index(dev):
         mc.Device("0")
 
 
+def test_without_a_device(monkeypatch):
+    monkeypatch.setattr(mtl, "devices", lambda: ())
+    assert mc.get_devices() == ()
+    for open_device in (mc.Device, mc.init):
+        with pytest.raises(mc.error, match=r"^Cannot create device$"):
+            open_device()
+
+
 @pytest.mark.parametrize("call", ["kernel", "buffer"])
 def test_no_keywords(dev, call):
     with pytest.raises(TypeError):
@@ -82,7 +91,12 @@ def test_names_of_objects(dev, kernel):
     assert str(kernel) == "metalcompute.Kernel"
     assert str(function) == "metalcompute.Function"
     assert str(buffer) == "metalcompute.Buffer(length=16)"
-    assert str(function(1, buffer)) == "metalcompute.Run"
+    run = function(1, buffer)
+    assert str(run) == "metalcompute.Run"
+    methods = {dev: ["buffer", "kernel"], kernel: ["function"], function: [], run: []}
+    for value, names in methods.items():
+        assert [name for name in dir(value) if not name.startswith("_")] == names
+        assert repr(value).startswith("<metalloid.compat.metalcompute.")
 
 
 def test_arithmetic_is_fast(dev):

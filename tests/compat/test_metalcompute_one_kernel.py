@@ -63,6 +63,11 @@ def test_states():
     for wrong in (b"12345678", array("i", [1]), 3, np.zeros((4, 4), "f")[:, :2]):
         with pytest.raises(mc.error, match=r"^Unsupported output format$"):
             mc.run(floats, wrong, 1)
+    nothing = array("f")
+    with pytest.raises(mc.error, match=r"^Failed to make input buffer$"):
+        mc.run(nothing, floats, 1)
+    with pytest.raises(mc.error, match=r"^Failed to make output buffer$"):
+        mc.run(floats, nothing, 1)
     for wrong in (1.5, "1"):
         with pytest.raises(TypeError):
             mc.run(floats, floats, wrong)
