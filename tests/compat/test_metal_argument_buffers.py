@@ -89,6 +89,43 @@ def test_members_by_number(device, library, pipeline, queue, encoder, element, r
     assert not array_of(out)[:1000].any()
 
 
+def described(index, kind, count=0):
+    descriptor = Metal.MTLArgumentDescriptor.argumentDescriptor()
+    descriptor.setIndex_(index)
+    descriptor.setDataType_(kind)
+    descriptor.setArrayLength_(count)
+    return descriptor
+
+
+def test_members_that_are_described(device, library, pipeline, queue, encoder):
+    """The same struct without its text."""
+    pointer, number = Metal.MTLDataTypePointer, Metal.MTLDataTypeUInt
+    members = [
+        (3, pointer), (4, pointer), (5, number), (6, pointer), (7, number),
+        (10, Metal.MTLDataTypeFloat3), (11, pointer, 3), (14, pointer),
+        (20, Metal.MTLDataTypeInt, 4), (24, Metal.MTLDataTypeFloat),
+    ]  # fmt: skip
+    same = device.newArgumentEncoderWithArguments_([described(*member) for member in members])
+    assert same.encodedLength() == encoder.encodedLength()
+    assert same.alignment() == encoder.alignment()
+    arguments = device.newBufferWithLength_options_(encoder.encodedLength(), SHARED)
+    for one in (same, encoder):
+        one.setArgumentBuffer_offset_(arguments, 0)
+    for index in (7, 10, 20, 23, 24):
+        places = [one.constantDataAtIndex_(index).pointerAsInteger for one in (same, encoder)]
+        assert places[0] == places[1]
+    for index in (3, 4, 6, 11, 13, 14):
+        same.setBuffer_offset_atIndex_(arguments, index, index)
+        before = bytes(arguments.contents().as_buffer(arguments.length()))
+        encoder.setBuffer_offset_atIndex_(arguments, index, index)
+        assert bytes(arguments.contents().as_buffer(arguments.length())) == before
+    for wrong, words in (
+        ([(1, pointer), (1, pointer)], "must be greater"), ([(0, 9999)], "not a valid type"),
+    ):  # fmt: skip
+        with pytest.raises(Metal.FailedAssertion, match=words):
+            device.newArgumentEncoderWithArguments_([described(*member) for member in wrong])
+
+
 def test_the_null_pointer(device, encoder):
     arguments = buffer_of(device, np.full(encoder.encodedLength(), 255, np.uint8))
     encoder.setArgumentBuffer_offset_(arguments, 0)
