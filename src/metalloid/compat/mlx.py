@@ -245,13 +245,11 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     (_, _, _), (_, _, _) = grid, threadgroup
     given, is_mlx = [], False
     for value in inputs:
-        if type(value) is np.ndarray:
-            given.append(value if value.dtype not in _NARROWED else _input(value, mx))
-        elif mx is not None and type(value) is mx.array:
+        if mx is not None and type(value) is mx.array:
             given.append(_memory(value, mx))
             is_mlx = True
         else:
-            raise TypeError
+            given.append(_input(value, mx))
     known = [_dtype(value, mx) for value in dtypes]
     results: list[Any] = kernel(
         inputs=given, output_shapes=shapes, output_dtypes=known, grid=grid, threadgroup=threadgroup
