@@ -243,19 +243,22 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     """
     mx = sys.modules.get("mlx.core")
     (_, _, _), (_, _, _) = grid, threadgroup
-    given, is_mlx = [], False
+    given, known, is_mlx = [], [], False
     for value in inputs:
-        if mx is not None and type(value) is mx.array:
-            given.append(_memory(value, mx))
-            is_mlx = True
-        else:
-            given.append(_input(value, mx))
-    known = [_dtype(value, mx) for value in dtypes]
+        kind = type(value)
+        if mx is not None and kind is mx.array:
+            value, is_mlx = _memory(value, mx), True
+        elif kind is not np.ndarray or value.dtype in _NARROWED:
+            value = _input(value, mx)
+        given.append(value)
+    for value in dtypes:
+        known.append(_dtype(value, mx))
     results: list[Any] = kernel(
         inputs=given, output_shapes=shapes, output_dtypes=known, grid=grid, threadgroup=threadgroup
     )
     if is_mlx or (mx is not None and type(dtypes[0]) is mx.Dtype):
-        return [_to_mlx(mx, result) for result in results]
+        for place, result in enumerate(results):
+            results[place] = _to_mlx(mx, result)
     return results
 
 
@@ -326,9 +329,9 @@ def _template(value: Any, mx: Any) -> Any:
 
 def _to_mlx(mx: Any, array: Any) -> Any:
     array = np.asarray(array)
-    if array.dtype == _BFLOAT16:
-        return mx.array(array.view(np.uint16)).view(mx.bfloat16)
-    return mx.array(array)
+    if array.dtype is not _BFLOAT16:
+        return mx.array(array)
+    return mx.array(array.view(np.uint16)).view(mx.bfloat16)
 
 
 # -- programs that are not changed
