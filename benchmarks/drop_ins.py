@@ -1,4 +1,4 @@
-"""What a call of a drop-in costs over metalloid's own: ``python benchmarks/compat.py``.
+"""What a call of a drop-in costs over metalloid's own: ``python benchmarks/drop_ins.py``.
 
 Each pair does the same: the same kernel, of ten threads, on memory of the same kind, waited for.
 Times are those of this process's processors: the least of loops that take turns.
