@@ -31,13 +31,13 @@ kernel void add(device const float *a, device const float *b, device float *c,
                 uint i [[thread_position_in_grid]]) { c[i] = a[i] + b[i]; }
 """
 #: Bodies on a grid of n by n cells: pressure p, and velocities u along rows and v along columns.
+#: Grids of one axis, which is all that metalcompute has, need a division to know the place.
+PLACE = "uint x = i % n, y = i / n;"
 VELOCITIES = """
-    uint x = i % n, y = i / n;
     u_new[i] = x + 1 < n ? u[i] - 0.5f * (p[i + 1] - p[i]) : 0;
     v_new[i] = y + 1 < n ? v[i] - 0.5f * (p[i + n] - p[i]) : 0;
 """
 PRESSURE = """
-    uint x = i % n, y = i / n;
     float from_left = x > 0 ? u[i - 1] : 0, from_above = y > 0 ? v[i - n] : 0;
     p_new[i] = p[i] - 0.5f * (u[i] - from_left + v[i] - from_above);
     if (i == n * (n / 2) + n / 2) p_new[i] += metal::sin(0.1f * step[0]);
@@ -48,11 +48,15 @@ WAVE = f"""
 using namespace metal;
 kernel void velocities(device float *u, device float *v, device const float *p,
                        device const uint *size, {ID})
-{{ uint n = size[0]; device float *u_new = u, *v_new = v; {VELOCITIES} }}
+{{ uint n = size[0]; {PLACE} device float *u_new = u, *v_new = v; {VELOCITIES} }}
 kernel void pressure(device float *p, device const float *u, device const float *v,
                      device const uint *size, device const uint *step, {ID})
-{{ uint n = size[0]; device float *p_new = p; {PRESSURE} }}
+{{ uint n = size[0]; {PLACE} device float *p_new = p; {PRESSURE} }}
 """
+#: The same by two axes.
+SQUARE = WAVE.replace(ID, "uint2 at [[thread_position_in_grid]]").replace(
+    PLACE, "uint x = at.x, y = at.y, i = y * n + x;"
+)
 
 Loop = Callable[[], np.ndarray]
 
@@ -165,18 +169,18 @@ def wave_of_metalcompute(n: int, steps: int) -> np.ndarray:
 
 
 def wave_of_metalloid(n: int, steps: int) -> np.ndarray:
-    lib = mtl.library(WAVE, math_mode="fast")
+    lib = mtl.library(SQUARE, math_mode="fast")
     velocities, pressure = lib.velocities, lib.pressure
     p, u, v = (mtl.Buffer(4 * n * n) for _ in range(3))
     size, times = mtl.Buffer(np.array([n], np.uint32)), np.arange(steps, dtype=np.uint32)
     for step in range(steps):
-        velocities(u, v, p, size, threads=n * n)
-        pressure(p, u, v, size, times[step : step + 1], threads=n * n, wait=False)
+        velocities(u, v, p, size, threads=(n, n))
+        pressure(p, u, v, size, times[step : step + 1], threads=(n, n), wait=False)
     return np.asarray(p).view(np.float32).reshape(n, n)
 
 
 def wave_of_mlx(mx: Any, n: int, steps: int) -> Loop:
-    head = "uint i = thread_position_in_grid.x;"
+    head = f"uint i = thread_position_in_grid.x; {PLACE}"
     velocities = mlx.metal_kernel(
         "velocities", ["p", "u", "v", "n"], ["u_new", "v_new"], head + VELOCITIES
     )
