@@ -19,9 +19,10 @@ def close_to_product(result, a, b):
     return (np.abs(np.reshape(result, exact.shape) - exact) <= len(b) * EPSILON * size).all()
 
 
-def test_usage(rng, capsys):
-    left, right = rng.random((2, 2000, 2000), np.float32)
-    text = (SEEDS / "usage.py").read_text()
+@pytest.mark.parametrize("n", [400, pytest.param(2000, marks=pytest.mark.slow)])
+def test_usage(n, rng, capsys):
+    left, right = rng.random((2, n, n), np.float32)
+    text = (SEEDS / "usage.py").read_text().replace("2000", str(n))
     for matrix in ("left", "right"):  # what the document's dots stand for
         text = text.replace("[...]", matrix, 1)
     names = {"left": left.reshape(-1).tolist(), "right": right.reshape(-1).tolist()}
