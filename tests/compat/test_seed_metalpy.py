@@ -67,6 +67,7 @@ def test_the_operations_use_all_kernels():
     """Each of which `test_operations` compares with NumPy."""
     gpu = MetalPy()
     for name, (arrays, more, _) in OPERATIONS.items():
-        getattr(gpu, name)(*(gpu.array(x.reshape(-1).tolist()) for x in arrays), **more)
+        few = (x[:300] if x.ndim == 1 else x.reshape(-1) for x in arrays)
+        getattr(gpu, name)(*(gpu.array(x.tolist()) for x in few), **more)
     unused = set(gpu.library.functions) - set(gpu.kernel_cache)
     assert unused == {"gather_kernel"}  # whose indices are no floats
