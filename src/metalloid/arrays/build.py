@@ -125,10 +125,9 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     is_own = _holds_only(value, is_number)
     try:
         array = np.asarray(value)
-        if array.dtype == np.float64 and array.size and _holds_only(value, _is_integer):
-            # Some need the 64th bit, and NumPy takes floats.
-            if not (is_typed and array.min() < 0):
-                array = np.asarray(value, np.uint64)
+        is_wide = array.dtype == np.float64 and array.size and _holds_only(value, _is_integer)
+        if is_wide and not (is_typed and array.min() < 0):
+            array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
     except ValueError as error:
         raise ValueError(f"[{where}] {error}") from None
     except OverflowError:
