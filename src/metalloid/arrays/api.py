@@ -34,7 +34,7 @@ from metalloid.arrays.data_types import (
     result_type,
 )
 from metalloid.arrays.data_types import array_namespace_info as __array_namespace_info__
-from metalloid.arrays.einsum import einsum
+from metalloid.arrays.einsum import einsum, einsum_path
 from metalloid.arrays.elementwise import (
     abs,
     acos,
@@ -253,6 +253,7 @@ __all__ = [
     "divide",
     "e",
     "einsum",
+    "einsum_path",
     "empty",
     "empty_like",
     "equal",
