@@ -1,7 +1,7 @@
 """A graph in a row: the nodes below some roots, each once, and the key of its structure.
 
-Two graphs with the same key differ in their numbers and in where their leaves lie, and in nothing
-else: the plan for one serves the other.
+Two graphs with the same key differ in their numbers, in where their leaves lie and in what their
+calls do, and in nothing else: the plan for one serves the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import operator
 from itertools import chain
 from typing import Any
 
-from metalloid.arrays.node import MAP, NUMBER, Node
+from metalloid.arrays.node import CALL, MAP, NUMBER, Node
 from metalloid.arrays.ops import Op
 
 _by_age = operator.attrgetter("serial")  # arguments are older
@@ -88,12 +88,14 @@ class Graph:
         place_at = place_of.__getitem__
         for node in expressions:
             if node.kind is MAP:
-                part = (node.data, node.dtype, *map(place_at, node.args))
+                part = identity = (node.data, node.dtype, *map(place_at, node.args))
             else:
                 places = tuple(map(place_at, node.args))
-                part = (node.kind, node.data, node.dtype, node.shape, places)
+                part = identity = (node.kind, node.data, node.dtype, node.shape, places)
+                if node.kind is CALL:  # a plan is kept, the parameters of a call should not be
+                    part = (CALL, node.data.results, *part[2:])
             place = len(nodes)
-            earlier = known.setdefault(part, place)
+            earlier = known.setdefault(identity, place)
             place_of[node] = earlier
             if earlier == place:
                 nodes.append(node)

@@ -385,7 +385,7 @@ class Planner:
         args = tuple(self.where(arg) for arg in self.graph.args[place])
         outs = tuple(self._new(dtype, shape, Reason.CALL) for dtype, shape in node.data.results)
         self._calls[place] = outs
-        self.steps.append(CallStep(place, node.data, args, outs))
+        self.steps.append(CallStep(place, args, outs))
 
     # -- what is computed on the way
 
