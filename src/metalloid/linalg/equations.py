@@ -206,7 +206,7 @@ def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     s = svdvals(Array(node))
     tolerance = _tolerance("matrix_rank", node, dtype, rtol)
     factor = tolerance if isinstance(tolerance, float) else tolerance[..., None]
-    is_kept: Array = s > s.max(axis=-1, keepdims=True) * factor
+    is_kept = s > s.max(axis=-1, keepdims=True) * factor
     return is_kept.sum(axis=-1)
 
 

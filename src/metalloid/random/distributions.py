@@ -209,8 +209,7 @@ def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None
     """
     where = "random.bernoulli"
     p = parameter(where, p, float32)
-    result: Array = _floats(where, UNIT, shape_of(where, shape, p), float32, key) < p
-    return result
+    return _floats(where, UNIT, shape_of(where, shape, p), float32, key) < p
 
 
 __all__ = ["bernoulli", "exponential", "gumbel", "laplace", "normal", "truncated_normal",

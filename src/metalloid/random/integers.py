@@ -128,8 +128,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     span = Array(broadcast(last, source.shape)) - Array(start)
     some = where_node(span > 0, span.astype(uint64), 0)
     offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
-    result: Array = Array(start) + offset
-    return result.astype(wanted)
+    return (Array(start) + offset).astype(wanted)
 
 
 def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:
@@ -145,5 +144,4 @@ def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) 
         kind = uint32 if span < 2**32 else uint64
         offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
     start = number(low % 2**64, uint64, offset.device)  # in two's complement
-    result: Array = Array(offset) + Array(start)
-    return result.astype(dtype)
+    return (Array(offset) + Array(start)).astype(dtype)

@@ -106,7 +106,7 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
                 f"[{where}] logits of shape {tuple(rest)} do not broadcast to {extents}."
             )
     noise = gumbel((*extents, categories), key=key)
-    score: Array = noise + Array(broadcast(node, noise.shape))
+    score = noise + Array(broadcast(node, noise.shape))
     return score.argmax(-1)
 
 
