@@ -60,8 +60,7 @@ def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     if ord == math.inf:
         return _largest(sizes, axis, keepdims)
     powers = sizes**ord
-    root = powers.sum(axis, keepdims=keepdims) ** (1 / ord)
-    return root
+    return powers.sum(axis, keepdims=keepdims) ** (1 / ord)
 
 
 def _squares(x: Array) -> Array:

@@ -209,7 +209,8 @@ def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None
     """
     where = "random.bernoulli"
     p = parameter(where, p, float32)
-    return _floats(where, UNIT, shape_of(where, shape, p), float32, key) < p
+    result: Array = _floats(where, UNIT, shape_of(where, shape, p), float32, key) < p
+    return result
 
 
 __all__ = ["bernoulli", "exponential", "gumbel", "laplace", "normal", "truncated_normal",
