@@ -161,12 +161,12 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
         if sys.getrefcount(graph.nodes[place]) > references
     }
     for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
+        for place in makes:
+            memories[place] = _memory(sources[place], device)
         if isinstance(step, Launch):
-            for place in makes:
-                memories[place] = _memory(sources[place], device)
             step.run(memories, starts, graph.nodes, wait)
         else:
-            args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
+            args = [_argument(sources, memories, starts, arg) for arg in step.args]
             call = graph.nodes[step.place].data
             results = call.run(args, device, wait)
             hand_out(call, results)
@@ -186,13 +186,12 @@ def _memory(source: Source, device: Device) -> Memory:
 
 
 def _argument(sources: Sequence[Source], memories: list[Memory | None], starts: Sequence[int],
-              arg: tuple[int, Layout], device: Device) -> Node:  # fmt: skip
+              arg: tuple[int, Layout]) -> Node:  # fmt: skip
     """What a call is given: a leaf."""
     place, layout = arg
     source = sources[place]
     memory = memories[place]
-    if memory is None:  # nothing was computed: it is empty
-        memory = memories[place] = _memory(source, device)
+    assert memory is not None
     return in_memory(memory, _placed(layout, source, starts), source.dtype)
 
 
@@ -214,13 +213,13 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
             kernel = _compiled(full_text(rendered), rendered.name, device)
             steps.append(Launch(kernel, rendered))
             uses.append(set(rendered.buffers))
-            makes.append((step.out,) if step.out not in made else ())
-            made.add(step.out)
         else:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))
-            makes.append(())
-            made |= set(step.outs)
+            made |= set(step.outs)  # by the function itself
+        # The result, and what no step has made because it is empty.
+        makes.append(tuple(s for s in uses[-1] - made if planner.sources[s].leaf is None))
+        made |= uses[-1]
     uses_of = Counter(arg for args in planner.graph.args for arg in args)
     roots = set(planner.graph.roots)
     results = tuple(
