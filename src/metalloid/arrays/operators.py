@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def _fits(value: Any) -> bool:
     """Whether an operator of an array knows what to do with the other operand."""
-    return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
+    # Quick for arrays: `x + y` is mostly this.
+    return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
 
 
 def _operator(name: str, is_reflected: bool = False) -> Operator:
