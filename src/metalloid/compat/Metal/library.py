@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _DOUBLE = re.compile(r"\bdouble\b")
 DOMAIN = "MTLLibraryErrorDomain"
+_SIZED = re.compile(r"^(u?)int(8|16|32|64)_t$")
+_BY_SIZE = {"8": "char", "16": "short", "32": "int", "64": "long"}
 
 
 class MTLFunctionConstant:
