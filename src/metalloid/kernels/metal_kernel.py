@@ -145,8 +145,8 @@ class MetalKernel:
             }  # fmt: skip
             promised = self._promised(output_shapes, output_dtypes)
             on = lazy.device if device is None else get_device(device)
-            made: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
-            return made
+            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
+            return lazy_results
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
