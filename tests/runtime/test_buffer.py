@@ -28,6 +28,7 @@ def test_a_new_buffer_is_zero():
         del buffer
 
 
+@pytest.mark.needs("the CPU")
 def test_sizes_beyond_any_address_are_refused():
     for size in (2**60, 2**63, 2**64 + 16):
         with pytest.raises(mtl.OutOfMemory, match=f"{size} bytes"):
