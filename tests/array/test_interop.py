@@ -98,7 +98,7 @@ def test_calls_run_where_they_are_told(x):
         "add", ["x", "y"], ["z"], "uint i = thread_position_in_grid.x; z[i] = x[i] + y[i];"
     )
     options = {"grid": 6, "output_shapes": [(6,)], "output_dtypes": [np.float32]}
-    other = open_device()  # a second device, of the same kind
+    other = open_device(0)  # a second device, of the same kind
     (z,) = kernel(inputs=[x, np.ones(6, np.float32)], device=other, **options)
     assert z.device is other
     assert z.tolist() == [1, 2, 3, 4, 5, 6]
