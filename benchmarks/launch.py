@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from metal_stub import stub_device
 from timing import alternating, best, show, table
 
 import metalloid as mtl
@@ -106,6 +107,29 @@ def drop_ins(lib: mtl.Library, count: int = 10_000) -> None:
     table("Drop-ins: a launch on buffers, waited for", ("by", "CPU time", "more"), rows)
 
 
+def metal_device(count: int = 1000) -> list[float]:
+    """The Metal device's own code, on a GPU that does nothing: CPU time of a launch in a batch."""
+    device = stub_device()
+    lib = mtl.library(SOURCE, device=device)
+    x, y, z = (mtl.Buffer(256, device) for _ in range(3))
+
+    def seconds(launch: Callable[[], object]) -> float:
+        start = time.process_time()
+        for _ in range(count):
+            launch()
+        device.synchronize()
+        return (time.process_time() - start) / count
+
+    actions = {
+        "three buffers": lambda: lib.add(x, y, z, threads=10),
+        "two buffers and a number": lambda: lib.saxpy(x, y, 2.0, threads=10),
+    }
+    least = [min(seconds(action) for _ in range(15)) for action in actions.values()]
+    rows = [(name, show(s)) for name, s in zip(actions, least, strict=True)]
+    table(f"Metal device, a batch of {count} launches, GPU stubbed", ("launch", "CPU time"), rows)
+    return least
+
+
 def imports() -> None:
     def run(code: str) -> float:
         return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), repeat=9)
@@ -121,6 +145,7 @@ def main() -> None:
     elementwise(lib)
     barriers(lib)
     drop_ins(lib)
+    metal_device()
     imports()
 
 

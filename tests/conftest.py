@@ -1,10 +1,18 @@
 """What all tests share."""
 
 import os
+import sys
+from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
+
+from metalloid.runtime import registry
+
+if os.environ.get("METALLOID_DEVICE") == "own":
+    sys.path.insert(0, str(Path(__file__).parent))
+    registry._KINDS["own"] = "own_memory_device"
 
 hypothesis.settings.register_profile(
     "metalloid",
@@ -35,10 +43,45 @@ def fresh_cache(tmp_path):
         yield tmp_path / "cache"
 
 
+#: What a test may need of the default device, and the kinds of device that lack it.
+LACKING = {
+    "the CPU": {
+        "cuda",
+        "metal",
+        "own",
+    },  # its engines, choices by cost, stages of compilation, messages, faults
+    "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
+    "textures": {"metal"},  # and samplers, tensors and arrays of resources
+}
+
+
+def pytest_runtest_setup(item):
+    kind = os.environ.get("METALLOID_DEVICE", "cpu").partition(":")[0]
+    for marker in item.iter_markers("needs"):
+        for need in marker.args:
+            if kind in LACKING[need]:
+                pytest.skip(f"{kind} lacks: {need}")
+
+
+def asks_for_double(call):
+    """Whether a test ended with the error for float64 on a device that has none."""
+    import metalloid as mtl
+
+    if mtl.default_device().has_float64 or call.excinfo is None:
+        return False
+    error = call.excinfo.value
+    return isinstance(error, mtl.UnsupportedType) or (
+        isinstance(error, mtl.CompileError) and "'double' is not supported" in str(error)
+    )
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
+    if report.failed and asks_for_double(call):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, "Skipped: the device lacks: float64")
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = str(call.excinfo.value) if call.excinfo else ""
         required = [word for word in os.environ.get("METALLOID_REQUIRE", "").split(",") if word]

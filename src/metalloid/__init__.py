@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MetalloidError,
         OutOfMemory,
         UnknownFunction,
+        UnsupportedType,
     )
     from metalloid.kernels.elementwise_kernel import ElementwiseKernel
     from metalloid.kernels.kernel import Kernel
@@ -61,6 +62,7 @@ __all__ = [
     "ScanKernel",
     "Texture",
     "UnknownFunction",
+    "UnsupportedType",
     "__version__",
     "config",
     "default_device",

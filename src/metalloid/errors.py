@@ -20,6 +20,7 @@ __all__ = [
     "MetalloidError",
     "OutOfMemory",
     "UnknownFunction",
+    "UnsupportedType",
 ]
 
 
@@ -68,6 +69,10 @@ class UnknownFunction(MetalloidError, AttributeError, KeyError):
 
 class ArgumentError(MetalloidError, TypeError, ValueError):
     """Arguments of a launch that do not fit the kernel's signature; nothing was run."""
+
+
+class UnsupportedType(MetalloidError, TypeError):
+    """Arrays of a type that the device does not compute with: float64 on Apple GPUs."""
 
 
 class LaunchError(MetalloidError, RuntimeError):

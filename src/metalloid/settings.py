@@ -42,6 +42,11 @@ def _sorter(text: str) -> str:
     return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
 
 
+def _language(text: str) -> str:
+    major, minor = text.strip().split(".")
+    return f"{int(major)}.{int(minor)}"
+
+
 class _Setting(Generic[_T]):
     """A setting: read from the environment at each access until a value is set."""
 
@@ -101,6 +106,24 @@ class Settings:
     device = _Setting(
         "METALLOID_DEVICE", str, "", "Default device, such as cpu; empty: the first one available."
     )
+    metal_binding = _Setting(
+        "METALLOID_METAL_BINDING",
+        str,
+        "",
+        "Module that offers Metal; empty: PyObjC's, on macOS. metalloid.compat.Metal: software.",
+    )
+    metal_language = _Setting(
+        "METALLOID_METAL_LANGUAGE",
+        _language,
+        "",
+        "Version of the language for Metal's compiler, such as 3.1; empty: the newest it knows.",
+    )
+    validate = _Setting(
+        "METALLOID_VALIDATE",
+        _truth,
+        False,
+        "Whether Metal checks its use and its shaders' memory; before the first use of the GPU.",
+    )
     num_threads = _Setting(
         "METALLOID_NUM_THREADS", int, 0, "CPU threads a launch may use; 0: all of this process."
     )
@@ -117,6 +140,12 @@ class Settings:
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
     )
+    timing = _Setting(
+        "METALLOID_TIMING",
+        _truth,
+        True,
+        "Whether launches on a GPU can tell their seconds, which costs each about 1 us.",
+    )
     products = _Setting(
         "METALLOID_PRODUCTS",
         _products,
@@ -129,6 +158,10 @@ class Settings:
         "auto",
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
     )
+
+    def given(self, name: str, otherwise: Any) -> Any:
+        """A value that the program has set, without a look at the environment, which is slow."""
+        return self._values.get(name, otherwise)
 
     @contextmanager
     def scope(self, **values: Any) -> Iterator[Settings]:

@@ -261,6 +261,7 @@ def test_complex_numbers_of_an_epilogue():
 CPU = mtl.ones(1).device
 
 
+@pytest.mark.needs("the CPU")
 @pytest.mark.parametrize(
     ("dtype", "shape", "depth", "fused", "way"),
     [
@@ -309,6 +310,7 @@ def test_vectors_by_what_is_computed_are_sums():
     assert (abs(np.asarray(y) - a @ x) <= 260 * 2**-24 * (abs(a) @ abs(x))).all()
 
 
+@pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
 @pytest.mark.parametrize(
     "shapes", [((300,), (300, 500)), ((500, 300), (300,)), ((4, 300), (300, 90))]

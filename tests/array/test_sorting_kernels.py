@@ -136,6 +136,7 @@ def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     check_top(x, 90)
 
 
+@pytest.mark.needs("the CPU")
 def test_the_reference_engine_agrees(monkeypatch):
     fresh = functools.cache(sort_kernels._library.__wrapped__)
     monkeypatch.setattr(sort_kernels, "_library", fresh)
@@ -287,6 +288,7 @@ def test_results_of_launches_that_nobody_waited_for():
     np.testing.assert_array_equal(np.asarray(more), order_of(np.sort(x)[::-1]) + 1)
 
 
+@pytest.mark.needs("the CPU")
 def test_the_setting_decides():
     x = mtl.arange(10)
     assert "sorted_rows" in mtl.explain(mtl.sort(x))

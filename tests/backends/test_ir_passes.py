@@ -14,7 +14,7 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
 from metalloid.backends.cpu import engines, reference
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.parser import (
     flatten_address_spaces,
     parse_function,

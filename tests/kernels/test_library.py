@@ -138,6 +138,7 @@ def test_every_kernel_is_an_attribute_and_an_item():
         lib["c"]
 
 
+@pytest.mark.needs("the CPU")
 def test_inspection():
     kernel = mtl.library(HEADER + f"kernel void f(device float4* x, {ID}) {{ x[i] *= 2; }}").f
     assert str(kernel.signature) == "f(device float4* x)"

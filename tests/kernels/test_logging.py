@@ -106,11 +106,13 @@ def test_what_finds_no_room_is_counted(lib, caplog):
     assert len(caplog.records) == 6
 
 
+@pytest.mark.needs("the CPU")
 def test_kernels_without_barriers_stay_loops(lib):
     assert "loop" in lib.levels.engine
     assert "loop" in lib.checked.engine
 
 
+@pytest.mark.needs("the CPU")
 def test_an_assertion_that_does_not_hold(lib):
     x = np.array([0, 1, 2, 3, 0, 0], np.float32)
     lib.checked(x, threads=(3, 5))
@@ -119,6 +121,7 @@ def test_an_assertion_that_does_not_hold(lib):
     assert (fault.value.threadgroup, fault.value.thread) == ((1, 0, 0), (1, 0, 0))
 
 
+@pytest.mark.needs("the CPU")
 def test_an_assertion_among_threads_that_meet(lib):
     lib.checked_together(np.ones(64, np.float32), threads=64)
     with pytest.raises(mtl.KernelFault, match="assertion failed: sum < 100") as fault:

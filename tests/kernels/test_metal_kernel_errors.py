@@ -138,6 +138,7 @@ def test_an_output_too_large():
         make()(inputs=[X], grid=1, output_shapes=[(2**40, 2**30)], output_dtypes=[np.float32])
 
 
+@pytest.mark.needs("the CPU")
 def test_a_buffer_of_another_device():
     buffer = mtl.Buffer(X)
     buffer.device = types.SimpleNamespace(name="cuda:1")

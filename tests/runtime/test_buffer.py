@@ -101,6 +101,7 @@ def test_a_process_may_end_while_its_kernels_run(argument):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.needs("the CPU")
 def test_representation():
     assert repr(mtl.Buffer(12)) == "<Buffer 12 bytes (uint8 (12,)) on cpu>"
     assert len(mtl.Buffer(np.zeros((3, 2)))) == 3

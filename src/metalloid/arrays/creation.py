@@ -75,6 +75,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
             raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
+        _require_host_memory(target, "asarray")
         return Array(from_numpy(array, target, copy=False))
     if wanted is not None and array.dtype != wanted:
         with np.errstate(all="ignore"):
@@ -106,7 +107,15 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
         array = _numpy_from_dlpack(x)
     except TypeError as error:
         raise BufferError(f"[from_dlpack] {error}") from None
-    return Array(from_numpy(array, get_device(device), copy=bool(copy)))
+    target = get_device(device)
+    if copy is False:
+        _require_host_memory(target, "from_dlpack")
+    return Array(from_numpy(array, target, copy=bool(copy)))
+
+
+def _require_host_memory(device: Device, where: str) -> None:
+    if device.memory != "host":
+        raise ValueError(f"[{where}] {device.name} has memory of its own: it takes a copy.")
 
 
 def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, where: str) -> Array:

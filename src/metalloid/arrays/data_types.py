@@ -169,11 +169,13 @@ class _Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's types, by name."""
+        """The standard's types, by name, as far as a device computes with them."""
+        left_out = frozenset() if get_device(device).has_float64 else types.DOUBLES
         return {
             str(dtype): dtype
             for dtype in types.ALL
             if dtype not in (types.float16, types.bfloat16)
+            and dtype not in left_out
             and (kind is None or isdtype(dtype, kind))
         }
 

@@ -15,6 +15,8 @@ from metalloid.arrays.layout import Ints, is_contiguous
 from metalloid.arrays.node import MEMORY, Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import DType
+from metalloid.runtime.buffer import Window
+from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
 #: NumPy's universal functions by their names there.
@@ -117,25 +119,31 @@ class Interop:
         # The node's reference and the counter's argument.
         return sys.getrefcount(node.memory) == 2 and is_contiguous(node.layout)
 
-    def __metalloid_memory__(self, is_written: bool) -> np.ndarray:
+    def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Memory for a launch: the array's own, which nobody else sees if it is written to."""
         evaluate([self._node])
-        if not is_contiguous(self._node.layout) or (is_written and not self._is_sole_owner()):
-            private = from_numpy(to_host(self._node), self._node.device)
-            if not is_written:
-                return to_host(private)
-            self._node = private  # type: ignore[misc]
-        return to_host(self._node)
+        is_shared = is_written and not self._is_sole_owner()
+        node = self._node
+        if is_shared or not is_contiguous(node.layout):
+            node = from_numpy(to_host(node), node.device)
+            if is_written:
+                self._node = node  # type: ignore[misc]
+        if node.device.memory != "own":
+            return to_host(node)
+        assert node.memory is not None
+        start = node.data[1] * node.dtype.itemsize
+        return Window(node.memory.bound, start, node.dtype, node.shape)
 
     def __metalloid_wrap__(self, array: np.ndarray) -> Any:
         """An array of what a kernel has returned."""
         return self._new(from_numpy(array, self._node.device, copy=False))
 
     def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
-                           results: Sequence[tuple[DType, Ints]]) -> list[Any]:  # fmt: skip
+                           results: Sequence[tuple[DType, Ints]],
+                           device: Device) -> list[Any]:  # fmt: skip
         """What a kernel will return when it is needed."""
-        call = KernelCall(kernel, tuple(inputs), options, tuple(results))
-        return [self._new(node) for node in call_nodes(call, call.nodes)]
+        call = KernelCall(kernel, inputs, options, tuple(results))
+        return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 
 def restored(kind: Any, array: np.ndarray) -> Any:

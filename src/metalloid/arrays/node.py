@@ -13,7 +13,8 @@ from typing import Any, Final
 from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved, moved_shape
 from metalloid.arrays.memory import Memory
 from metalloid.arrays.ops import CAST, Op
-from metalloid.arrays.types import DType, int64
+from metalloid.arrays.types import DOUBLES, DType, int64
+from metalloid.errors import UnsupportedType
 from metalloid.runtime.device import Device
 
 #: Kinds of nodes.
@@ -58,6 +59,11 @@ class Node:
 
     def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
                  device: Device, memory: Memory | None = None) -> None:  # fmt: skip
+        if dtype in DOUBLES and not device.has_float64:
+            raise UnsupportedType(
+                f"[array] there are no arrays of {dtype} on {device.name}: Metal has no 'double'. "
+                "Use float32 or complex64, or device='cpu'."
+            )
         self.kind = kind
         self.data = data
         self.args = args

@@ -25,6 +25,8 @@ float32: Final[DType] = np.dtype(np.float32)
 float64: Final[DType] = np.dtype(np.float64)
 complex64: Final[DType] = np.dtype(np.complex64)
 complex128: Final[DType] = np.dtype(np.complex128)
+#: Types that take what Metal calls `double`, which not every device has.
+DOUBLES: Final = frozenset({float64, complex128})
 
 #: What Python's own numbers become where no array says otherwise. Metal has no 64-bit floats.
 DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}

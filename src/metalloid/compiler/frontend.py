@@ -47,7 +47,7 @@ ENTRY_FILE = "metalloid kernel entry"
 _INSTANTIATIONS_CHECKED = 64
 
 _PREPROCESSOR_FLAGS = (
-    "-x", "c++", "-std=c++17", "-nostdinc", "-E", "-dD", "-undef", "-fno-sanitize=all",
+    "-x", "c++", "-std=c++17", "-nostdinc", "-E", "-undef", "-fno-sanitize=all",
     "-fno-color-diagnostics", "-fno-caret-diagnostics", "-fno-diagnostics-show-note-include-stack",
     "-ferror-limit=0", "-Wno-builtin-macro-redefined", "-Wno-extra-tokens",
     "-D__cplusplus=201703L", "-D__clang__=1", "-D__LITTLE_ENDIAN__=1",
@@ -112,19 +112,15 @@ def preprocess(
     source: str, file: str, options: Options, cache: Cache
 ) -> tuple[str, list[Diagnostic]]:
     """The text after preprocessing, line markers and definitions kept, and warnings about it."""
-    folders = [f"-I{folder}" for folder in options.include_dirs]
-    if file != PROGRAM_SOURCE:
-        folders.insert(0, f"-iquote{Path(file).parent}")
-    macros = [f"-D{name}={value}" for name, value in options.defines]
-    if options.math_mode == "fast":
-        macros.append("-D__FAST_MATH__=1")
-    outcome = clang.run(
-        [
-            "clang", *_PREPROCESSOR_FLAGS, *macros, *folders,
-            f"-I{stub_folder(cache)}", "-include", str(include_folder() / "macros.h"), "-",
-        ],
+    outcome = _preprocessed(
         f'# 1 "{_quoted(file)}"\n{source}',
-    )  # fmt: skip
+        file,
+        options,
+        cache,
+        "-dD",
+        "-include",
+        str(include_folder() / "macros.h"),
+    )
     messages = parse_messages(outcome.messages)
     read = functools.partial(read_source, {file: source})
     places = PlaceMap(TokenStream(""), read)
@@ -132,6 +128,29 @@ def preprocess(
     if outcome.status != 0:
         raise _compile_error(messages, outcome.messages)
     return outcome.text, [message for message in messages if message.severity == "warning"]
+
+
+def with_includes(source: str, file: str, options: Options, cache: Cache) -> str:
+    """The text, nothing expanded, with every file it includes put in its place."""
+    return _preprocessed(source, file, options, cache, "-frewrite-includes").text
+
+
+def _preprocessed(
+    source: str, file: str, options: Options, cache: Cache, *more: str
+) -> clang.Outcome:
+    folders = [f"-I{folder}" for folder in options.include_dirs]
+    if file != PROGRAM_SOURCE:
+        folders.insert(0, f"-iquote{Path(file).parent}")
+    macros = [f"-D{name}={value}" for name, value in options.defines]
+    if options.math_mode == "fast":
+        macros.append("-D__FAST_MATH__=1")
+    return clang.run(
+        [
+            "clang", *_PREPROCESSOR_FLAGS, *more, *macros, *folders,
+            f"-I{stub_folder(cache)}", "-",
+        ],
+        source,
+    )  # fmt: skip
 
 
 def _quoted(file: str) -> str:

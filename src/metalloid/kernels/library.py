@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.registry import get_device, get_target
 
 
 class SourceNotFound(MetalloidError, FileNotFoundError):
@@ -63,6 +64,10 @@ class Library:
     def constants(self) -> tuple[FunctionConstant, ...]:
         """The text's function constants: each has a name, an index and a type."""
         return self._unit.constants
+
+    def uses(self, word: str) -> bool:
+        """Whether the text, with what it includes and without what it leaves out, has a word."""
+        return re.search(rf"\b{re.escape(word)}\b", self._unit.text) is not None
 
     def function(self, name: str, constants: Mapping[Any, Any] | None = None) -> Kernel:
         """The kernel `name`.
@@ -174,6 +179,7 @@ def library(
     math_mode: MathMode = "safe",
     defines: Mapping[str, Any] | None = None,
     device: str | Device | None = None,
+    target: str | None = None,
     portable: bool = False,
 ) -> Library:
     """Compile MSL text to a library of kernels.
@@ -193,6 +199,9 @@ def library(
         Macros by name; True stands for 1, None for a macro without value.
     device : str or Device, optional
         Where the kernels will run; the default device without.
+    target : str, optional
+        Instead of a device: an architecture to compile for, such as ``"cuda:sm_90"``, whether this
+        machine has one or not. ``kernel.asm["ptx"]`` is what comes out; it cannot be launched.
     portable : bool, optional
         Refuse what Apple's Metal compiler is known to refuse, although it would run here.
 
@@ -231,7 +240,9 @@ def library(
         tuple(os.fspath(folder) for folder in include_dirs),
         tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
     )
-    made = Library(text, file, options, get_device(device))
+    if target is not None and device is not None:
+        raise ArgumentError("[library] wants device= or target=, not both.")
+    made = Library(text, file, options, get_target(target) if target else get_device(device))
     if portable:
         require_portable(text, file, options, made.device.target, shared_cache())
     return made

@@ -118,7 +118,7 @@ class MetalKernel:
         verbose : bool, optional
             Print the generated MSL text.
         device : str or Device, optional
-            Where to run; the default device without.
+            Where to run; without, the device of the first `Array`, or the default device.
 
         Returns
         -------
@@ -144,7 +144,8 @@ class MetalKernel:
                 "verbose": verbose,
             }  # fmt: skip
             promised = self._promised(output_shapes, output_dtypes)
-            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
+            on = lazy.device if device is None else get_device(device)
+            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
             return lazy_results
         where = get_device(device)
         memories = self._inputs(inputs, where)

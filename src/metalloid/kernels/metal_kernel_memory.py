@@ -14,7 +14,7 @@ import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.buffer import Buffer, Window
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import describe
 
@@ -57,7 +57,7 @@ class InputMemory:
     type : str
         In the signature.
     shape : tuple of int
-    memory : ndarray or Buffer
+    memory : ndarray, Buffer or Window
         What is bound: the value's own memory, or a row-contiguous copy of it.
     """
 
@@ -75,7 +75,7 @@ class InputMemory:
                 f"{label} has the shape {self.shape}; an extent is at most {_MAX_EXTENT}."
             )
         self._strides: tuple[int, ...] | None = None
-        self.memory: np.ndarray | Buffer = array
+        self.memory: np.ndarray | Buffer | Window = array
         self._written: np.ndarray | None = None
         if isinstance(array, np.ndarray):
             self._place(label, array, row_contiguous, is_written)
@@ -118,7 +118,7 @@ class InputMemory:
             self._written[...] = self.memory
 
 
-def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
+def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:
     """The memory of `value` as an array; a number as an array without axes."""
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # without what a subclass adds
@@ -129,7 +129,7 @@ def as_array(label: str, value: Any, is_written: bool) -> np.ndarray:
             )
         return number_array(label, value)
     if hasattr(value, "__metalloid_memory__"):  # a lazy array
-        lazy: np.ndarray = value.__metalloid_memory__(is_written)
+        lazy: np.ndarray | Window = value.__metalloid_memory__(is_written)
         return lazy
     try:
         return np.asarray(memoryview(value))

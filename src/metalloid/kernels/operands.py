@@ -53,15 +53,15 @@ class Operand:
             raise ArgumentError(f"{label} is an output, got {describe(value)}. Pass an array.")
         if self.is_number:
             self.dtype = number_array(label, value).dtype
-        elif isinstance(value, Buffer):
-            self.dtype, self.shape = value.dtype, value.shape
-            self.strides = row_major(self.shape)
-        else:
-            array = as_array(label, value, is_written)
+            return
+        array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
+        self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
+        if isinstance(array, np.ndarray):
             if is_written and not array.flags.writeable:
                 raise ArgumentError(f"{label} is an output and is read-only. Pass a copy.")
-            self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
             self._place(array, is_written, is_raw)
+        else:
+            self.memory, self.strides = array, row_major(self.shape)
 
     def _place(self, array: np.ndarray, is_written: bool, is_raw: bool) -> None:
         size = array.itemsize

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import weakref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
+from metalloid.runtime.host_copy import Bytes, HostCopy
 from metalloid.runtime.registry import get_device
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ class Buffer:
     dtype, shape
         Of the array it was made from; bytes otherwise.
     device : Device
+    host_copy : HostCopy or None
+        What Python sees of it, where the device's memory is its own.
 
     Raises
     ------
@@ -40,8 +45,10 @@ class Buffer:
 
     Notes
     -----
-    ``numpy.asarray(buffer)`` is a view of the same memory on the CPU. It waits for the launches
-    that use the buffer, so what it shows is complete; later launches go on behind its back.
+    ``numpy.asarray(buffer)`` is a view of the same memory on the CPU and on Apple GPUs. It waits
+    for the launches that use the buffer, so what it shows is complete; later launches go on behind
+    its back. On NVIDIA GPUs it is a copy, fetched when the device's is newer. What Python writes to
+    it goes back before the next launch that uses the buffer.
 
     Examples
     --------
@@ -74,6 +81,7 @@ class Buffer:
             self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
         self.address = self.device.allocate(self.nbytes)
         self._pending: Event | None = None
+        self.host_copy: HostCopy | None = None
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
         # When the process ends a kernel may still run; the memory goes with the process.
         self._release.atexit = False
@@ -83,6 +91,8 @@ class Buffer:
     def used_by(self, event: Event) -> None:
         """Record the latest launch that uses this buffer."""
         self._pending = event
+        if self.host_copy is not None:
+            self.host_copy.is_current = False
 
     def wait(self) -> None:
         """Wait for the launches that use this buffer; raises what went wrong in them."""
@@ -90,8 +100,21 @@ class Buffer:
         if event is not None:
             event.wait()
 
+    def host_bytes(self) -> np.ndarray:
+        """What it holds, as bytes that Python can read and write, after the launches so far."""
+        import numpy as np
+
+        self.wait()
+        if self.device.memory != "own":
+            return np.asarray(Bytes(self, self.address, self.nbytes))
+        if self.host_copy is None:
+            self.host_copy = HostCopy(self.device, self.address, self.nbytes)
+        return self.host_copy.view()
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self.device.memory == "own":
+            raise AttributeError("__array_interface__")  # NumPy then asks __array__
         self.wait()
         return {
             "version": 3,
@@ -101,8 +124,37 @@ class Buffer:
             "data": (self.address, False),
         }
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        import numpy as np
+
+        array = self.host_bytes().view(self.dtype).reshape(self.shape)
+        return np.array(array, dtype, copy=copy)
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
     def __repr__(self) -> str:
         return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
+
+
+@dataclass(frozen=True)
+class Window:
+    """An array in a part of a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where it begins, in bytes.
+    dtype, shape
+    """
+
+    buffer: Buffer
+    start: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of it."""
+        return math.prod(self.shape) * self.dtype.itemsize

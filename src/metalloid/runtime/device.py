@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
@@ -72,6 +72,24 @@ class Program(ABC):
         """A good threadgroup size for a launch that names none."""
 
 
+class HostMemory(NamedTuple):
+    """Memory of the host that a launch uses.
+
+    Attributes
+    ----------
+    address, nbytes : int
+    written : bool
+        Whether the kernel may write to it.
+    position : int
+        Of the word that points to it; -1 if other memory does.
+    """
+
+    address: int
+    nbytes: int
+    written: bool
+    position: int = -1
+
+
 class Arguments:
     """What a launch binds to the parameters of a program.
 
@@ -88,9 +106,19 @@ class Arguments:
     host_memory : bool
         Whether it uses memory that Python can see without asking, so that it should have ended when
         the call returns.
+    constants : list of (int, bytes)
+        Numbers by the position of their word, where kernels do not use the memory of the host.
+    staged : list of HostMemory
+        What a device has to bring to its own memory, and back; empty where kernels use the memory
+        of the host in place.
+    pointers : list of int
+        Addresses, in memory of `staged`, of pointers to memory of `staged`.
     """
 
-    __slots__ = ("buffers", "host_memory", "keep", "threadgroup_bytes", "words")
+    __slots__ = (
+        "buffers", "constants", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes",
+        "words",
+    )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
         self.words = [0] * parameters
@@ -98,6 +126,9 @@ class Arguments:
         self.keep: list[Any] = []
         self.buffers: list[Buffer] = []
         self.host_memory = False
+        self.constants: list[tuple[int, bytes]] = []
+        self.staged: list[HostMemory] = []
+        self.pointers: list[int] = []
 
 
 class Device(ABC):
@@ -107,10 +138,17 @@ class Device(ABC):
     thread.
     """
 
-    #: ``"cpu"``, ``"cuda:0"``, ``"metal"``: what `metalloid.Device` takes.
+    #: ``"cpu"``, ``"cuda:0"``, ``"metal:1"``: what `metalloid.Device` takes.
     name: str
     #: What clang compiles for.
     target: Target
+    #: Whether it may be chosen where no device is named.
+    by_default = True
+    #: ``"host"``: kernels use any memory of the process. ``"shared"``: the device's own memory,
+    #: which Python sees where it lies. ``"own"``: memory that is copied in and out.
+    memory: Literal["host", "shared", "own"] = "own"
+    #: Whether kernels may compute with ``double``.
+    has_float64 = True
 
     @abstractmethod
     def info(self) -> DeviceInfo:

@@ -18,7 +18,7 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.slot import Slot
 
 #: A pointer, a texture and a sampler each take as much in a struct.
@@ -87,8 +87,17 @@ class _Word(MemberWriter):
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         may_be_null = self._slot.parameter.layout.form in ("pointer", "texture")
+        before = len(bound.staged)
+        constants = len(bound.constants)
         word = 0 if value is None and may_be_null else self._slot.bind(value, bound)
         memory[:WORD_BYTES].view(np.uint64)[0] = word
+        if len(bound.constants) > constants:  # a number where a pointer is
+            _, number = bound.constants.pop()
+            bound.staged.append(HostMemory(word, len(number), False))
+        if len(bound.staged) > before:
+            # The last is what the slot itself points to, from here and not from a word.
+            bound.staged[-1] = bound.staged[-1]._replace(position=-1)
+            bound.pointers.append(int(memory.__array_interface__["data"][0]))
 
 
 class _Value(MemberWriter):

@@ -5,17 +5,26 @@ from __future__ import annotations
 import difflib
 import importlib
 import threading
+from typing import Any
 
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
-#: Kind of device -> module that offers ``open_device()``, best first. A module is imported when a
-#: device of its kind is asked for; it raises DeviceUnavailable where there is none.
-_KINDS = {"cpu": "metalloid.backends.cpu.device"}
+#: Kind of device -> module that offers ``count_devices()`` and ``open_device(index)``, best first.
+#: A module is imported when a device of its kind is asked for; both functions raise
+#: DeviceUnavailable where there is none.
+_KINDS = {
+    "metal": "metalloid.backends.metal.device",
+    "cuda": "metalloid.backends.cuda.device",
+    "cpu": "metalloid.backends.cpu.device",
+}
+
+#: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
+_TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
 
 _open: dict[str, Device] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # a device may be made on another
 
 
 def get_device(name: str | Device | None = None) -> Device:
@@ -24,6 +33,8 @@ def get_device(name: str | Device | None = None) -> Device:
     Parameters
     ----------
     name : str or Device, optional
+        A kind, ``"cpu"`` or ``"cuda"``, which is the first device of its kind; ``"cuda:1"`` is the
+        second.
 
     Raises
     ------
@@ -42,11 +53,36 @@ def get_device(name: str | Device | None = None) -> Device:
         return _device(wanted)
     for kind in _KINDS:
         try:
-            return _device(kind)
+            device = _device(kind)
         except DeviceUnavailable:
             continue
+        if device.by_default:
+            return device
     reasons = "; ".join(f"{kind}: {reason}" for kind, reason in absent_devices().items())
     raise DeviceUnavailable(f"[device] this machine has none. {reasons}")
+
+
+def get_target(name: str) -> Device:
+    """A device that only compiles: ``"cuda:sm_90"``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If there is no such target.
+
+    Examples
+    --------
+    >>> get_target("cuda:sm_90").name
+    'cuda:sm_90'
+    """
+    kind, _, architecture = name.partition(":")
+    if kind not in _TARGETS:
+        raise DeviceUnavailable(
+            f"[target] there is no kind of target {name!r}; known: "
+            f"{', '.join(f'{kind}:ARCHITECTURE' for kind in _TARGETS)}, such as 'cuda:sm_90'."
+        )
+    target: Device = importlib.import_module(_TARGETS[kind]).open_target(architecture)
+    return target
 
 
 def default_device() -> Device:
@@ -56,13 +92,20 @@ def default_device() -> Device:
 
 def devices() -> list[Device]:
     """Every device of this machine, best first."""
-    found = []
-    for kind in _KINDS:
-        try:
-            found.append(_device(kind))
-        except DeviceUnavailable:
-            continue
-    return found
+    return [device for kind in _KINDS for device in devices_of(kind)]
+
+
+def devices_of(kind: str) -> list[Device]:
+    """Every device of a kind."""
+    try:
+        return [_device(f"{kind}:{index}") for index in range(_module(kind).count_devices())]
+    except DeviceUnavailable:
+        return []
+
+
+def kinds() -> tuple[str, ...]:
+    """Kinds of device, whether this machine has them or not; best first."""
+    return tuple(_KINDS)
 
 
 def absent_devices() -> dict[str, str]:
@@ -80,14 +123,27 @@ def _device(name: str) -> Device:
     device = _open.get(name)
     if device is not None:
         return device
+    kind, _, place = name.partition(":")
+    if kind not in _KINDS or not (place.isdecimal() or name == kind):
+        near = difflib.get_close_matches(name, _KINDS, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise DeviceUnavailable(
+            f"[device] there is no kind of device {name!r}; known: {', '.join(_KINDS)}.{hint}"
+        )
+    index = int(place or 0)
+    canonical = f"{kind}:{index}"
     with _lock:
-        if name not in _open:
-            if name not in _KINDS:
-                near = difflib.get_close_matches(name, _KINDS, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+        if canonical not in _open:
+            count = _module(kind).count_devices()
+            if index >= count:
                 raise DeviceUnavailable(
-                    f"[device] there is no kind of device {name!r}; known: "
-                    f"{', '.join(_KINDS)}.{hint}"
+                    f"[device] there is no {name!r}: this machine has {count} "
+                    f"device{'s' * (count != 1)} of the kind {kind!r}."
                 )
-            _open[name] = importlib.import_module(_KINDS[name]).open_device()
+            _open[canonical] = _module(kind).open_device(index)
+        _open[name] = _open[canonical]
         return _open[name]
+
+
+def _module(kind: str) -> Any:
+    return importlib.import_module(_KINDS[kind])

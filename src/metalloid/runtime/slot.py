@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,15 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.dlpack import from_dlpack
+
+
+@dataclass(frozen=True)
+class ThreadgroupMemory:
+    """The argument for a ``threadgroup T* [[threadgroup(n)]]`` parameter: how much of it."""
+
+    nbytes: int
 
 
 class Slot(ABC):
@@ -26,13 +34,16 @@ class Slot(ABC):
         Of its word among those of the launch.
     label : str
         How messages call it.
+    stages : bool
+        Whether memory of the host has to be brought to the device.
     """
 
-    __slots__ = ("device", "kernel", "label", "parameter", "position")
+    __slots__ = ("device", "kernel", "label", "parameter", "position", "stages")
 
     def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
         self.kernel, self.parameter, self.device = kernel, parameter, device
         self.position, self.label = parameter.position, parameter.label
+        self.stages = device.memory != "host"
 
     @abstractmethod
     def bind(self, value: Any, bound: Arguments) -> int:
@@ -43,6 +54,10 @@ class Slot(ABC):
         ArgumentError
             If it does not fit.
         """
+
+    def stage(self, bound: Arguments, address: int, nbytes: int, written: bool) -> None:
+        """Have the memory brought to the device that this parameter points to."""
+        bound.staged.append(HostMemory(address, nbytes, written, self.position))
 
     def as_array(self, value: Any) -> np.ndarray | None:
         """An array, or another library's by DLPack; None if it is neither."""
@@ -57,6 +72,8 @@ class Slot(ABC):
 
     def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
         """The error for a value that does not fit."""
+        if isinstance(value, ThreadgroupMemory):
+            why, hint = "threadgroup memory goes to [[threadgroup(n)]] parameters", ""
         text = (
             f"[{self.kernel}] {self.label} wants {self.parameter.declaration}, "
             f"got {describe(value)}: {why}."

@@ -10,7 +10,7 @@ import numpy as np
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.buffer import Buffer, Window
 from metalloid.runtime.device import Arguments, Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import Slot
@@ -49,6 +49,8 @@ class BufferSlot(Slot):
         "_is_reference",
         "_least",
         "_most",
+        "_takes_floats",
+        "_takes_ints",
         "_writes",
     )
 
@@ -67,8 +69,12 @@ class BufferSlot(Slot):
         signed = layout.kind == "i"
         self._least, self._most = (-(2 ** (bits - 1)) if signed else 0), 2 ** (bits - signed) - 1
         self._is_reference = layout.form == "reference"
+        one = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
+        self._takes_floats = one and layout.kind == "f"
+        self._takes_ints = one and layout.kind in "iu"
         self._converters: tuple[tuple[Any, Callable[[Any, Arguments], int]], ...] = (
             (Buffer, self._bind_buffer),
+            (Window, self._bind_window),
             ((bool, int, float, np.number, np.bool_), self._bind_number),
             (np.void, self._bind_structured_scalar),
             ((tuple, list), self._bind_sequence),
@@ -79,6 +85,10 @@ class BufferSlot(Slot):
         kind = type(value)  # the usual ones first
         if kind is Buffer:
             return self._bind_buffer(value, bound)
+        if kind is float and self._takes_floats:
+            return self._bind_scalar(value, bound)
+        if kind is int and self._takes_ints and self._least <= value <= self._most:
+            return self._bind_scalar(value, bound)
         if kind is np.ndarray:
             return self._bind_array(value, bound)
         if kind is bytearray and value and len(value) % self._bytes == 0:
@@ -87,6 +97,8 @@ class BufferSlot(Slot):
             if address % self._alignment == 0:
                 bound.host_memory = True
                 bound.keep.append(first)
+                if self.stages:
+                    self.stage(bound, address, len(value), self._writes)
                 return address
         for types, convert in self._converters:
             if isinstance(value, types):
@@ -125,9 +137,11 @@ class BufferSlot(Slot):
             )
         bound.host_memory = True
         bound.keep.append(array)
+        if self.stages:
+            self.stage(bound, address, nbytes, self._writes)
         return address
 
-    def _check_dtype(self, array: np.ndarray) -> None:
+    def _check_dtype(self, array: np.ndarray | Window) -> None:
         layout, dtype = self.parameter.layout, array.dtype
         if layout.scalar is None:
             # A struct: a structured dtype of its size, or bytes. `void` takes anything.
@@ -170,12 +184,28 @@ class BufferSlot(Slot):
         bound.buffers.append(buffer)
         return buffer.address
 
+    def _bind_window(self, window: Window, bound: Arguments) -> int:
+        if window.dtype != self._dtype:
+            self._check_dtype(window)
+        buffer = window.buffer
+        if buffer.device is not self.device:
+            raise self.refuse(
+                window, f"it is on {buffer.device.name}, the kernel on {self.device.name}"
+            )
+        if window.nbytes % self._bytes or (self._is_reference and window.nbytes < self._bytes):
+            raise self._wrong_size(window, window.nbytes)
+        bound.keep.append(buffer)
+        bound.buffers.append(buffer)
+        return buffer.address + window.start
+
     def _bind_foreign(self, value: Any, bound: Arguments) -> int:
         """Anything with the buffer protocol or DLPack."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
         if hasattr(value, "__metalloid_memory__"):  # a lazy array
-            return self._bind_array(value.__metalloid_memory__(self._writes), bound)
+            memory = value.__metalloid_memory__(self._writes)
+            bind = self._bind_window if isinstance(memory, Window) else self._bind_array
+            return bind(memory, bound)
         try:
             view = memoryview(value)
         except TypeError:
@@ -215,8 +245,15 @@ class BufferSlot(Slot):
         number = self._number(value)
         if self._ctype is None:
             return self._bind_owned(np.array(number).astype(self._dtype), bound)
+        return self._bind_scalar(number, bound)
+
+    def _bind_scalar(self, number: float, bound: Arguments) -> int:
+        """Bind a number that is known to fit."""
+        assert self._ctype is not None
         memory = self._ctype(number)
         bound.keep.append(memory)
+        if self.stages:
+            bound.constants.append((self.position, bytes(memory)))
         return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:

@@ -61,6 +61,8 @@ class EncodedStruct:
         bound.keep.append(self)
         bound.buffers += self.arguments.buffers
         bound.host_memory |= self.arguments.host_memory
+        bound.staged += self.arguments.staged
+        bound.pointers += self.arguments.pointers
         return int(self.memory.__array_interface__["data"][0])
 
 
@@ -81,10 +83,16 @@ class StructSlot(BufferSlot):
             mine = self.parameter.layout
             if value.layout is not mine and value.layout.members != mine.members:
                 raise self.refuse(value, "it was made for another struct")
-            return value.bind(bound)
+            return self._bind_encoded(value, bound)
         if isinstance(value, Mapping | tuple | list):
-            return self.encode(value).bind(bound)
+            return self._bind_encoded(self.encode(value), bound)
         return super().bind(value, bound)
+
+    def _bind_encoded(self, struct: EncodedStruct, bound: Arguments) -> int:
+        address = struct.bind(bound)
+        if self.stages:
+            self.stage(bound, address, struct.memory.nbytes, False)
+        return address
 
     def encode(self, value: Any) -> EncodedStruct:
         """The bytes of a mapping (or tuple) of members, or of a list of such."""
@@ -135,4 +143,7 @@ class ResourceArraySlot(Slot):
         memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
         self._writer.write(memory, value, bound)
         bound.keep.append(memory)
-        return int(memory.__array_interface__["data"][0])
+        address = int(memory.__array_interface__["data"][0])
+        if self.stages:
+            self.stage(bound, address, memory.nbytes, False)
+        return address

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments
+from metalloid.runtime.device import Arguments, HostMemory
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.texture_memory import contiguous_strides
 
@@ -44,7 +45,16 @@ class TensorSlot(Slot):
         steps = [stride // memory.dtype.itemsize for stride in strides]
         numbers = np.array([address, *memory.shape[::-1], *steps[::-1]], np.int64)
         bound.keep += [memory, numbers]
-        return int(numbers.__array_interface__["data"][0])
+        first = int(numbers.__array_interface__["data"][0])
+        if self.stages:
+            if not isinstance(value, Buffer):
+                low, high = byte_bounds(memory)
+                bound.staged.append(
+                    HostMemory(low, high - low, not self.parameter.layout.read_only)
+                )
+                bound.pointers.append(first)
+            self.stage(bound, first, numbers.nbytes, False)
+        return first
 
     def _check(
         self,

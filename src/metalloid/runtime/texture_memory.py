@@ -27,6 +27,8 @@ MAX_EXTENT, MAX_CUBE_EXTENT = 2**28, 2**14
 # texture_descriptor and texture_level in texture_memory.h
 _HEADER = struct.Struct("=II")
 _LEVEL = struct.Struct("=QqqIIII")
+#: Where the address of the first level stands in a descriptor.
+FIRST_LEVEL = _HEADER.size
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.layout import TextureType
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.pixel_formats import LONG_FORMAT, PixelFormat, dtypes_of, format_of
 from metalloid.runtime.sampler import Sampler
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.texture import Texture, padding_hint
 from metalloid.runtime.texture_memory import (
+    FIRST_LEVEL,
     KIND_EXTENTS,
     KIND_SHAPES,
     LevelMemory,
@@ -58,7 +60,12 @@ class TextureSlot(Slot):
         address = array.__array_interface__["data"][0]
         bound.host_memory = True
         bound.keep.append(array)
-        return self._describe(value, array.dtype, array.shape, array.strides, address, bound)
+        word = self._describe(value, array.dtype, array.shape, array.strides, address, bound)
+        if self.stages:
+            low, high = byte_bounds(array)
+            bound.staged.insert(-1, HostMemory(low, high - low, self._writes))
+            bound.pointers.append(word + FIRST_LEVEL)
+        return word
 
     def _bind_texture(self, texture: Texture, bound: Arguments) -> int:
         if texture.device is not self.device:
@@ -114,7 +121,10 @@ class TextureSlot(Slot):
         level = LevelMemory(address, extents, strides[: self._axes], pixel_format.bytes)
         memory = np.frombuffer(descriptor(self._type.kind, pixel_format.code, [level]), np.uint8)
         bound.keep.append(memory)
-        return int(memory.__array_interface__["data"][0])
+        word = int(memory.__array_interface__["data"][0])
+        if self.stages:
+            self.stage(bound, word, memory.nbytes, False)
+        return word
 
     def _check_memory(
         self,

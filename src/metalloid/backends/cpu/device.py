@@ -18,10 +18,10 @@ from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL
 from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import CompileError, LaunchError, OutOfMemory
@@ -204,6 +204,7 @@ class CpuDevice(Device):
     """The processor this program runs on."""
 
     name = "cpu"
+    memory = "host"
 
     def __init__(self) -> None:
         self.target = host.host_target()
@@ -315,7 +316,12 @@ class CpuDevice(Device):
         self._in_flight_lock = threading.Lock()
 
 
-def open_device() -> CpuDevice:
+def count_devices() -> int:
+    """One: all processors of the machine together."""
+    return 1
+
+
+def open_device(index: int) -> CpuDevice:
     """The CPU; builds the native runtime if this machine has not yet.
 
     Raises

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from metalloid.backends.cpu import reference, vector
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered, kernel_ir
+from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered, kernel_ir
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.target import Target

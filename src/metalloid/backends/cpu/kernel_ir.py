@@ -11,22 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from metalloid.compiler.cache import Cache
-from metalloid.compiler.frontend import (
-    ENTRY_FILE,
-    compile_command,
-    compile_entry,
-    wrapped,
-)
+from metalloid.compiler.entry import entry_text, read_layouts
+from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
-from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import entry_inputs
 
-ENTRY_SYMBOL = "mtl_kernel"
-_LAYOUT_SYMBOL = "mtl_layouts"
-
-_LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant .*? \[((?:i32 \d+(?:, )?)+)\]", re.M)
 #: Functions by which a thread says something to the host; by the others it waits for threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(
@@ -154,7 +144,7 @@ def kernel_ir(
 
     def compiled(reports: bool) -> tuple[str, str]:
         def embed(text: str) -> str:
-            return _entry_text(text, unit, entry, constants, functions(reports))
+            return entry_text(text, unit, entry, constants, functions(reports))
 
         return compile_entry(command, unit, entry, target, embed)
 
@@ -162,7 +152,7 @@ def kernel_ir(
     reports = bool(_REPORTS.search(ir))
     if reports:
         text, ir = compiled(reports=True)
-    layouts = tuple(_read_layouts(ir))
+    layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
     for adapt in (
@@ -174,42 +164,6 @@ def kernel_ir(
     ):
         ir = adapt(ir)
     return KernelIR(text, ir, layouts, synchronises, shares, reports, logs)
-
-
-def _entry_text(
-    text: str,
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    functions: str,
-) -> str:
-    """The unit's text with its constants defined, and the functions that the runtime calls."""
-    definitions = [
-        line
-        for constant in unit.constants
-        for line in constant.definitions(constants.get(constant.index))
-    ]
-    inputs = "".join(f", {text}" for text in entry_inputs(entry))
-    return "\n".join(
-        (
-            *definitions,
-            wrapped(text),
-            f'# 1 "{ENTRY_FILE}"',
-            f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
-            functions,
-            f'extern "C" [[clang::sycl_external]] const void* {_LAYOUT_SYMBOL}()'
-            " { return &mtl_entry_type::layouts; }",
-            "",
-        )
-    )
-
-
-def _read_layouts(ir: str) -> list[int]:
-    """The numbers of the table that ``parameter_layout.h`` leaves in the module."""
-    table = _LAYOUT_TABLE.search(ir)
-    if not table:
-        raise MetalloidError("[compiler] the compiled kernel lacks its table of parameters.")
-    return [int(number.split()[-1]) for number in table[1].split(",")][:-1]  # without its end mark
 
 
 def _mark_constant_loads(ir: str) -> str:

@@ -7,7 +7,8 @@ A kernel without barriers and simdgroup functions is a loop that clang may vecto
 from __future__ import annotations
 
 from metalloid.backends.cpu.call_sites import number_call_sites
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered
+from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
+from metalloid.compiler.entry import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
 CODE_COMMAND = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.kernel_ir import ENTRY_SYMBOL, KernelIR, Lowered
+from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported

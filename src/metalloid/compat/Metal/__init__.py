@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import functools
 
-import metalloid as mtl
 from metalloid.compat.Metal import constants
 from metalloid.compat.Metal.argument_descriptors import MTLArgumentDescriptor
 from metalloid.compat.Metal.compile_options import MTLCompileOptions
@@ -51,6 +50,8 @@ from metalloid.compat.Metal.structures import (
     MTLSizeMake,
 )
 from metalloid.compat.Metal.textures import MTLTextureDescriptor
+from metalloid.runtime.registry import devices_of, kinds
+from metalloid.settings import settings
 
 MTLCommandBufferErrorDomain = "MTLCommandBufferErrorDomain"
 MTLLibraryErrorDomain = "MTLLibraryErrorDomain"
@@ -82,13 +83,16 @@ __all__ += [name for name in vars(constants) if name.startswith("MTL")]
 
 @functools.cache
 def _devices() -> tuple[MTLDevice, ...]:
-    return tuple(MTLDevice(device, place + 1) for place, device in enumerate(mtl.devices()))
+    # What is named metal may itself run on this module.
+    found = [device for kind in kinds() if kind != "metal" for device in devices_of(kind)]
+    return tuple(MTLDevice(device, place + 1) for place, device in enumerate(found))
 
 
 def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
-    """The default device; None if there is none."""
-    default = mtl.default_device() if _devices() else None
-    return next((device for device in _devices() if device.metalloid is default), None)
+    """The default device, or the first there is; None if there is none."""
+    found = _devices()
+    chosen = (device for device in found if device.metalloid.name == settings.device)
+    return next(chosen, found[0] if found else None)
 
 
 def MTLCopyAllDevices() -> tuple[MTLDevice, ...]:

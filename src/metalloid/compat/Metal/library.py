@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,15 @@ from metalloid.compat.Metal.failures import NSError
 from metalloid.compat.Metal.function_constants import SCALARS, MTLFunctionConstantValues
 from metalloid.compat.Metal.objects import MetalObject
 from metalloid.compat.metallib import msl_file
+from metalloid.compiler.frontend import PROGRAM_SOURCE
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
 
+_DOUBLE = re.compile(r"\bdouble\b")
 DOMAIN = "MTLLibraryErrorDomain"
+_SIZED = re.compile(r"^(u?)int(8|16|32|64)_t$")
+_BY_SIZE = {"8": "char", "16": "short", "32": "int", "64": "long"}
 
 
 class MTLFunctionConstant:
@@ -35,8 +40,10 @@ class MTLFunctionConstant:
     __slots__ = ("_index", "_name", "_type")
 
     def __init__(self, name: str, index: int, declared: str) -> None:
-        scalar = declared.rstrip("234")
-        lanes = int(declared[len(scalar) :] or 1)
+        word = declared.replace(" ", "").removeprefix("metal::")
+        word = _SIZED.sub(lambda sized: f"{sized[1]}{_BY_SIZE[sized[2]]}", word)
+        scalar = word.rstrip("234")
+        lanes = int(word[len(scalar) :] or 1)
         self._name, self._index = name, index
         self._type = SCALARS[scalar] + lanes - 1 if scalar in SCALARS else 0
 
@@ -171,4 +178,16 @@ def _compiled(
         library = mtl.library(**text_or_path, device=device.metalloid, **chosen.as_keywords())
     except mtl.CompileError as failure:
         return None, NSError(DOMAIN, MTLLibraryErrorCompileFailure, str(failure))
+    if refused := _double(library):
+        return None, NSError(DOMAIN, MTLLibraryErrorCompileFailure, refused)
     return MTLLibrary(device, library), None
+
+
+def _double(library: mtl.Library) -> str:
+    """What Metal's compiler says where a text computes with doubles; empty where none does."""
+    if not library.uses("double"):
+        return ""
+    lines = [line.split("//", 1)[0] for line in library.source.splitlines()]
+    places = ((number, _DOUBLE.search(line)) for number, line in enumerate(lines, 1))
+    number, start = next(((n, found.start()) for n, found in places if found), (1, 0))
+    return f"{PROGRAM_SOURCE}:{number}:{start + 1}: error: 'double' is not supported in Metal"

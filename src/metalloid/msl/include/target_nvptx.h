@@ -1,10 +1,12 @@
 // The operations of target_externals.h on NVIDIA GPUs, where a simdgroup is a warp.
 //
 // MSL's functions work on the active threads, so every instruction names the active threads as its
-// members: naming all 32 would wait for ever for those that took the other branch.
+// members: naming all 32 would wait for ever for those that took the other branch. Which those are
+// is worked out later where it can be (backends/cuda/masks.py).
 #pragma once
 
 #include "metal_min_max.h"
+#include "report_nvptx.h"
 
 #define METALLOID_DEVICE_FUNCTION \
   extern "C" inline __attribute__((always_inline, convergent, nothrow))
@@ -12,19 +14,14 @@
 // ---- barriers and ids ---------------------------------------------------------------------------
 // Both barriers order the memory accesses of their threads in every space.
 METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_sync(0); }
-METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) { __nvvm_bar_warp_sync(0xffffffff); }
+METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
+  __nvvm_bar_warp_sync(__nvvm_activemask());
+}
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   const uint row = __nvvm_read_ptx_sreg_tid_y() +
                    __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_tid_z();
   return (__nvvm_read_ptx_sreg_tid_x() + __nvvm_read_ptx_sreg_ntid_x() * row) / 32;
-}
-
-// ---- messages: no road to the host yet ----------------------------------------------------------
-METALLOID_DEVICE_FUNCTION void __msl_log(uint, constant char*, constant char*, constant char*,
-                                         thread const void*, uint) {}
-METALLOID_DEVICE_FUNCTION void __msl_assertion_failed(constant char*, constant char*, uint) {
-  __builtin_trap();
 }
 
 namespace metalloid {

@@ -1,0 +1,308 @@
+"""NVIDIA GPUs as devices."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.driver import check, describe, driver, version
+from metalloid.backends.cuda.events import CudaEvent, Timer
+from metalloid.backends.cuda.program import CudaProgram
+from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
+from metalloid.backends.cuda.target import cuda_target
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import KernelFault, LaunchError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
+from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.staging import Block, blocks_of, contents, point_words
+
+_MOST_DATA = 4096  # bytes of parameters that every GPU takes
+_KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
+
+
+class CudaDevice(Device):
+    """One NVIDIA GPU; launches run in order, in one stream."""
+
+    memory = "own"
+
+    def __init__(self, index: int) -> None:
+        self.name = f"cuda:{index}"
+        self._driver = bindings = driver()
+        self._launch_kernel = bindings.cuLaunchKernel
+        self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
+        attribute = bindings.CUdevice_attribute
+        major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+        minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+        self.target = cuda_target(f"sm_{major}{minor}")
+        # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
+        self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
+        self._several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
+        self._thread = threading.local()
+        self._lock = threading.RLock()
+        self._lost = ""
+        self._reports = 0
+        self._enter()
+        flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
+        self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
+        pool = check(bindings.cuDeviceGetDefaultMemPool(self._handle), "asking for memory")
+        kept = bindings.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        check(
+            bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
+            "setting up memory",
+        )
+        self._data = ctypes.create_string_buffer(_MOST_DATA)
+        self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
+        self._parameters = ctypes.addressof(self._data_pointer)
+        self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
+        self.timer = Timer(self)
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _attribute(self, attribute: Any) -> int:
+        value = check(self._driver.cuDeviceGetAttribute(attribute, self._handle), "asking the GPU")
+        return int(value)
+
+    def _enter(self) -> None:
+        """Make the context current in this thread; say so if the device is lost."""
+        if self._lost:
+            raise LaunchError(f"[{self.name}] {self._lost}")
+        if self._several or not getattr(self._thread, "entered", False):
+            check(self._driver.cuCtxSetCurrent(self._context), "entering the context")
+            self._thread.entered = True
+
+    def _forked(self) -> None:
+        self._lost = (
+            "CUDA does not survive a fork. Start the process by another method: "
+            "multiprocessing.set_start_method('spawn')."
+        )
+
+    def info(self) -> DeviceInfo:
+        """See `Device.info`."""
+        bindings = self._driver
+        name = check(bindings.cuDeviceGetName(128, self._handle), "asking for the name")
+        memory = check(bindings.cuDeviceTotalMem(self._handle), "asking for memory")
+        attribute = bindings.CUdevice_attribute
+        count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        major, minor = divmod(version() // 10, 100)
+        model = name.split(b"\0")[0].decode()
+        return DeviceInfo(
+            self.name,
+            f"{model}, {self.target.name}, {count} multiprocessors, CUDA {major}.{minor}",
+            int(memory),
+            count,
+        )
+
+    # -- kernels
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> CudaProgram:
+        """See `Device.compile`."""
+
+        def with_threads(most: int) -> PtxKernel:
+            return compile_ptx(unit, entry, constants, self.target, shared_cache(), most)
+
+        self._enter()
+        return CudaProgram(
+            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
+            self._report_block(),
+        )  # fmt: skip
+
+    def _report_block(self) -> int:
+        """Where kernels write messages; there from the first kernel on."""
+        if not self._reports:
+            self._reports = self.allocate(BLOCK_BYTES)
+        return self._reports
+
+    def pass_on_reports(self, kernel: str) -> None:
+        """Hand out what kernels have said; raises what an assertion says."""
+        head = bytearray(HEAD_BYTES)
+        self.copy_out(self._reports, memoryview(head))
+        report = read_head(bytes(head))
+        if report is None:
+            return
+        messages = bytearray(report.used)
+        if messages:
+            self.copy_out(self._reports + HEAD_BYTES, memoryview(messages))
+        self.copy_in(self._reports, memoryview(bytes(HEAD_BYTES)))
+        pass_on(report, bytes(messages), kernel)
+
+    def launch(
+        self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """See `Device.launch`."""
+        if 0 in grid:
+            return FinishedEvent(0.0)
+        name = program.signature.name
+        words = arguments.words or (0,)
+        with self._lock:
+            self._enter()
+            for buffer in arguments.buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
+            for position, value in arguments.constants:
+                arguments.words[position] = self._constants.place(value)
+            blocks = self._bring(arguments) if arguments.staged else ()
+            function, parts = program.geometry(grid, group)
+            is_timed = self.timer.is_on
+            started = self.timer.mark() if is_timed else None
+            for dimensions, data in parts:
+                program.pack_into(self._data, 0, *words, *data)
+                (status,) = self._launch_kernel(
+                    function, *dimensions, arguments.threadgroup_bytes, self.stream,
+                    self._parameters, 0,
+                )  # fmt: skip
+                if status:
+                    raise self.failure(status, name)
+            ended = self.timer.mark() if is_timed else None
+            event = CudaEvent(self, program, (started, ended), arguments)
+            for block in blocks:
+                self._fetch(block, name)
+        if wait:
+            event.wait()
+        return event
+
+    def _bring(self, arguments: Arguments) -> list[Block]:
+        """Copy memory of the host to the device, and point to it there."""
+        words = arguments.words
+        large = []
+        for memory in arguments.staged:
+            is_value = memory.nbytes <= PLACE_BYTES and not memory.written
+            if is_value and not arguments.pointers:
+                value = ctypes.string_at(memory.address, memory.nbytes)
+                words[memory.position] = self._constants.place(value)
+            else:
+                large.append(memory)
+        blocks = blocks_of(large)
+        for block in blocks:
+            block.address = self._take(block.shift + block.nbytes) + block.shift
+        for block in blocks:
+            if arguments.pointers:
+                self._copy_value(block.address, contents(block, arguments, blocks))
+            elif block.nbytes:
+                outcome = self._driver.cuMemcpyHtoDAsync(
+                    block.address, block.start, block.nbytes, self.stream
+                )
+                check(outcome, "copying to the device")
+        point_words(arguments, blocks)
+        return blocks
+
+    def _fetch(self, block: Block, kernel: str) -> None:
+        """Copy back what a kernel may have changed, and free the block."""
+        for part in block.written:
+            if part.nbytes:
+                source = block.address + part.address - block.start
+                (status,) = self._driver.cuMemcpyDtoHAsync(
+                    part.address, source, part.nbytes, self.stream
+                )
+                if status:
+                    raise self.failure(status, kernel)
+        self.free(block.address - block.shift, 0)
+
+    def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
+        """The error for a status that came up at a launch, or when one was waited for."""
+        results = self._driver.CUresult
+        harmless = (
+            results.CUDA_ERROR_INVALID_VALUE,
+            results.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            results.CUDA_ERROR_OUT_OF_MEMORY,
+            results.CUDA_ERROR_NOT_SUPPORTED,
+        )
+        if status in harmless:
+            return LaunchError(f"[{kernel}] {self.name} cannot launch it: {describe(status)}.")
+        self._lost = (
+            f"its context is lost: {kernel}, or a kernel before it, failed ({describe(status)}). "
+            "What its buffers held is gone, and CUDA gives no other context in this process. "
+            "Start the process again. On the CPU (METALLOID_DEVICE=cpu) the thread is named."
+        )
+        return KernelFault(f"[{kernel}] {self._lost}", kernel=kernel, reason=describe(status))
+
+    # -- memory
+
+    def _take(self, nbytes: int) -> int:
+        """Memory with anything in it."""
+        address = check(
+            self._driver.cuMemAllocAsync(max(nbytes, 1), self.stream),
+            f"allocating {nbytes} bytes on {self.name}",
+        )
+        return int(address)
+
+    def allocate(self, nbytes: int) -> int:
+        """See `Device.allocate`."""
+        with self._lock:
+            self._enter()
+            address = self._take(min(nbytes, 2**63))
+            if nbytes:
+                outcome = self._driver.cuMemsetD8Async(address, 0, nbytes, self.stream)
+                check(outcome, "clearing memory")
+        return address
+
+    def free(self, address: int, nbytes: int) -> None:
+        """See `Device.free`."""
+        if self._lost:
+            return  # the memory went with the context
+        self._enter()
+        self._driver.cuMemFreeAsync(address, self.stream)
+
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """See `Device.copy_in`."""
+        self._enter()
+        host = (ctypes.c_char * source.nbytes).from_buffer_copy(source) if source.readonly else (
+            (ctypes.c_char * source.nbytes).from_buffer(source)
+        )  # fmt: skip
+        outcome = self._driver.cuMemcpyHtoDAsync(
+            address, ctypes.addressof(host), source.nbytes, self.stream
+        )
+        check(outcome, "copying to the device")
+
+    def _copy_value(self, address: int, value: bytes) -> None:
+        host = ctypes.c_char_p(value)
+        at = ctypes.cast(host, ctypes.c_void_p).value
+        outcome = self._driver.cuMemcpyHtoDAsync(address, at, len(value), self.stream)
+        check(outcome, "copying to the device")
+
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """See `Device.copy_out`."""
+        self._enter()
+        host = (ctypes.c_char * destination.nbytes).from_buffer(destination)
+        (status,) = self._driver.cuMemcpyDtoHAsync(
+            ctypes.addressof(host), address, destination.nbytes, self.stream
+        )
+        if status:
+            raise self.failure(status, "copying from the device")
+        self.synchronize()
+
+    def synchronize(self) -> None:
+        """See `Device.synchronize`."""
+        self._enter()
+        (status,) = self._driver.cuStreamSynchronize(self.stream)
+        if status:
+            raise self.failure(status, "synchronize")
+
+
+def count_devices() -> int:
+    """GPUs that the driver shows.
+
+    Raises
+    ------
+    DeviceUnavailable
+        Without cuda-bindings, a driver or a GPU.
+    """
+    return int(check(driver().cuDeviceGetCount(), "counting GPUs"))
+
+
+def open_device(index: int) -> CudaDevice:
+    """The GPU of that number.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it is older than what MSL needs.
+    """
+    return CudaDevice(index)

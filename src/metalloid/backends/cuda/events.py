@@ -1,0 +1,122 @@
+"""Launches under way on an NVIDIA GPU, and how long they took."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from metalloid.backends.cuda.driver import check, driver
+from metalloid.errors import LaunchError
+from metalloid.runtime.device import Arguments
+from metalloid.runtime.event import Event
+from metalloid.settings import settings
+
+if TYPE_CHECKING:
+    from metalloid.backends.cuda.device import CudaDevice
+    from metalloid.backends.cuda.program import CudaProgram
+
+_FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
+_LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
+
+
+class Timer:
+    """Marks in a device's stream."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        bindings = driver()
+        self._stream = device.stream
+        self._create, self._record = bindings.cuEventCreate, bindings.cuEventRecord
+        self._is_timing = settings.timing
+        self.free: list[Any] = []  # marks that nobody looks at any more
+
+    @property
+    def is_on(self) -> bool:
+        """Whether launches are timed."""
+        timing: bool = settings.given("timing", self._is_timing)
+        return timing
+
+    def mark(self) -> Any:
+        """A mark behind everything so far."""
+        try:
+            mark = self.free.pop()
+        except IndexError:
+            mark = check(self._create(0), "making an event")
+        self._record(mark, self._stream)
+        return mark
+
+
+class CudaEvent(Event):
+    """A launch in the stream of a device.
+
+    Without marks around it, it counts as done when all launches are.
+    """
+
+    __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_reports", "_seconds", "_started")
+
+    def __init__(
+        self,
+        device: CudaDevice,
+        program: CudaProgram,
+        marks: tuple[Any, Any],
+        arguments: Arguments,
+    ) -> None:
+        self._device, self._kernel = device, program.signature.name
+        self._reports = program.reports
+        self._started, self._ended = marks
+        self._in_use: Arguments | None = arguments  # what the launch uses lives until it has ended
+        self._seconds: float | None = None
+
+    def __del__(self) -> None:
+        # Recorded again only after what it marks, for the stream is in order.
+        if self._ended is not None:
+            self._device.timer.free += (self._started, self._ended)
+
+    def wait(self, timeout: float | None = None) -> CudaEvent:
+        """See `Event.wait`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        looks = 0
+        while not self.done:
+            looks += 1
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
+            if looks > _FIRST_LOOKS:
+                time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
+        return self
+
+    @property
+    def done(self) -> bool:
+        """See `Event.done`."""
+        if self._in_use is None:
+            return True
+        device = self._device
+        device._enter()
+        if self._ended is None:
+            (status,) = device._driver.cuStreamQuery(device.stream)
+        else:
+            (status,) = device._driver.cuEventQuery(self._ended)
+        if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        self._in_use = None
+        if status:
+            raise device.failure(status, self._kernel)
+        if self._reports:
+            device.pass_on_reports(self._kernel)
+        return True
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`."""
+        self.wait()
+        if self._seconds is None:
+            if self._started is None:
+                raise LaunchError(
+                    f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
+                )
+            elapsed = check(
+                driver().cuEventElapsedTime(self._started, self._ended), "reading the time"
+            )
+            self._seconds = float(elapsed) / 1e3
+        return self._seconds
+
+    def __repr__(self) -> str:
+        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"

@@ -1,0 +1,137 @@
+"""From a kernel to PTX."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.backends.cuda.masks import name_members
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
+from metalloid.compiler.frontend import compile_command, compile_entry
+from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+
+_ENTRY = (
+    f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
+    "(metalloid::launch_data<mtl_entry_type::parameter_count> launch)"
+    " { metalloid::run_thread<mtl_entry_type>(launch); }"
+)
+_KERNEL_HEAD = re.compile(
+    rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
+)
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)"
+    rf"(?=[^@\n]*@(?!{ENTRY_SYMBOL}\b))", re.M,
+)  # fmt: skip
+
+
+#: Threadgroup variables that begin at a multiple of 16 bytes can be read four floats at a time.
+_SHARED_VARIABLE = re.compile(
+    r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
+)
+#: Where kernels write what they say to the host; set when a kernel is loaded.
+REPORT_SYMBOL = "mtl_report_block"
+_REPORT_BLOCK = re.compile(
+    rf"^(@{REPORT_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
+)
+
+
+@dataclass(frozen=True)
+class PtxKernel:
+    """A kernel as PTX.
+
+    Attributes
+    ----------
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    reports : bool
+        Whether it logs or asserts.
+    stages : dict
+        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
+    """
+
+    layouts: tuple[int, ...]
+    reports: bool
+    stages: dict[str, Path]
+
+    @property
+    def text(self) -> str:
+        """The PTX."""
+        return self.stages["ptx"].read_text()
+
+
+def compile_ptx(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    most_threads: int = 0,
+) -> PtxKernel:
+    """Compile one kernel of a unit to PTX, or find it in the cache.
+
+    Parameters
+    ----------
+    most_threads : int
+        Threads that a threadgroup has to be able to have, which limits the registers of each; 0
+        leaves that to the assembler.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    key = digest(
+        "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
+        str(most_threads), *target.flags,
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is None:
+        files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
+    layouts, reports = json.loads(files["kernel.json"].read_bytes())
+    names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
+    return PtxKernel(tuple(layouts), reports, {stage: files[name] for stage, name in names.items()})
+
+
+def _compile(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    most_threads: int,
+) -> dict[str, bytes | str]:
+    command = [
+        *compile_command(unit.text, unit.options, target, cache),
+        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+    ]
+    text, ir = compile_entry(
+        command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
+    )
+    layouts = read_layouts(ir)
+    ir = name_members(ir)
+    ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
+    ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
+    # The functions are all inlined; nobody calls the copies that clang keeps for others.
+    ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
+    if most_threads:
+        ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
+    code = clang.run(["clang", "-x", "ir", *target.flags, "-O3", "-w", "-S", "-o", "-", "-"], ir)
+    if code.status != 0:
+        raise MetalloidError(
+            f"[{entry.name}] clang accepted the kernel but could not generate code for "
+            f"{target.name}:\n{code.messages[:2000]}"
+        )
+    return {
+        "kernel.cpp": text,
+        "kernel.ll": ir,
+        "kernel.ptx": code.output,
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir]),
+    }

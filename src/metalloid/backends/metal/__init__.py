@@ -1,0 +1,1 @@
+"""Apple GPUs, by Metal's own compiler."""

@@ -1,0 +1,201 @@
+"""Launches that go to the GPU together, in one command buffer."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from metalloid.backends.metal.commands import Command
+from metalloid.errors import KernelFault
+from metalloid.runtime.event import Event
+
+if TYPE_CHECKING:
+    from metalloid.backends.metal.device import MetalDevice
+
+#: Looks at a command buffer follow each other at once for so long, then with growing pauses.
+_SPIN = 0.0002
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.005
+
+
+class Batch:
+    """Launches in order, encoded when the batch is committed.
+
+    Attributes
+    ----------
+    commands : list of Command
+        Empty after the end.
+    is_committed : bool
+    begun : float
+        When the first launch came, by `time.monotonic`.
+    """
+
+    def __init__(self, device: MetalDevice) -> None:
+        self._device = device
+        self.commands: list[Command] = []
+        self.count = 0
+        self.is_committed = False
+        self.begun = time.monotonic()
+        self._buffer: Any = None
+        self._names: list[str] = []
+        self._lock = threading.Lock()
+        self._is_finished = False
+        self._fault = ""
+        self.seconds = 0.0
+
+    def add(self, command: Command) -> None:
+        """Take a launch."""
+        self.commands.append(command)
+        self.count += 1
+        for allocation in command.reads:
+            allocation.batch = self
+        for allocation in command.writes:
+            allocation.batch = self
+
+    def commit(self) -> None:
+        """Encode and hand over; the device's lock is held."""
+        device = self._device
+        self.is_committed = True
+        try:
+            with device.binding.pool():
+                self._buffer = device.queue.commandBuffer()
+                self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
+                self._buffer.commit()
+        except BaseException as error:  # nobody may wait for what does not run
+            self._fault, self._is_finished = f"it was not encoded: {error}", True
+            raise
+
+    def _encode(self, encoder: Any) -> None:
+        """Bind and dispatch. What stays bound is not bound again.
+
+        Launches may overlap, except those of which one writes what the other uses: a barrier keeps
+        them apart. Metal itself does so between command buffers.
+        """
+        set_pipeline, set_buffer = (
+            encoder.setComputePipelineState_,
+            encoder.setBuffer_offset_atIndex_,
+        )
+        set_bytes = encoder.setBytes_length_atIndex_
+        dispatch, barrier = self._device.dispatch_of(encoder), encoder.memoryBarrierWithScope_
+        scope, read_write = self._device.buffers_scope, self._device.read_write
+        program: Any = None
+        bound: dict[int, tuple[Any, int] | None] = {}
+        read: set[Any] = set()
+        written: set[Any] = set()
+        for command in self.commands:
+            reads, writes = command.reads, command.writes
+            if not (
+                written.isdisjoint(reads) and written.isdisjoint(writes) and read.isdisjoint(writes)
+            ):
+                barrier(scope)
+                read.clear()
+                written.clear()
+            read.update(reads)
+            written.update(writes)
+            if command.program is not program:
+                program = command.program
+                set_pipeline(program.pipeline)
+            for index, buffer, offset in command.buffers:
+                if bound.get(index) != (buffer, offset):
+                    set_buffer(buffer, offset, index)
+                    bound[index] = (buffer, offset)
+            for index, contents, nbytes in command.inline:
+                set_bytes(contents, nbytes, index)
+                bound[index] = None
+            for index, nbytes in command.threadgroup:
+                encoder.setThreadgroupMemoryLength_atIndex_(nbytes, index)
+            for buffer in command.used:
+                encoder.useResource_usage_(buffer, read_write)
+            dispatch(command.grid, command.group)
+        encoder.endEncoding()
+
+    def is_old(self, seconds: float) -> bool:
+        """Whether its first launch has waited so long."""
+        return time.monotonic() - self.begun > seconds
+
+    def is_over(self) -> bool:
+        """Whether the GPU has ended with it, well or not."""
+        return self._is_finished or (
+            self.is_committed and self._buffer.status() >= self._device.completed
+        )
+
+    def wait(self, timeout: float | None) -> bool:
+        """Return when it has ended, or after `timeout` seconds; whether it has ended."""
+        if self._is_finished:
+            return True
+        self._device.flush(self)
+        start, pause = time.monotonic(), _SHORTEST_PAUSE
+        while not self.is_over():
+            spent = time.monotonic() - start
+            if timeout is not None and spent >= timeout:
+                return False
+            if spent > _SPIN:
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        self.finish()
+        return True
+
+    def finish(self) -> None:
+        """Take what the GPU has left; it has ended."""
+        with self._lock:
+            if self._is_finished:
+                return
+            buffer = self._buffer
+            with self._device.binding.pool():
+                self.seconds = max(buffer.GPUEndTime() - buffer.GPUStartTime(), 0.0)
+                if buffer.status() != self._device.completed:
+                    error = buffer.error()
+                    self._fault = str(error.localizedDescription()) if error else "it failed"
+            self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
+            for command in self.commands:
+                for source, nbytes in command.copies:
+                    ctypes.memmove(source.stands_for, source.address, nbytes)
+                    if source.batch is self:
+                        self._device.heap.take_back(source)
+            self.commands, self._buffer = [], None
+            self._is_finished = True
+
+    def check(self, kernel: str) -> None:
+        """Raise what went wrong.
+
+        Raises
+        ------
+        KernelFault
+        """
+        if not self._fault:
+            return
+        others = [name for name in self._names if name != kernel]
+        together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
+        where = "" if self._fault.startswith("[") else f"[{kernel}] "
+        raise KernelFault(f"{where}{self._fault}{together}", kernel=kernel, reason=self._fault)
+
+
+class MetalEvent(Event):
+    """A launch of a batch."""
+
+    __slots__ = ("_batch", "_kernel")
+
+    def __init__(self, batch: Batch, kernel: str) -> None:
+        self._batch, self._kernel = batch, kernel
+
+    def wait(self, timeout: float | None = None) -> MetalEvent:
+        """See `Event.wait`."""
+        if not self._batch.wait(timeout):
+            raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
+        self._batch.check(self._kernel)
+        return self
+
+    @property
+    def done(self) -> bool:
+        """See `Event.done`."""
+        return self._batch.wait(0.0)
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`. Launches that went to the GPU together have the same share."""
+        self.wait()
+        return self._batch.seconds / self._batch.count
+
+    def __repr__(self) -> str:
+        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"

@@ -1,0 +1,64 @@
+"""One launch as it is encoded: what is bound where, and what it reads and writes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.programs import MetalProgram
+from metalloid.runtime.device import Arguments, Size
+
+
+class CopyBack(NamedTuple):
+    """What goes from a buffer to memory of the process when the launch has ended."""
+
+    source: Allocation
+    nbytes: int
+
+
+class Command:
+    """A launch whose arguments have been resolved.
+
+    Attributes
+    ----------
+    program : MetalProgram
+    arguments : Arguments
+        What it binds; all of it lives as long as the command.
+    buffers : list of (int, MTLBuffer, int)
+        Index, buffer and offset.
+    inline : list of (int, object, int)
+        Index, object and bytes, of what is copied into the command.
+    threadgroup : list of (int, int)
+        Index and bytes of threadgroup memory.
+    reads, writes : list of Allocation
+    used : list of MTLBuffer
+        Those that only pointers in memory lead to.
+    copies : list of CopyBack
+    grid, group : Size
+    """
+
+    __slots__ = (
+        "arguments",
+        "buffers",
+        "copies",
+        "grid",
+        "group",
+        "inline",
+        "program",
+        "reads",
+        "threadgroup",
+        "used",
+        "writes",
+    )
+
+    def __init__(
+        self, program: MetalProgram, arguments: Arguments, grid: Size, group: Size
+    ) -> None:
+        self.program, self.arguments, self.grid, self.group = program, arguments, grid, group
+        self.buffers: list[tuple[int, Any, int]] = []
+        self.inline: list[tuple[int, Any, int]] = []
+        self.threadgroup: list[tuple[int, int]] = []
+        self.reads: list[Allocation] = []
+        self.writes: list[Allocation] = []
+        self.used: list[Any] = []
+        self.copies: list[CopyBack] = []

@@ -1,0 +1,152 @@
+"""Memory of the GPU: buffers that Python sees too, found again by their addresses.
+
+Everything above the device speaks of memory by the address where Python sees it. Apple's GPUs share
+their memory with the processor, so that address is one of a Metal buffer's own contents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import threading
+from bisect import bisect_right, insort
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.backends.metal.binding import Binding
+from metalloid.errors import OutOfMemory
+
+if TYPE_CHECKING:
+    from metalloid.backends.metal.batch import Batch
+
+#: A kernel may read the last of its scalars or vectors as a whole.
+_GRANULE = 256
+
+
+class Allocation:
+    """A Metal buffer and where its contents lie.
+
+    Attributes
+    ----------
+    buffer : MTLBuffer
+    address : int
+        Of the first byte, as Python sees it.
+    nbytes : int
+    stands_for : int
+        The address in the process whose bytes it holds; its own, unless they were copied.
+    batch : Batch or None
+        The last one that uses it.
+    """
+
+    __slots__ = ("address", "batch", "buffer", "nbytes", "stands_for")
+
+    def __init__(self, buffer: Any, address: int, nbytes: int) -> None:
+        self.buffer, self.address, self.nbytes = buffer, address, nbytes
+        self.stands_for = address
+        self.batch: Batch | None = None
+
+    def fill(self, contents: np.ndarray) -> None:
+        """Copy bytes to its begin; nobody else uses it yet."""
+        ctypes.memmove(self.address, contents.ctypes.data, contents.nbytes)
+
+    def covers(self, address: int, nbytes: int) -> bool:
+        """Whether it stands for all of some memory of the process."""
+        return self.stands_for <= address and address + nbytes <= self.stands_for + self.nbytes
+
+
+class Heap:
+    """The buffers of one GPU."""
+
+    def __init__(self, gpu: Any, binding: Binding) -> None:
+        self._gpu, self._binding = gpu, binding
+        self._options = binding.module.MTLResourceStorageModeShared
+        self._most = gpu.maxBufferLength()
+        #: By the address of the first byte.
+        self.by_address: dict[int, Allocation] = {}
+        self._starts: list[int] = []
+        self._lock = threading.Lock()
+        self._loans: list[Allocation] = []
+        #: Bound where an array has no elements: Metal wants a buffer at every index.
+        self.nothing = self.private(mmap.PAGESIZE)
+
+    def private(self, nbytes: int) -> Allocation:
+        """Zeroed memory that nobody finds by its address.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        room = max(-(-nbytes // _GRANULE), 1) * _GRANULE
+        with self._binding.pool():
+            buffer = None
+            if room <= self._most:
+                buffer = self._gpu.newBufferWithLength_options_(room, self._options)
+            if buffer is None:
+                raise OutOfMemory(
+                    f"[Buffer] {nbytes} bytes are more than {self._gpu.name()} can give "
+                    f"({self._gpu.currentAllocatedSize()} bytes are in use, "
+                    f"{self._gpu.recommendedMaxWorkingSetSize()} are its working set, "
+                    f"{self._most} the most in one buffer)."
+                )
+            contents = buffer.contents().as_buffer(room)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(contents))
+        return Allocation(buffer, address, room)
+
+    def allocate(self, nbytes: int) -> Allocation:
+        """Zeroed memory."""
+        made = self.private(nbytes)
+        with self._lock:
+            self.by_address[made.address] = made
+            insort(self._starts, made.address)
+        return made
+
+    def free(self, address: int) -> None:
+        """Forget memory; Metal keeps it as long as it is used."""
+        with self._lock:
+            del self.by_address[address]
+            del self._starts[bisect_right(self._starts, address) - 1]
+
+    def holding(self, address: int) -> Allocation | None:
+        """The memory that an address lies in; None if it is not ours."""
+        with self._lock:
+            place = bisect_right(self._starts, address) - 1
+            found = self.by_address[self._starts[place]] if place >= 0 else None
+        if found is None or address >= found.address + found.nbytes:
+            return None
+        return found
+
+    def lend(self, loan: Allocation) -> None:
+        """Remember memory that stands for the process's own until its contents are copied back."""
+        with self._lock:
+            self._loans.append(loan)
+
+    def lent(self, address: int, nbytes: int) -> list[Allocation]:
+        """What stands for memory of the process, or for a part of it."""
+        with self._lock:
+            return [
+                loan
+                for loan in self._loans
+                if loan.stands_for < address + nbytes and address < loan.stands_for + loan.nbytes
+            ]
+
+    def take_back(self, loan: Allocation) -> None:
+        """Forget what `lend` remembered."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._loans.remove(loan)
+
+    def wrapped(self, address: int, nbytes: int) -> Allocation | None:
+        """The process's own memory as a buffer, without copying; None if Metal does not take it.
+
+        It takes whole pages. NumPy's large arrays begin with a page on a Mac, as do mapped files.
+        """
+        if address % mmap.PAGESIZE:
+            return None
+        room = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        memory = (ctypes.c_char * room).from_address(address)
+        with self._binding.pool():
+            buffer = self._gpu.newBufferWithBytesNoCopy_length_options_deallocator_(
+                memory, room, self._options, None
+            )
+        return None if buffer is None else Allocation(buffer, address, room)

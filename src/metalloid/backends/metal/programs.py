@@ -1,0 +1,200 @@
+"""Kernels as Metal's compiler makes them."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from metalloid.backends.metal.archive import Archive
+from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.constants import constant_values
+from metalloid.backends.metal.source import whole_text
+from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.parameter_table import parameter_table
+from metalloid.compiler.prelude import include_folder
+from metalloid.compiler.target import Target
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import CompileError
+from metalloid.msl.diagnostics import Diagnostic, parse_messages, report
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import Signature, build_signature
+from metalloid.runtime.device import Program, Size
+from metalloid.settings import settings
+
+#: Threads per threadgroup where the launch does not say: whole simdgroups, several on each core.
+_USUAL_GROUP = 256
+
+
+def front_end_target() -> Target:
+    """What our own front end compiles for to learn the parameters: a machine like any.
+
+    It has the name of the processor, so texts that were checked for the CPU are not checked again.
+    """
+    arm = platform.machine().lower() in ("arm64", "aarch64")
+    flags = ("-target", f"{'aarch64' if arm else 'x86_64'}-unknown-linux-gnu",
+             "-Xclang", "-ffake-address-space-map")  # fmt: skip
+    return Target("aarch64" if arm else "x86_64", flags, include_folder() / "kernel_entry.h")
+
+
+class MetalProgram(Program):
+    """A compute pipeline.
+
+    Attributes
+    ----------
+    pipeline : MTLComputePipelineState
+    """
+
+    def __init__(self, pipeline: Any, signature: Signature, source: str, software: bool) -> None:
+        self.pipeline, self.signature, self._source = pipeline, signature, source
+        self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
+        if signature.limits.most:
+            self.max_group_size = min(self.max_group_size, signature.limits.most)
+        width = pipeline.threadExecutionWidth()
+        self.engine = f"{'software' if software else 'metal'}: simdgroups of {width} threads"
+        self.buffers = tuple(
+            (p.position, p.index, not p.layout.read_only, p.layout) for p in signature.buffers
+        )
+        self.threadgroup = tuple((p.position, p.index) for p in signature.threadgroup)
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """The text that Metal's compiler was given; it keeps its own stages to itself."""
+        return {"metal": self._source}
+
+    def default_group_size(self, grid: Size) -> Size:
+        """Wide in x, where neighbours in memory are, then y, then z."""
+        left = min(self.max_group_size, _USUAL_GROUP)
+        sizes = []
+        for extent in grid:
+            size = max(1, min(extent, left))
+            sizes.append(size)
+            left //= size
+        return (sizes[0], sizes[1], sizes[2])
+
+
+class Programs:
+    """Compiles kernels for one GPU."""
+
+    def __init__(self, gpu: Any, binding: Binding, target: Target) -> None:
+        self._gpu, self._binding, self._target = gpu, binding, target
+        self._archive = Archive(gpu, binding)
+        self._libraries: dict[tuple[str, str], tuple[Any, str]] = {}
+        self._lock = threading.Lock()
+
+    def make(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> MetalProgram:
+        """A kernel ready to run.
+
+        Raises
+        ------
+        CompileError
+        """
+        table = parameter_table(unit, entry, constants, self._target, shared_cache())
+        signature = build_signature(entry, table)
+        _refuse_what_is_not_bound(signature, entry)
+        with self._binding.pool():
+            library, text = self._library(unit)
+            function = self._function(library, entry, constants)
+            pipeline = self._archive.pipeline(function)
+        return MetalProgram(pipeline, signature, text, self._binding.is_software)
+
+    def _library(self, unit: TranslationUnit) -> tuple[Any, str]:
+        ((file, source),) = unit.sources.items()
+        key = (unit.key, settings.metal_language)
+        with self._lock:
+            known = self._libraries.get(key)
+        if known is not None:
+            return known
+        text = whole_text(source, file, unit.options, shared_cache())
+        library, error = self._gpu.newLibraryWithSource_options_error_(
+            text, self._options(unit), None
+        )
+        if library is None:
+            raise compile_error(str(error.localizedDescription()), file, source)
+        with self._lock:
+            return self._libraries.setdefault(key, (library, text))
+
+    def _options(self, unit: TranslationUnit) -> Any:
+        module = self._binding.module
+        options = module.MTLCompileOptions.alloc().init()
+        mode = unit.options.math_mode
+        if hasattr(options, "setMathMode_"):  # macOS 15
+            modes = {
+                "safe": module.MTLMathModeSafe,
+                "relaxed": module.MTLMathModeRelaxed,
+                "fast": module.MTLMathModeFast,
+            }
+            options.setMathMode_(modes[mode])
+            options.setMathFloatingPointFunctions_(
+                module.MTLMathFloatingPointFunctionsFast
+                if mode == "fast"
+                else module.MTLMathFloatingPointFunctionsPrecise
+            )
+        else:
+            options.setFastMathEnabled_(mode == "fast")
+        if unit.options.defines:
+            options.setPreprocessorMacros_(dict(unit.options.defines))
+        if settings.metal_language:
+            name = f"MTLLanguageVersion{settings.metal_language.replace('.', '_')}"
+            options.setLanguageVersion_(getattr(module, name))
+        return options
+
+    def _function(self, library: Any, entry: EntryPoint, constants: Mapping[int, str]) -> Any:
+        function = library.newFunctionWithName_(entry.name)
+        error = None
+        if function is not None and len(function.functionConstantsDictionary()):
+            values = constant_values(self._binding.module, function, constants)
+            function, error = library.newFunctionWithName_constantValues_error_(
+                entry.name, values, None
+            )
+        if function is None:
+            why = "Metal's library has no such function" if error is None else str(
+                error.localizedDescription()
+            )  # fmt: skip
+            raise _error_at(entry, f"{entry.name}: {why}")
+        return function
+
+
+def compile_error(description: str, file: str, source: str) -> CompileError:
+    """The error for what Metal's compiler refused, with the user's own lines."""
+    lines = {file: source.splitlines()}
+    found = []
+    for message in parse_messages(description):
+        if message.file not in lines:
+            try:
+                lines[message.file] = Path(message.file).read_text("utf-8").splitlines()
+            except (OSError, UnicodeDecodeError):
+                lines[message.file] = []
+        of_file = lines[message.file]
+        line = of_file[message.line - 1] if 0 < message.line <= len(of_file) else ""
+        found.append(
+            Diagnostic(
+                message.severity, message.file, message.line, message.column, message.message, line
+            )
+        )
+    if not any(message.is_error for message in found):
+        return CompileError(f"[metal] the compiler refused the text:\n{description}", found)
+    in_error = [message for message in found if message.severity != "warning"]
+    return CompileError(report(in_error), found)
+
+
+def _error_at(entry: EntryPoint, message: str) -> CompileError:
+    diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
+    return CompileError(str(diagnostic), [diagnostic])
+
+
+def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
+    for parameter in signature.arguments:
+        layout = parameter.layout
+        if layout.form in ("texture", "sampler", "tensor") or (
+            layout.count and layout.form != "value"
+        ):
+            raise _error_at(
+                entry,
+                f"{parameter.label} is a {layout}: metalloid's Metal device binds no textures, "
+                "samplers, tensors or arrays of resources yet (device='cpu' does)",
+            )

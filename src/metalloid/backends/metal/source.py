@@ -1,0 +1,39 @@
+"""The one text that Metal's compiler is given, which reads no files: with what it includes."""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.cache import Cache
+from metalloid.compiler.frontend import with_includes
+from metalloid.compiler.prelude import include_folder
+from metalloid.compiler.unit import Options
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
+#: What clang makes of an include: itself, for who has the file, or else the file's text.
+_EXPANDED = re.compile(
+    r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* (\S+) expanded by -frewrite-includes \*/)\n"
+    r"(.*\n)#else \1\n(?:.*\n)*?#endif \1\n",
+    re.M,
+)
+#: What line markers say of entering and leaving files; some were just left out.
+_FLAGS = re.compile(r'^(# \d+ "[^"\n]*")(?: \d)+$', re.M)
+
+
+def whole_text(source: str, file: str, options: Options, cache: Cache) -> str:
+    """`source` with the files it includes; itself if those are Metal's own only.
+
+    Parameters
+    ----------
+    file : str
+        Its name, beside which quoted names are searched.
+    """
+    own = set((include_folder() / "header_names.txt").read_text().split())
+    if all((quoted or angled) in own for quoted, angled in _INCLUDE.findall(source)):
+        return source
+
+    def restored(match: re.Match[str]) -> str:
+        return match[3] if match[2] in own else match[0]
+
+    text = _EXPANDED.sub(restored, with_includes(source, file, options, cache))
+    return _FLAGS.sub(r"\1", text).replace('"<stdin>"', f'"{file}"')

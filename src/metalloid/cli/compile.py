@@ -1,0 +1,57 @@
+"""``metalloid compile``: the code of a file's kernels for a machine that need not be this one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from metalloid.errors import ArgumentError
+
+
+def add_verb(verbs: Any) -> None:
+    """Add this verb to the command line."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "compile", help="compile MSL files ahead of time",
+        description="Compile the kernels of an MSL file for a target, such as cuda:sm_90.",
+    )  # fmt: skip
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--target", required=True, help="cuda:sm_75, cuda:sm_80, cuda:sm_90 ...")
+    parser.add_argument("--kernel", action="append", help="only this one; repeatable")
+    parser.add_argument("--emit", default="ptx", help="which stage: cpp, ll or ptx (default)")
+    parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
+    parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
+    parser.add_argument(
+        "-o", dest="output", metavar="OUT",
+        help="a file for one kernel, a folder for several; standard output without",
+    )  # fmt: skip
+    parser.set_defaults(act=_act)
+
+
+def _act(options: argparse.Namespace) -> int:
+    from metalloid.kernels.library import library
+
+    lib = library(
+        path=options.file, target=options.target, math_mode=options.math_mode,
+        include_dirs=options.include_dirs,
+    )  # fmt: skip
+    names = options.kernel or lib.functions
+    texts = {}
+    for name in names:
+        stages = lib.function(name).asm
+        if options.emit not in stages:
+            raise ArgumentError(
+                f"[compile] --emit is one of {', '.join(stages)}, not {options.emit!r}."
+            )
+        texts[name] = stages[options.emit]
+    if options.output is None:
+        sys.stdout.write("\n".join(texts.values()))
+    elif len(texts) == 1 and not Path(options.output).is_dir():
+        Path(options.output).write_text(next(iter(texts.values())))
+    else:
+        folder = Path(options.output)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / f"{name}.{options.emit}").write_text(text)
+    return 0

@@ -1,0 +1,106 @@
+// What kernels say to the host on NVIDIA GPUs: messages and failed assertions, written to a block of
+// memory that backends/cuda/reports.py reads when a launch has ended.
+#pragma once
+
+#include "metal_types.h"
+
+namespace metalloid {
+namespace nvptx {
+
+// The numbers are read by name in reports.py; messages as by runtime/messages.py.
+struct report_block {
+  uint used, dropped, failed, line;
+  uint group[3], place[3];
+  char condition[256], file[256];
+  char messages[1 << 20];
+};
+
+struct report_message {
+  uint bytes, type;
+  ulong entry;
+  uint group[3], place[3];
+  uint count, unused;
+};
+
+// As log_value in metal_logging.h.
+struct report_value {
+  uchar kind, lanes;
+  ulong bits;
+};
+
+METALLOID_INLINE uint text_bytes(constant char* text) {
+  uint bytes = 1;
+  while (text && text[bytes - 1] && bytes < 4096) ++bytes;
+  return bytes;
+}
+METALLOID_INLINE device char* put(device char* to, constant char* text, uint bytes) {
+  for (uint k = 0; k + 1 < bytes; ++k) to[k] = text[k];
+  to[bytes - 1] = 0;
+  return to + bytes;
+}
+METALLOID_INLINE void put_place(device uint* group, device uint* place) {
+  group[0] = __nvvm_read_ptx_sreg_ctaid_x();
+  group[1] = __nvvm_read_ptx_sreg_ctaid_y();
+  group[2] = __nvvm_read_ptx_sreg_ctaid_z();
+  place[0] = __nvvm_read_ptx_sreg_tid_x();
+  place[1] = __nvvm_read_ptx_sreg_tid_y();
+  place[2] = __nvvm_read_ptx_sreg_tid_z();
+}
+
+}  // namespace nvptx
+}  // namespace metalloid
+
+// Address of the block; set when the kernel is loaded (backends/cuda/ptx.py defines it).
+extern "C" constant ulong mtl_report_block;
+
+extern "C" inline void __msl_log(uint type, constant char* subsystem, constant char* category,
+                                 constant char* format, thread const void* values, uint count) {
+  using namespace metalloid::nvptx;
+  device report_block* block = (device report_block*)mtl_report_block;
+  thread const report_value* value = (thread const report_value*)values;
+  const uint of[] = {text_bytes(subsystem), text_bytes(category), text_bytes(format)};
+  uint bytes = sizeof(report_message) + 16 * count + of[0] + of[1] + of[2];
+  for (uint k = 0; k < count; ++k)
+    if (value[k].kind == 's') bytes += text_bytes((constant char*)value[k].bits);
+  const uint room = (bytes + 7) & ~7u;
+  const uint start = __atomic_fetch_add(&block->used, room, __ATOMIC_RELAXED);
+  if (start + room > sizeof block->messages) {
+    __atomic_fetch_sub(&block->used, room, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&block->dropped, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  device report_message* message = (device report_message*)(block->messages + start);
+  message->bytes = room;
+  message->type = type;
+  message->entry = 0;
+  message->count = count;
+  put_place(message->group, message->place);
+  device ulong* to = (device ulong*)(message + 1);
+  for (uint k = 0; k < count; ++k) {
+    to[2 * k] = value[k].kind | ulong(value[k].lanes) << 8;
+    to[2 * k + 1] = value[k].bits;
+  }
+  device char* text = put((device char*)(to + 2 * count), subsystem, of[0]);
+  text = put(text, category, of[1]);
+  text = put(text, format, of[2]);
+  for (uint k = 0; k < count; ++k) {
+    constant char* given = (constant char*)value[k].bits;
+    if (value[k].kind == 's') text = put(text, given, text_bytes(given));
+  }
+}
+
+// The first that fails says so; the thread ends, and the others go on without it.
+extern "C" inline void __msl_assertion_failed(constant char* condition, constant char* file,
+                                              uint line) {
+  using namespace metalloid::nvptx;
+  device report_block* block = (device report_block*)mtl_report_block;
+  if (__atomic_exchange_n(&block->failed, 1u, __ATOMIC_RELAXED) == 0) {
+    block->line = line;
+    put_place(block->group, block->place);
+    const uint condition_bytes = text_bytes(condition), file_bytes = text_bytes(file);
+    put(block->condition, condition, condition_bytes < 256 ? condition_bytes : 256);
+    put(block->file, file, file_bytes < 256 ? file_bytes : 256);
+  }
+  __nvvm_exit();
+  __builtin_unreachable();
+}

@@ -1,0 +1,130 @@
+"""Kernels compiled for NVIDIA GPUs, which needs none."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.cuda.geometry import launches_of
+from metalloid.compiler.llvm.parser import definition
+
+PACKAGE = Path(mtl.__file__).parent
+OURS = ("bench/kernels.metal", "cli/julia.metal", "compat/metalpy/metal_kernels.metal")
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+
+
+def ptx(text, target="cuda:sm_90", **options):
+    """PTX of the one kernel of a text."""
+    (kernel,) = mtl.library(HEAD + text, target=target, **options).functions
+    return mtl.library(HEAD + text, target=target, **options)[kernel].asm["ptx"]
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_75", "cuda:sm_80", "cuda:sm_90"])
+@pytest.mark.parametrize("file", OURS)
+def test_our_kernels_compile(file, target):
+    lib = mtl.library(path=PACKAGE / file, target=target)
+    # All of a large file for the newest, one in eight for the others.
+    names = lib.functions if target.endswith("90") else lib.functions[::8]
+    for name in names:
+        text = lib[name].asm["ptx"]
+        assert f".target {target.removeprefix('cuda:')}" in text
+        assert ".entry mtl_kernel" in text
+        assert ".extern .func" not in text
+
+
+def test_what_msl_is_made_of():
+    text = ptx("""
+        kernel void all(device float* y, device const float4* x, device atomic_uint* n,
+                        uint i [[thread_position_in_grid]], uint l [[thread_index_in_simdgroup]]) {
+          threadgroup float shared[64];
+          shared[i % 64] = simd_shuffle_xor(x[i].y, 1);
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+          y[i] = fma(shared[l], 2.0f, half(y[i]));
+        }""")
+    for instruction in ("shfl.sync", "bar", ".shared", r"(atom|red)\S*\.add", "fma.rn.f32"):
+        assert re.search(instruction, text), instruction
+    assert "ld.global.v4" in ptx(
+        "kernel void copy(device float4* y, device const float4* x,"
+        " uint i [[thread_position_in_grid]]) { y[i] = x[i]; }"
+    )
+
+
+def test_math_modes():
+    text = (
+        "kernel void f(device float* x, uint i [[thread_position_in_grid]])"
+        " { x[i] = x[i] * x[i + 1] + x[i + 2]; }"
+    )
+    assert "fma.rn.f32" not in ptx(text)
+    assert "fma.rn.f32" in ptx(text, math_mode="relaxed")
+
+
+#: What masks.py knows of the members of a simdgroup function, by kernel: whether `activemask` is
+#: asked for once, at the start, or once more.
+MEMBERS = {
+    "x[i] = simd_sum(x[i]);": 1,
+    "if (i >= n) return; x[i] = simd_sum(x[i]);": 1,
+    "if (i >= n) return; for (uint k = 0; k < n; ++k) x[k] += simd_sum(x[i + k]);": 1,
+    "if (g == 0) x[i] = simd_sum(x[i]);": 1,
+    "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
+    "if (x[i] > 0) x[i] = simd_sum(x[i]);": 2,
+    "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
+}
+
+
+@pytest.mark.parametrize("body", MEMBERS)
+def test_members_of_simdgroup_functions_are_known_where_they_can_be(body):
+    text = f"""
+        kernel void f(device float* x, constant uint& n, uint i [[thread_position_in_grid]],
+                      uint g [[simdgroup_index_in_threadgroup]]) {{ {body} }}"""
+    ir = mtl.library(HEAD + text, target="cuda:sm_90").f.asm["ll"]
+    ir = definition(ir, "mtl_kernel")
+    assert len(re.findall(r"call .*@llvm\.nvvm\.activemask\(", ir)) == MEMBERS[body]
+
+
+def test_messages_go_to_a_block_of_the_host():
+    text = ptx("""
+        kernel void f(device float* x, uint i [[thread_position_in_grid]]) {
+          assert(x[i] > 0);
+          x[i] = 1;
+        }""")
+    assert ".global .align 8 .u64 mtl_report_block" in text
+    assert "exit;" in text
+
+
+def test_a_target_does_not_run(tmp_path):
+    lib = mtl.library(HEAD + "kernel void f(device float* x) { *x = 1; }", target="cuda:sm_80")
+    with pytest.raises(mtl.DeviceUnavailable, match=r"\[cuda:sm_80\] is a target to compile for"):
+        lib.f(np.zeros(1, np.float32), threads=1)
+    with pytest.raises(mtl.DeviceUnavailable, match="from sm_75 on"):
+        mtl.library("", target="cuda:sm_60")
+    with pytest.raises(mtl.DeviceUnavailable, match="no kind of target 'rocm:gfx90'"):
+        mtl.library("", target="rocm:gfx90")
+    with pytest.raises(mtl.ArgumentError, match="not both"):
+        mtl.library("", target="cuda:sm_80", device="cpu")
+
+
+def test_the_command(tmp_path):
+    file = PACKAGE / "cli/julia.metal"
+    command = [sys.executable, "-m", "metalloid", "compile", str(file), "--target", "cuda:sm_80"]
+    subprocess.run([*command, "-o", str(tmp_path / "julia.ptx")], check=True)
+    assert ".target sm_80" in (tmp_path / "julia.ptx").read_text()
+    done = subprocess.run([*command, "--emit", "x86"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "cpp, ll, ptx" in done.stderr
+
+
+def test_grids_cover_every_threadgroup_once():
+    grid, group = (70, 70000, 140000), (32, 1, 1)
+    seen = 0
+    for part in launches_of(grid, group):
+        blocks = part.dimensions[:3]
+        assert max(blocks[1:]) <= 65535
+        seen += blocks[0] * blocks[1] * blocks[2]
+    assert seen == 3 * 70000 * 140000
+    (deep,) = launches_of((1, 1, 256), (1, 1, 256))
+    assert deep.dimensions == (1, 1, 1, 256, 1, 1)

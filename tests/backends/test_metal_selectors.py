@@ -1,0 +1,149 @@
+"""The Metal device beside the data of the real binding (see tests/compat/test_metal_binding.py)."""
+
+import ast
+import contextlib
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from metal_binding import CheckedModule, metadata
+
+import metalloid as mtl
+from metalloid.backends.metal import binding, ownership
+from metalloid.backends.metal.device import MetalDevice
+from metalloid.compat import Metal
+
+FOLDER = Path(binding.__file__).parent
+#: Of ordinary classes: PyObjC asks the Objective-C runtime, its data say nothing.
+OF_CLASSES = {
+    "alloc", "code", "fileURLWithPath:", "init", "localizedDescription",
+    "setBinaryArchives:", "setCaptureObject:", "setComputeFunction:", "setDestination:",
+    "setConstantValue:type:atIndex:", "setFastMathEnabled:", "setLanguageVersion:", "setMathFloatingPointFunctions:", "setMathMode:",
+    "setOutputURL:", "setPreprocessorMacros:", "setUrl:", "sharedCaptureManager", "stopCapture",
+    "type", "index",
+}  # fmt: skip
+_SELECTOR = re.compile(r"[a-zA-Z]+_(?:[a-zA-Z]+_)*|[a-z]+[A-Z]\w*[a-z]")
+_OF_PYTHON = {"registerMetaDataForSelector"}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return metadata()
+
+
+def attributes():
+    for path in sorted(FOLDER.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                yield path.name, node
+
+
+def test_every_selector_is_the_bindings(data):
+    known = data[0].keys() | OF_CLASSES
+    found = {
+        node.attr.replace("_", ":")
+        for _, node in attributes()
+        if _SELECTOR.fullmatch(node.attr) and node.attr not in _OF_PYTHON
+    }
+    assert len(found) > 40
+    assert found <= known
+
+
+def test_every_constant_is_the_bindings(data):
+    found = {node.attr for _, node in attributes() if node.attr.startswith("MTL")}
+    classes = {name for name in found if name not in data[1]}
+    assert len(found - classes) > 10
+    assert classes == {
+        "MTLBinaryArchiveDescriptor", "MTLCaptureDescriptor", "MTLCaptureManager",
+        "MTLCompileOptions", "MTLComputePipelineDescriptor", "MTLCopyAllDevices",
+        "MTLCreateSystemDefaultDevice", "MTLFunctionConstantValues",
+    }  # fmt: skip
+    for family in ("Apple4", "Mac2", "Common3", "Metal3"):
+        assert f"MTLGPUFamily{family}" in data[1]
+
+
+def test_calls_have_as_many_arguments_as_their_names_say():
+    for path in sorted(FOLDER.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                name = node.func.attr
+                if _SELECTOR.fullmatch(name) and name not in _OF_PYTHON:
+                    assert len(node.args) == name.count("_"), f"{path.name}: {name}"
+
+
+def test_ownership_says_arguments_as_the_binding_does(data):
+    for selector, arguments in ownership.OWNED.items():
+        known = data[0][selector.decode()]
+        assert arguments == known.get("arguments", {}), selector
+
+
+def test_everything_that_is_made_is_registered():
+    """The methods named new... whose objects are theirs to release."""
+    made = {node.attr for _, node in attributes() if re.match(r"new[A-Z]", node.attr)}
+    assert {name.replace("_", ":").encode() for name in made} == set(ownership.OWNED)
+
+
+def test_registering_does_not_merge():
+    """PyObjC replaces what it knew, so each says its arguments and its result again."""
+
+    calls = {}
+
+    def register(owner, selector, data):
+        calls[selector] = owner, data
+
+    ownership.register(types.SimpleNamespace(registerMetaDataForSelector=register))
+    assert calls.keys() == ownership.OWNED.keys()
+    for owner, data in calls.values():
+        assert owner == b"NSObject"
+        assert data["retval"] == {"type": b"@", "already_retained": True}
+
+
+@pytest.fixture(scope="module")
+def checked(data):
+    module = CheckedModule(Metal, *data)
+    opened = binding.Binding(module, True, contextlib.nullcontext)
+    return module, MetalDevice(module.MTLCreateSystemDefaultDevice(), 0, opened)
+
+
+def test_what_the_device_says_is_what_pyobjc_takes(checked):
+    module, device = checked
+    lib = mtl.library(
+        """
+        constant float2 scale [[function_constant(1)]];
+        struct Pair { device float* x; constant float* y; };
+        kernel void add(device float* x, constant Pair& pair, constant float& a,
+                        threadgroup float* room [[threadgroup(0)]],
+                        uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]])
+        { room[t] = pair.y[i]; x[i] += room[t] * scale.y + a; pair.x[i] = 1; }
+        """,
+        device=device,
+    )
+    x, y = np.arange(100, dtype=np.float32), mtl.Buffer(np.ones(100, np.float32), device)
+    z = mtl.Buffer(400, device)
+    event = lib.function("add", {"scale": (1, 2)})(
+        x, {"x": z, "y": y}, 0.5, mtl.threadgroup_memory(32 * 4), threads=100, group_size=32
+    )
+    assert event.seconds >= 0
+    assert x.tolist() == (np.arange(100) + 2.5).tolist()
+    assert np.asarray(z).view(np.float32).tolist() == [1.0] * 100
+    assert {
+        "setBytes:length:atIndex:", "setBuffer:offset:atIndex:", "useResource:usage:",
+        "setThreadgroupMemoryLength:atIndex:", "dispatchThreads:threadsPerThreadgroup:",
+        "newLibraryWithSource:options:error:", "setConstantValue:type:atIndex:",
+    } <= module.used  # fmt: skip
+
+
+def test_the_checks_find_what_pyobjc_would_refuse(checked):
+    _, device = checked
+    with pytest.raises(AssertionError, match="for b'Q'"):
+        device.gpu.newBufferWithLength_options_(-1, 0)
+    with pytest.raises(AssertionError, match="takes 2 arguments"):
+        device.gpu.newBufferWithLength_options_(16)
+    with pytest.raises(AttributeError):
+        device.gpu.newBufferOfMyOwn_(16)
+    encoder = device.queue.commandBuffer().computeCommandEncoder()
+    with pytest.raises(AssertionError, match="setBytes"):
+        encoder.setBytes_length_atIndex_(b"abc", 8, 0)
+    encoder.endEncoding()

@@ -1,0 +1,77 @@
+"""A device on the CPU whose memory Python may not touch: what runs on it runs on a card as well.
+
+``METALLOID_DEVICE=own pytest tests/array`` runs the tests on it (conftest.py).
+"""
+
+import bisect
+import ctypes
+
+from metalloid.backends.cpu.device import CpuDevice
+from metalloid.runtime.staging import blocks_of, contents, point_words
+
+
+class OwnMemoryDevice(CpuDevice):
+    """The CPU with the manners of a card: copies are inside of what was allocated."""
+
+    name = "own:0"
+    memory = "own"
+
+    def __init__(self):
+        super().__init__()
+        self._starts, self._sizes = [], {}
+
+    def allocate(self, nbytes):
+        address = super().allocate(nbytes)
+        bisect.insort(self._starts, address)
+        self._sizes[address] = max(nbytes, 1)
+        return address
+
+    def free(self, address, nbytes):
+        self._starts.remove(address)
+        super().free(address, self._sizes.pop(address))
+
+    def _check(self, address, nbytes):
+        place = bisect.bisect_right(self._starts, address) - 1
+        start = self._starts[place] if place >= 0 else 0
+        inside = place >= 0 and address + nbytes <= start + self._sizes[start]
+        assert inside, f"{nbytes} bytes at {address:#x} are not in one allocation"
+
+    def launch(self, program, arguments, grid, group, wait):
+        for buffer in arguments.buffers:
+            if buffer.host_copy is not None:
+                buffer.host_copy.to_device()
+        for position, value in arguments.constants:
+            kept = ctypes.create_string_buffer(value)
+            arguments.keep.append(kept)
+            arguments.words[position] = ctypes.addressof(kept)
+        blocks = blocks_of(arguments.staged)
+        for block in blocks:
+            block.address = self.allocate(block.shift + block.nbytes) + block.shift
+        for block in blocks:
+            found = contents(block, arguments, blocks)
+            ctypes.memmove(block.address, found, len(found))
+        point_words(arguments, blocks)
+        try:
+            return super().launch(program, arguments, grid, group, wait or bool(blocks))
+        finally:
+            for block in blocks:
+                for part in block.written:
+                    source = block.address + part.address - block.start
+                    ctypes.memmove(part.address, source, part.nbytes)
+                self.free(block.address - block.shift, 0)
+
+    def copy_in(self, address, source):
+        self._check(address, source.nbytes)
+        super().copy_in(address, source)
+
+    def copy_out(self, address, destination):
+        self._check(address, destination.nbytes)
+        super().copy_out(address, destination)
+
+
+def count_devices():
+    return 1
+
+
+def open_device(index):
+    return OwnMemoryDevice()
