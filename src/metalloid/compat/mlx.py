@@ -250,12 +250,12 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
             value, is_mlx = _memory(value, mx), True
         elif kind is not np.ndarray or value.dtype in _NARROWED:
             value = _input(value, mx)
+            if type(value) is not np.ndarray:
+                raise TypeError  # it may be lazy
         given.append(value)
     for value in dtypes:
         known.append(_dtype(value, mx))
-    results: list[Any] = kernel(
-        inputs=given, output_shapes=shapes, output_dtypes=known, grid=grid, threadgroup=threadgroup
-    )
+    results: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
     if is_mlx or (mx is not None and type(dtypes[0]) is mx.Dtype):
         if len(results) == 1:
             return [_to_mlx(mx, results[0])]
