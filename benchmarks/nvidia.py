@@ -2,8 +2,8 @@
 
     python benchmarks/nvidia.py [--part twins|arrays|products|launch]
 
-Needs ``metalloid[cuda]``, CuPy and torch. (A script called cuda.py would hide the package cuda.) Times are medians of events around each launch; all are
-taken in turns in one run.
+Needs ``metalloid[cuda]``, CuPy and torch. Times are medians of events around each launch; all are
+taken in turns in one run. (A script called cuda.py would hide the package cuda.)
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def twins(stream: Any, repeat: int) -> None:
         grid = threads if isinstance(threads, tuple) else (threads,)
         blocks = blocks or tuple(-(-g // s) for g, s in zip(grid, size, strict=True))
         twin = module.get_function(name)
-        arguments = (*theirs, *rest, *more)
+        arguments = (*theirs, *map(_by_value, rest), *more)
         numbers = [_plain(value) for value in rest]
 
         def ours() -> object:
@@ -127,6 +127,11 @@ def twins(stream: Any, repeat: int) -> None:
           ("", "MSL", "CUDA C++", "ratio", "off"), rows)  # fmt: skip
 
 
+def _by_value(value: Any) -> Any:
+    """A vector as one value, as CuPy passes them."""
+    return value.view(np.complex64)[0] if isinstance(value, np.ndarray) else value
+
+
 def _plain(value: Any) -> Any:
     return tuple(value.tolist()) if isinstance(value, np.ndarray) else value.item()
 
@@ -134,7 +139,8 @@ def _plain(value: Any) -> Any:
 def arrays(stream: Any, repeat: int) -> None:
     """Generated kernels at the speed of memory."""
     n = 1 << 28
-    x, y = (mtl.random.uniform(mtl.random.key(k), (n,)).to_device("cuda") for k in (0, 1))
+    x, y = (mtl.asarray(np.random.default_rng(k).random(n, np.float32), device="cuda")
+            for k in (0, 1))  # fmt: skip
     mtl.eval(x, y)
     tx, ty = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
     copied = torch.empty_like(tx)

@@ -123,6 +123,7 @@ class Suite:
 
 
 _METAL = ("Metal", "metalloid.compat.Metal")
+_SMALLER_JULIA = (("w = 4096", "w = 1024"), ("h = 4096", "h = 1024"))
 SUITES = (
     Suite(
         "metalcompute",
@@ -143,9 +144,10 @@ SUITES = (
             ),
             Program("examples/metalcompute-mandelbrot", ("-width", "1024", "-height", "1024")),
             Program("examples/metalcompute-raymarch", ("-width", "1024", "-height", "1024")),
+            Program("examples/metalize/julia.py", edits=_SMALLER_JULIA),
             Program(
-                "examples/metalize/julia.py",
-                edits=(("w = 4096", "w = 1024"), ("h = 4096", "h = 1024")),
+                "examples/metalize/julia.py", edits=_SMALLER_JULIA,
+                redirects=(("metalize", "metalloid.compat.metalcompute.metalize"),),
             ),
             Program("examples/metalcompute_numpy.ipynb"),
             Program(

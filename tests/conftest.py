@@ -10,8 +10,9 @@ import pytest
 
 from metalloid.runtime import registry
 
-sys.path.insert(0, str(Path(__file__).parent))
-registry._KINDS["own"] = "own_memory_device"
+if os.environ.get("METALLOID_DEVICE") == "own":
+    sys.path.insert(0, str(Path(__file__).parent))
+    registry._KINDS["own"] = "own_memory_device"
 
 hypothesis.settings.register_profile(
     "metalloid",
@@ -44,8 +45,12 @@ def fresh_cache(tmp_path):
 
 #: What a test may need of the default device, and the kinds of device that lack it.
 LACKING = {
-    "the CPU": {"metal"},  # its engines, choices by cost, stages of compilation, messages, faults
-    "the process's memory": {"metal"},  # in place, where it lies
+    "the CPU": {
+        "cuda",
+        "metal",
+        "own",
+    },  # its engines, choices by cost, stages of compilation, messages, faults
+    "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
     "textures": {"metal"},  # and samplers, tensors and arrays of resources
 }
 

@@ -1,7 +1,5 @@
 """erf and erfinv against SciPy and mpmath, in units in the last place."""
 
-import re
-
 import mpmath
 import numpy as np
 import pytest
@@ -36,16 +34,12 @@ def test_floats(name, x):
     assert ulps(found, exact).max() <= OPS[name].bound
 
 
-@pytest.mark.parametrize(("name", "bound"), [("erf", 1), ("erfinv", 4)])
-def test_doubles(name, bound):
-    x = (WIDE if name == "erf" else WITHIN)[::997]
-    if name == "erfinv":
-        x = np.concatenate([x, 1 - 2.0 ** -np.arange(2, 54), 2.0 ** -np.arange(1, 54) - 1])
-    found = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
+def test_erfinv_of_doubles():
+    x = np.concatenate([WITHIN[::997], 1 - 2.0 ** -np.arange(2, 54), 2.0 ** -np.arange(1, 54) - 1])
+    found = np.asarray(mtl.erfinv(mtl.asarray(x)))
     with mpmath.workdps(40):
-        for at, value in zip(x.tolist(), found, strict=True):
-            exact = getattr(mpmath, name)(at)
-            assert abs(mpmath.mpf(float(value)) - exact) <= bound * np.spacing(abs(value)), at
+        for at, value in zip(x.tolist(), found.tolist(), strict=True):
+            assert abs(value - mpmath.erfinv(at)) <= 4 * np.spacing(abs(value)), at
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -56,37 +50,3 @@ def test_limits(dtype):
     x = mtl.asarray([-1.5, -1, -0.0, 1, 2, np.nan], dtype=dtype)
     np.testing.assert_array_equal(mtl.erfinv(x), [np.nan, -np.inf, -0.0, np.inf, np.nan, np.nan])
     assert np.signbit(np.asarray(mtl.erfinv(x)))[2]
-
-
-@pytest.mark.parametrize("name", ["sin", "tanh", "erf"])  # ours, an intrinsic, and a function of C
-def test_functions_of_doubles_are_vector_code(name):
-    x = np.linspace(-4, 4, 1000)
-    y = getattr(mtl, name)(mtl.asarray(x))
-    text = y.msl()
-    (kernel_name,) = re.findall(r"kernel void (\w+)", text)
-    kernel = mtl.library(text)[kernel_name]
-    out = np.zeros(1000)
-    kernel(x, out, bytes(8), threads=1000)  # the elements begin at 0
-    if mtl.config.cpu_engine == "simd":
-        assert kernel.engine.startswith("simd")
-    assert np.array_equal(out, np.asarray(y))
-
-
-@pytest.mark.parametrize(
-    ("name", "exact", "within"),
-    [("exp", mpmath.exp, 709), ("exp2", lambda x: mpmath.power(2, x), 1023),
-     ("sin", mpmath.sin, 1e6), ("cos", mpmath.cos, 1e6), ("tan", mpmath.tan, 1e6)],
-)  # fmt: skip
-def test_doubles_are_within_their_bounds(name, exact, within):
-    scales = 10.0 ** RNG.uniform(-6, 0, 3000)
-    near_quarters = np.pi / 2 * np.arange(-1000, 1000)  # where the rest of the angle is tiny
-    x = np.concatenate([RNG.uniform(-within, within, 3000) * scales, near_quarters, [0.0, -0.0]])
-    x = x[np.abs(x) <= within]
-    found = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
-    with mpmath.workprec(200):
-        errors = [
-            float(abs(mpmath.mpf(float(y)) - exact(mpmath.mpf(float(value)))) / np.spacing(abs(y)))
-            for value, y in zip(x, found, strict=True)
-        ]
-    assert max(errors) <= {"exp": 0.85, "exp2": 0.85, "tan": 1.9}.get(name, 0.75)
-    assert np.signbit(found[x == 0]).tolist() == np.signbit(getattr(np, name)(x[x == 0])).tolist()

@@ -105,8 +105,8 @@ def test_a_chain_is_multiplied_from_its_cheap_end(middle):
     # From the left each product would have a million elements.
     x, y = mtl.ones((1000, middle)), mtl.ones((middle, 1000))
     got = mtl.einsum("ab,bc,cd,d->a", x, y, x, mtl.ones(middle))
-    sizes = [s.call.results[0][1] for s in plan(Graph([got._node])).steps if not
-             isinstance(s, FusedKernel)]  # fmt: skip
+    made = plan(Graph([got._node]))
+    sizes = [made.sources[s.outs[0]].shape for s in made.steps if not isinstance(s, FusedKernel)]
     assert sizes == [(1000, 1), (middle, 1), (1000, 1)]
 
 
@@ -115,6 +115,54 @@ def test_many_operands():
     x = np.eye(3, dtype=np.int64)[[1, 2, 0]]
     text = "ab,bc,cd,de,ef,fg,gh->ha"
     np.testing.assert_array_equal(mtl.einsum(text, *[mtl.asarray(x)] * 7).numpy(), x.T)
+
+
+@pytest.mark.parametrize("text", [text for text in CASES if "..." not in text])
+def test_paths_are_numpys_too(rng, text):
+    operands = [rng.integers(-9, 9, shape) for shape in CASES[text]]
+    arrays = [mtl.asarray(x) for x in operands]
+    want = np.einsum(text, *operands)
+    path, _ = mtl.einsum_path(text, *arrays)
+    np.testing.assert_array_equal(np.einsum(text, *operands, optimize=path), want)
+    np.testing.assert_array_equal(mtl.einsum(text, *arrays, optimize=path).numpy(), want)
+    for words in ("greedy", "optimal", False):  # without optimisation, one step for all operands
+        theirs, _ = np.einsum_path(text, *operands, optimize=words)
+        np.testing.assert_array_equal(mtl.einsum(text, *arrays, optimize=theirs).numpy(), want)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_paths_of_few_operands_are_the_best(seed):
+    rng = np.random.default_rng(seed)
+    operands = [np.empty(rng.integers(2, 30, 2)) for _ in range(4)]
+    for k in range(3):
+        operands[k + 1] = np.empty((operands[k].shape[1], operands[k + 1].shape[1]))
+    text = "ab,bc,cd,de->ae"
+    _, report = mtl.einsum_path(text, *operands)
+    theirs, _ = np.einsum_path(text, *operands, optimize="optimal")
+    sizes = dict(zip("abcde", [x.shape[0] for x in operands] + [operands[3].shape[1]], strict=True))
+    terms, total = text.partition("->")[0].split(","), 0
+    for i, j in theirs[1:]:
+        b, a = terms.pop(j), terms.pop(i)
+        total += int(np.prod([sizes[k] for k in {*a, *b}]))
+        terms.append("".join({*a} ^ {*b}))
+    assert int(report.split()[0]) == total
+
+
+def test_an_order_is_followed():
+    x, y = mtl.ones((2, 30)), mtl.ones((30, 40))
+    arrays = x, y, mtl.ones((40, 2))
+    for path, size in (([(0, 1), (0, 1)], (2, 40)), ([(1, 2), (0, 1)], (30, 2))):
+        got = mtl.einsum("ij,jk,kl", *arrays, optimize=path)
+        made = plan(Graph([got._node]))
+        first = made.steps[0]
+        out = first.out if isinstance(first, FusedKernel) else first.outs[0]
+        assert sorted(made.sources[out].shape) == sorted(size)
+
+
+@pytest.mark.parametrize("path", [[(0, 1)], [(0, 0, 1)], [(0, 3), (0, 1)], [(0, 1), (0, 1), ()]])
+def test_paths_that_do_not_fit(path):
+    with pytest.raises(ValueError, match=r"\[einsum\] 'i,i,i': (the step|a path)"):
+        mtl.einsum("i,i,i", *[mtl.ones(2)] * 3, optimize=path)
 
 
 def test_nothing_is_computed_before_it_is_looked_at():

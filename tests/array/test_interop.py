@@ -1,6 +1,8 @@
 """Arrays among others: NumPy, torch's protocol, pickle, and kernels of one's own in the graph."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import metalloid as mtl
 from metalloid.arrays.graph import Graph
 from metalloid.arrays.plan import plan
+from metalloid.backends.cpu.device import open_device
 
 
 @pytest.fixture
@@ -86,6 +89,44 @@ def test_calls_with_other_memory_are_other_calls(x):
     (a,), (b,) = (kernel(inputs=[x, y], **options) for y in (first, second))
     first[:] = 100  # the kernel has not run yet, and sees what was there
     assert (a * 10 + b).tolist() == [12 + 11 * k for k in range(6)]
+
+
+def test_calls_run_where_they_are_told(x):
+    kernel = mtl.metal_kernel(
+        "add", ["x", "y"], ["z"], "uint i = thread_position_in_grid.x; z[i] = x[i] + y[i];"
+    )
+    options = {"grid": 6, "output_shapes": [(6,)], "output_dtypes": [np.float32]}
+    other = open_device()  # a second device, of the same kind
+    (z,) = kernel(inputs=[x, np.ones(6, np.float32)], device=other, **options)
+    assert z.device is other
+    assert z.tolist() == [1, 2, 3, 4, 5, 6]
+    (z,) = kernel(inputs=[np.ones(6, np.float32), x.to_device(other)], **options)
+    assert z.device is other
+    with pytest.raises(mtl.DeviceUnavailable, match="no kind of device 'abacus'"):
+        kernel(inputs=[x, x], device="abacus", **options)
+
+
+def test_a_plan_does_not_keep_what_calls_were_given(x):
+    kernel = mtl.metal_kernel(
+        "first", ["x", "y"], ["z"], "z[thread_position_in_grid.x] = x[0] + y[0];"
+    )
+    options = {"grid": 6, "output_shapes": [(6,)], "output_dtypes": [np.float32]}
+    (z,) = kernel(inputs=[x, np.ones(1000, np.float32)], **options)
+    call, memory = (weakref.ref(thing) for thing in (z._node.args[0].data, z._node.args[0].args[1]))
+    assert z.tolist() == [1] * 6
+    frequencies = mtl.fft.fft(x)._node
+    host = weakref.ref(frequencies.args[0].data)
+    assert mtl.Array(frequencies).shape == (6,)
+    mtl.eval(mtl.Array(frequencies))
+    del frequencies
+    gc.collect()
+    assert (call(), memory(), host()) == (None, None, None)
+
+
+def test_calls_of_one_structure_do_not_take_each_others_functions(x):
+    for name in ("fft", "ifft", "fft"):
+        got = getattr(mtl.fft, name)(x, norm="ortho")
+        np.testing.assert_allclose(got, getattr(np.fft, name)(x, norm="ortho"), atol=2e-6)
 
 
 def test_calls_that_do_not_fit_are_refused_at_once(x):

@@ -25,6 +25,9 @@ kernel void members_out_of_order(device float* y, device const wide* x, ID) { y[
 kernel void neighbours(device float* y, device const float* x, constant uint& n, ID) {
     y[i] = (i > 0 ? x[i - 1] : 0) + (i + 1 < n ? x[i + 1] : 0);
 }
+kernel void rows_above(device float* y, device const float* x, constant uint& n, ID) {
+    y[i] = (i >= n ? x[i - n] : 0) + (i / n > 1 ? x[i - 2 * n] : 0);
+}
 kernel void backwards(device float* y, device const float* x, constant uint& n, ID) { y[n - 1 - i] = x[i]; }
 kernel void some(device float4* y, device const float4* x, ID) { if (i % 3 == 1) y[i] = x[i]; }
 kernel void write_packed(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
@@ -114,6 +117,15 @@ def test_neighbours_at_the_edges(lib, memory, n):
     lib.neighbours(y, memory.array(x), n, threads=n)
     padded = np.concatenate([[0], x, [0]]).astype(np.float32)
     np.testing.assert_array_equal(y, padded[:-2] + padded[2:])
+
+
+@pytest.mark.parametrize("n", [1, 5, 12, 31, 32, 33, 100])
+def test_rows_above(lib, memory, n):
+    """The first lanes of a vector may have no row above: their index has wrapped."""
+    x, y = floats(144), memory.array(np.zeros(144, np.float32))
+    lib.rows_above(y, memory.array(x), n, threads=144)
+    above, two_above = (np.concatenate([np.zeros(n * k, "f"), x])[:144] for k in (1, 2))
+    np.testing.assert_array_equal(y, above + two_above)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -1,8 +1,10 @@
-"""A software Metal device and what is made of it once."""
+"""Devices of the software Metal and of metalcompute, and what is made of them once."""
 
 import pytest
 from metal_programs import KERNELS
+from metalcompute_kernels import KERNELS as METALCOMPUTE_KERNELS
 
+import metalloid.compat.metalcompute as mc
 from metalloid.compat import Metal
 
 
@@ -32,3 +34,13 @@ def pipeline(device, library):
         return state
 
     return made
+
+
+@pytest.fixture(scope="module")
+def dev():
+    return mc.Device()
+
+
+@pytest.fixture(scope="module")
+def kernel(dev):
+    return dev.kernel(METALCOMPUTE_KERNELS)

@@ -43,6 +43,8 @@ def test_results_are_floats_in_one_dimension():
     assert result.flags.writeable
     bits = np.array([1.0], np.float32).view(np.uint32)
     assert log(bits).tolist() == [0.0]
+    assert log(np.float32(1)).tolist() == [0.0]
+    assert log(np.empty((0, 3), np.float32)).shape == (0,)
 
 
 def test_kernels_in_place_return_nothing_written():

@@ -156,6 +156,28 @@ def test_wide_numbers_of_numpy_become_narrow():
     kernel = metal_kernel("wide", ["v"], ["out"], "out[thread_position_in_grid.x] = v[0] / 3;")
     (y,) = call(kernel, np.ones(8))
     assert y.tolist() == [np.float32(1) / np.float32(3)] * 8
+    kernel = metal_kernel("wide", ["v"], ["out"], "out[0] = v[0].imag + sizeof(v[0]);")
+    (y,) = call(kernel, np.full(8, 2 + 3j), shape=(1,))
+    assert y.tolist() == [3 + 8]
+
+
+def test_initial_values_are_cast_and_fill_every_output():
+    kernel = metal_kernel("initial", [], ["a", "b"], "")
+    a, b = kernel(
+        inputs=[], output_shapes=[(2, 2), (3,)], output_dtypes=[np.float32, np.int32],
+        grid=(1, 1, 1), threadgroup=(1, 1, 1), init_value=2.0,
+    )  # fmt: skip
+    assert (a.tolist(), b.tolist()) == ([[2, 2], [2, 2]], [2, 2, 2])
+    assert (a.dtype, b.dtype) == (np.float32, np.int32)
+
+
+def test_grids_count_threads_and_threadgroups_are_cut_to_them():
+    kernel = metal_kernel(
+        "grid", [], ["out"], "out[thread_position_in_grid.x] = threads_per_threadgroup.x;"
+    )
+    for grid in ((3, 1, 1), [3, 1, 1], np.array([3, 1, 1])):
+        (y,) = call(kernel, shape=(4,), dtype=np.uint32, grid=grid, init_value=0)
+        assert y.tolist() == [3, 3, 3, 0]
 
 
 MESSAGES = {
@@ -163,6 +185,30 @@ MESSAGES = {
                    "[metal_kernel] Must specify at least one output."),
     "two inputs": (lambda: call(metal_kernel("k", ["a"], ["out"], ""), 1, 2, shape=(1,)), ValueError,
                    "[metal_kernel] Expected `inputs` to have size 1 but got size 2."),
+    "shapes": (lambda: metal_kernel("k", [], ["a", "b"], "")(inputs=[], output_shapes=[(1,)],
+               output_dtypes=[np.float32] * 2, grid=(1, 1, 1), threadgroup=(1, 1, 1)), ValueError,
+               "[metal_kernel] Expected `output_shapes` to have size 2 but got size 1."),
+    "dtypes": (lambda: metal_kernel("k", [], ["a"], "")(inputs=[], output_shapes=[(1,)],
+               output_dtypes=[], grid=(1, 1, 1), threadgroup=(1, 1, 1)), ValueError,
+               "[metal_kernel] Expected `output_dtypes` to have size 1 but got size 0."),
+    "inputs of a dictionary": (lambda: metal_kernel("k", ["a"], ["out"], "")(inputs={"a": 1},
+                               output_shapes=[(1,)], output_dtypes=[np.float32], grid=(1, 1, 1),
+                               threadgroup=(1, 1, 1)), TypeError,
+                               "__call__(): incompatible function arguments"),
+    "no keys": (lambda: metal_kernel("k", "")(inputs={}, output_shapes={}, output_dtypes={},
+                grid=(1, 1, 1), threadgroup=(1, 1, 1)), ValueError,
+                "[metal_kernel] Must specify at least one output."),
+    "a float grid": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=(1,), grid=(1.0, 1, 1)),
+                     TypeError, "__call__(): incompatible function arguments"),
+    "a number of threads": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=(1,),
+                            threadgroup=1), TypeError, "__call__(): incompatible function arguments"),
+    "a dtype": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=(1,), dtype="float32"),
+                TypeError, "__call__(): incompatible function arguments"),
+    "a number of NumPy": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=(1,),
+                          template=[("N", np.int64(3))]), ValueError,
+                          "[metal_kernel] Invalid template argument."),
+    "text": (lambda: call(metal_kernel("k", ["a"], ["out"], ""), "1", shape=(1,)), ValueError,
+             "Invalid type str received in array initialization."),
     "template": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=(1,), template=[("T", "x")]),
                  ValueError, "[metal_kernel] Invalid template argument. Must be `mlx.core.Dtype`, "
                  "`int` or `bool`."),
@@ -188,7 +234,7 @@ MESSAGES = {
                       TypeError, "__call__(): incompatible function arguments"),
     "shape": (lambda: call(metal_kernel("k", [], ["out"], ""), shape=3, grid=(1, 1, 1)), TypeError,
               "__call__(): incompatible function arguments"),
-    "text": (lambda: call(metal_kernel("k", [], ["out"], "out[0] = nothing;"), shape=(1,)), RuntimeError,
+    "a body that does not compile": (lambda: call(metal_kernel("k", [], ["out"], "out[0] = nothing;"), shape=(1,)), RuntimeError,
              "[metal::Device] Unable to build metal library from source\n"),
 }  # fmt: skip
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metalloid.compat import torch as compat
-from metalloid.compat.torch import compile_shader
+from metalloid.compat.torch import compile_shader, load_metallib
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -81,6 +81,29 @@ def test_errors():
         lib.f(threads=1)
 
 
+def test_libraries_of_files(tmp_path):
+    (tmp_path / "beside.metal").write_text(TEXT)
+    (tmp_path / "beside.metallib").write_bytes(b"MTLB, for Apple's GPUs")
+    (tmp_path / "alone.metallib").write_bytes(b"MTLB")
+    text = tmp_path / "beside.metal"
+    for source in (
+        TEXT.encode(),
+        bytearray(TEXT.encode()),
+        str(text),
+        text.with_suffix(".metallib"),
+    ):
+        x = torch.zeros(8)
+        load_metallib(source).full(x, 2.0)
+        assert x.tolist() == [2.0] * 8
+    with pytest.raises(TypeError, match="expected bytes or path, got int"):
+        load_metallib(3)
+    with pytest.raises(RuntimeError, match="holds code for Apple's GPUs"):
+        load_metallib(b"MTLB...")
+    for name in ("alone.metallib", "nowhere.metallib"):
+        with pytest.raises(RuntimeError, match="there is no MSL text for"):
+            load_metallib(tmp_path / name)
+
+
 def test_kernels_report_errors_of_their_own():
     lib = compile_shader("""
     #include <c10/metal/error.h>
@@ -97,10 +120,12 @@ def test_kernels_report_errors_of_their_own():
 def test_installed_it_serves_unchanged_programs():
     original = torch.mps.compile_shader
     compat.install()
+    compat.install()
     try:
         x = torch.zeros(8)
         torch.mps.compile_shader(TEXT).full(x, 1)
         assert np.array_equal(x.numpy(), np.ones(8))
+        assert torch.mps.load_metallib is load_metallib
     finally:
         compat.uninstall()
     assert torch.mps.compile_shader is original

@@ -22,22 +22,34 @@ from metalloid.compat.Metal import constants
 
 #: Ordinary classes: the binding asks the Objective-C runtime for most of their methods.
 CLASSES = {
+    "MTLArgumentDescriptor",
     "MTLCompileOptions",
     "MTLComputePipelineDescriptor",
     "MTLFunctionConstantValues",
+    "MTLSamplerDescriptor",
     "MTLSharedEventListener",
+    "MTLTextureDescriptor",
     "NSError",
 }
+STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLSize"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
     "MTLBuffer": {"memory", "when_released"},
     "MTLCommandBuffer": {"add", "encoder_ended", "issue", "keep"},
     "MTLCommandQueue": {"advance", "append", "latest", "timeline"},
-    "MTLComputePipelineState": {"buffers", "kernel", "required_group", "threadgroup"},
+    "MTLComputePipelineState": {
+        "buffers",
+        "kernel",
+        "required_group",
+        "resources",
+        "threadgroup",
+    },
     "MTLDevice": {"advance", "forget", "started"},
     "MTLEvent": {"is_issued", "reach"},
     "MTLFunction": {"kernel"},
+    "MTLSamplerState": {"sampler"},
+    "MTLTexture": {"texture"},
 }
 
 
@@ -62,7 +74,7 @@ def test_selectors_are_the_bindings_own(binding):
     known = set(re.findall(r'r\(\s*b"\w+",\s*b"([\w:]+)"', binding))
     assert len(known) > 800
     for name, value in classes():
-        if name in CLASSES or name == "MTLSize":
+        if name in CLASSES or name in STRUCTURES:
             continue
         selectors = {n for n in vars(value) if not n.startswith("_")} - OWN_NAMES.get(name, set())
         assert {s.replace("_", ":") for s in selectors} <= known, name

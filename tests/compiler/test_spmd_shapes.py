@@ -130,6 +130,13 @@ def test_widening_is_exact_only_if_no_lane_wraps(given_shape, wraps):
     assert found.offsets == shape.offsets
 
 
+@pytest.mark.parametrize("op", ["add", "sub"])
+def test_what_does_not_wrap_in_active_lanes_may_in_the_first(op):
+    operands = [Value(I32, "%x"), Value(I32, "%n")]
+    made = Instruction(op, "%r", I32, operands, flags=("nuw",))
+    assert shape_of(made, [consecutive(WIDTH), uniform(WIDTH)], WIDTH).wraps is (op == "sub")
+
+
 def test_addresses():
     record = Struct((I32, Array(4, FLOAT)))
     step = Instruction(

@@ -99,6 +99,16 @@ def test_several_axes(data):
     near(got, getattr(scipy.fft, name)(wide(x), s=s, axes=axes, norm=norm), dtype)
 
 
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2"])
+@pytest.mark.parametrize("options", [{}, {"s": (3, 6)}, {"axes": (2, 0), "norm": "ortho"}])
+def test_two_axes(name, options):
+    dtype = "float32" if name == "rfft2" else "complex64"
+    x = random((4, 3, 5), dtype)
+    got = getattr(mtl.fft, name)(mtl.asarray(x), **options)
+    assert got.dtype == ("float32" if name == "irfft2" else "complex64")
+    near(got, getattr(scipy.fft, name)(wide(x), **options), "float32")
+
+
 def test_lengths_of_the_last_axes():
     x = random((3, 4, 5), "float32")
     got = mtl.fft.fftn(mtl.asarray(x), s=(2, -1))

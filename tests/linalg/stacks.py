@@ -77,9 +77,10 @@ def rounded_once(got, want):
 def steps_of(*arrays):
     """Kernels, and names of calls of the host, that computing arrays takes."""
     nodes = [x._node for x in arrays]
+    graph = Graph(nodes)
     return [
-        "kernel" if isinstance(step, FusedKernel) else step.call.name
-        for step in plan(Graph(nodes)).steps
+        "kernel" if isinstance(step, FusedKernel) else graph.nodes[step.place].data.name
+        for step in plan(graph).steps
     ]
 
 

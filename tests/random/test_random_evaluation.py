@@ -22,6 +22,7 @@ DRAWS = {
     "gumbel": lambda: mtl.random.gumbel(SHAPE, key=KEY),
     "laplace": lambda: mtl.random.laplace(SHAPE, key=KEY),
     "randint": lambda: mtl.random.randint(0, 1000, SHAPE, key=KEY),
+    "poisson": lambda: mtl.random.poisson(mtl.asarray([0, 1, 5, 9, 10, 50, 1e6]), SHAPE, key=KEY),
     "bernoulli": lambda: mtl.random.bernoulli(0.3, SHAPE, KEY),
 }
 

@@ -10,6 +10,11 @@ CALLS = {
     "uniform": lambda rng: rng.uniform(1, 2, 5),
     "standard_normal": lambda rng: rng.standard_normal(5),
     "normal": lambda rng: rng.normal(2, 3, (2, 2)),
+    "standard_exponential": lambda rng: rng.standard_exponential((2, 3)),
+    "poisson": lambda rng: rng.poisson([2.0, 30.0], (9, 2)),
+    "permuted": lambda rng: rng.permuted(np.arange(9)),
+    "permuted rows": lambda rng: rng.permuted(np.arange(18).reshape(2, 9), axis=1),
+    "choice in any order": lambda rng: rng.choice(9, 4, replace=False, shuffle=False),
     "exponential": lambda rng: rng.exponential(2, 5),
     "gumbel": lambda rng: rng.gumbel(size=5),
     "laplace": lambda rng: rng.laplace(size=5),
@@ -41,6 +46,32 @@ def test_integers_up_to():
     rng = mtl.random.default_rng(0)
     assert set(rng.integers(3, size=200).tolist()) == {0, 1, 2}
     assert set(rng.integers(1, 3, 200, endpoint=True).tolist()) == {1, 2, 3}
+
+
+def test_bytes():
+    rng = mtl.random.default_rng(3)
+    first = rng.bytes(1000)
+    assert isinstance(first, bytes)
+    assert len(first) == 1000
+    assert len(set(first)) > 240
+    assert rng.bytes(1000) != first
+
+
+def test_permuted():
+    rng, x = mtl.random.default_rng(3), np.arange(60).reshape(3, 20)
+    for axis in (0, 1):
+        got = rng.permuted(mtl.asarray(x), axis=axis)
+        np.testing.assert_array_equal(np.sort(got, axis=axis), x)
+    rows = np.asarray(got) % 20
+    assert len({tuple(row) for row in rows}) == 3  # each in an order of its own
+    got = rng.permuted(x)
+    assert got.shape == x.shape
+    assert sorted(got.reshape(-1).tolist()) == list(range(60))
+
+
+def test_a_generator_is_one_already():
+    rng = mtl.random.default_rng(3)
+    assert mtl.random.default_rng(rng) is rng
 
 
 def test_shuffle():

@@ -3,6 +3,7 @@
 import math
 
 from metalloid.arrays.array_object import Array
+from metalloid.arrays.choosing import clip, where
 from metalloid.arrays.convolution import avg_pool, conv1d, conv2d, conv3d, conv_general, max_pool
 from metalloid.arrays.creation import (
     arange,
@@ -34,7 +35,7 @@ from metalloid.arrays.data_types import (
     result_type,
 )
 from metalloid.arrays.data_types import array_namespace_info as __array_namespace_info__
-from metalloid.arrays.einsum import einsum
+from metalloid.arrays.einsum import einsum, einsum_path
 from metalloid.arrays.elementwise import (
     abs,
     acos,
@@ -52,7 +53,6 @@ from metalloid.arrays.elementwise import (
     bitwise_right_shift,
     bitwise_xor,
     ceil,
-    clip,
     conj,
     copysign,
     cos,
@@ -106,7 +106,6 @@ from metalloid.arrays.elementwise import (
     tan,
     tanh,
     trunc,
-    where,
 )
 from metalloid.arrays.evaluation import async_eval, eval, explain
 from metalloid.arrays.histograms import bincount, histogram
@@ -253,6 +252,7 @@ __all__ = [
     "divide",
     "e",
     "einsum",
+    "einsum_path",
     "empty",
     "empty_like",
     "equal",

@@ -20,6 +20,8 @@ from metalloid.arrays.types import DType, as_dtype, kind_of
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
+_bare = object.__new__
+
 
 class Array(Operators, Interop):
     """Numbers of one type in a grid of any number of axes, computed when they are looked at.
@@ -53,7 +55,9 @@ class Array(Operators, Interop):
         self._node = node
 
     def _new(self, node: Node) -> Array:
-        return Array(node)
+        array = _bare(Array)  # quicker than to call the class
+        array._node = node
+        return array
 
     # -- what it is
 

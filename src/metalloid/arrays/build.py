@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,13 +122,16 @@ def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
 def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = [np.asarray(item) if hasattr(item, "_node") else item for item in value]
+    is_own = _holds_only(value, is_number)
     try:
         array = np.asarray(value)
+        is_wide = array.dtype == np.float64 and array.size and _holds_only(value, _is_integer)
+        if is_wide and not (is_typed and array.min() < 0):
+            array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
     except ValueError as error:
         raise ValueError(f"[{where}] {error}") from None
     except OverflowError:
         raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.") from None
-    is_own = _holds_only_numbers(value)
     if array.dtype == np.object_ and is_own:
         raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.")
     if is_own and not is_typed:
@@ -138,11 +141,15 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     return array
 
 
-def _holds_only_numbers(value: Any) -> bool:
-    """Whether nested lists hold Python's own numbers and nothing with a type of its own."""
+def _holds_only(value: Any, is_wanted: Callable[[Any], bool]) -> bool:
+    """Whether nested lists hold such values and no others."""
     if isinstance(value, list | tuple | range):
-        return all(_holds_only_numbers(item) for item in value)
-    return is_number(value)
+        return all(_holds_only(item, is_wanted) for item in value)
+    return is_wanted(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int)
 
 
 # -- operands

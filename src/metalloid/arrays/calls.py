@@ -98,28 +98,30 @@ class KernelCall:
 
     Attributes
     ----------
-    nodes : list of Node
-        Of the inputs that are no numbers. What is not an array of ours is copied: it may change
-        before the kernel runs.
     parts : list of weakref.ref
         The nodes of the results.
     """
 
-    def __init__(self, kernel: Any, inputs: tuple[Any, ...], options: dict[str, Any],
+    def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                  results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
         self.kernel, self.options, self.results = kernel, options, results
         self.name = str(kernel.name)
-        device = next(value.device for value in inputs if hasattr(value, "_node"))
         self._numbers = tuple(
             value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
         )
-        self.nodes = [
-            to_node(value, self.name, device=device)
+        self.parts: list[weakref.ref[Node]] = []
+        self._key = (kernel, repr(self._numbers), repr(options), results)
+
+    def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
+        """The nodes of the inputs that are no numbers, on a device.
+
+        What is not an array of ours is copied: it may change before the kernel runs.
+        """
+        return [
+            to_node(_moved_to(device, value), self.name, device=device)
             for value, number in zip(inputs, self._numbers, strict=True)
             if number is None
         ]
-        self.parts: list[weakref.ref[Node]] = []
-        self._key = (kernel, repr(self._numbers), repr(options), results)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -133,6 +135,10 @@ class KernelCall:
         inputs = [next(arrays) if number is None else number for number in self._numbers]
         results = self.kernel(inputs=inputs, device=device, **self.options)
         return [_memory_of(result, device) for result in results]
+
+
+def _moved_to(device: Device, value: Any) -> Any:
+    return value.to_device(device) if hasattr(value, "_node") else value
 
 
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],

@@ -189,8 +189,7 @@ def avg_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
     """The average of every window, for each channel; zeros of the padding count."""
     total, count = _pooled("avg_pool", x, size, stride, padding, "add", 0)
-    average: Array = total / count
-    return average
+    return total / count
 
 
 def _pooled(where: str, x: Array, size: PerAxis, stride: PerAxis | None, padding: PerAxis,

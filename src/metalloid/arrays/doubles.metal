@@ -1,135 +1,6 @@
-// The functions of the standard library for 64-bit floats, which Metal lacks: for devices that have
-// them. A long double, as in 0.1l, is a constant of all digits, and is no type to compute in.
-namespace numpy {
-
-template <ushort N>
-METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
-  double sum = of[0];
-  for (ushort k = 1; k < N; ++k) {
-    sum = __builtin_fma(sum, x, of[k]);
-  }
-  return sum;
-}
-
-// The exponent of a number m 2^k with m about 1, and the series of log(m) = 2 atanh((m-1) / (m+1)).
-// Its sum is put together as in fdlibm, so that m - 1 is added last.
-METAL_FUNC double log(double x) {
-  const bool is_small = x < as_type<double>(0x0010000000000000ul);  // below the normal numbers
-  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x);
-  // From sqrt(1/2) on, the next power of two.
-  const ulong above = bits + (0x3FF0000000000000ul - 0x3FE6A09E667F3BCDul);
-  const int power = int(above >> 52) - 1023 - (is_small ? 54 : 0);
-  const double f = as_type<double>((above & 0xFFFFFFFFFFFFFul) + 0x3FE6A09E667F3BCDul) - 1.0;
-  constexpr double series[] = {2.0l / 23, 2.0l / 21, 2.0l / 19, 2.0l / 17, 2.0l / 15, 2.0l / 13,
-                               2.0l / 11, 2.0l / 9,  2.0l / 7,  2.0l / 5,  2.0l / 3};
-  const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
-  const double rest = z * polynomial(series, z);
-  constexpr double ln2_high = 6.93147180369123816490e-01l, ln2_low = 1.90821492927058770002e-10l;
-  const double low = s * (half_square + rest) + power * ln2_low;
-  const double result = power * ln2_high - ((half_square - low) - f);
-  return x > 0.0 && x < INFINITY ? result : x == 0.0 ? -INFINITY : x < 0.0 ? NAN : x;
-}
-
-// 2^power (1 + (high + low)), where the bracket is e^high - 1 by its series for |high| < 0.35. The
-// power goes in two steps, so that results below the normal numbers are rounded once.
-METAL_FUNC double scaled_exp(double high, double low, int power) {
-  constexpr double series[] = {1 / 6227020800.0l, 1 / 479001600.0l, 1 / 39916800.0l, 1 / 3628800.0l,
-                               1 / 362880.0l,     1 / 40320.0l,     1 / 5040.0l,     1 / 720.0l,
-                               1 / 120.0l,        1 / 24.0l,        1 / 6.0l,        1 / 2.0l};
-  const double less = high + __builtin_fma(high * high, polynomial(series, high), low);
-  const int half_power = power >> 1;
-  const double first = as_type<double>(ulong(half_power + 1023) << 52);
-  const double second = as_type<double>(ulong(power - half_power + 1023) << 52);
-  return (1.0 + less) * first * second;
-}
-
-constant constexpr double LN2_HIGH = 0x1.62e42fefa39efp-1l, LN2_LOW = 0x1.abc9e3b39803fp-56l;
-constant constexpr double LN2_INVERSE = 0x1.71547652b82fep+0l;
-
-METAL_FUNC double exp(double x) {
-  const double within = __builtin_fmin(__builtin_fmax(x, -1000.0), 1000.0);
-  const double whole = __builtin_rint(within * LN2_INVERSE);
-  const double near = __builtin_fma(-whole, LN2_HIGH, within), beyond = -whole * LN2_LOW;
-  const double rest = near + beyond;
-  const double result = scaled_exp(rest, (near - rest) + beyond, int(whole));
-  return x != x ? x : result;
-}
-METAL_FUNC double exp2(double x) {
-  const double within = __builtin_fmin(__builtin_fmax(x, -1400.0), 1400.0);
-  const double whole = __builtin_rint(within), rest = within - whole, high = rest * LN2_HIGH;
-  const double low = __builtin_fma(rest, LN2_LOW, __builtin_fma(rest, LN2_HIGH, -high));
-  const double result = scaled_exp(high, low, int(whole));
-  return x != x ? x : result;
-}
-
-// An angle as a multiple of pi/2 and a rest of at most pi/4, in two parts. Pi/2 is the sum of four
-// numbers, of which three have 33 bits: their products with numbers below 2^20 are exact, and so is
-// the error of the difference (W. J. Cody, W. Waite, "Software Manual for the Elementary Functions").
-struct Angle {
-  double high, low;
-  int quarter;
-};
-constant constexpr double WIDEST_ANGLE = 0x1.0p20, QUARTER_INVERSE = 0x1.45f306dc9c883p-1l;
-constant constexpr double QUARTER[] = {0x1.921fb544p+0l, 0x1.0b4611a6p-34l, 0x1.3198a2ep-69l,
-                                       0x1.b839a252049c1p-104l};
-
-METAL_FUNC Angle within_quarter(double x) {
-  const double n = __builtin_rint(x * QUARTER_INVERSE);
-  const double a = x - n * QUARTER[0];
-  const double b = n * QUARTER[1], c = n * QUARTER[2];
-  const double first = a - b, back = first - a;
-  const double first_error = (a - (first - back)) - (b + back);
-  const double second = first - c, again = second - first;
-  const double second_error = (first - (second - again)) - (c + again);
-  const double tail = (first_error + second_error) - n * QUARTER[3];
-  const double high = second + tail;
-  return {high, (second - high) + tail, int(n)};
-}
-
-// The series of Taylor, whose errors are below 1e-19 up to pi/4.
-METAL_FUNC double sine(double high, double low) {
-  constexpr double series[] = {1 / 355687428096000.0l, -1 / 1307674368000.0l, 1 / 6227020800.0l,
-                               -1 / 39916800.0l,       1 / 362880.0l,         -1 / 5040.0l,
-                               1 / 120.0l,             -1 / 6.0l};
-  const double square = high * high;
-  return high + __builtin_fma(high * square, polynomial(series, square), low - 0.5 * square * low);
-}
-METAL_FUNC double cosine(double high, double low) {
-  constexpr double series[] = {-1 / 6402373705728000.0l, 1 / 20922789888000.0l, -1 / 87178291200.0l,
-                               1 / 479001600.0l,         -1 / 3628800.0l,       1 / 40320.0l,
-                               -1 / 720.0l,              1 / 24.0l};
-  const double square = high * high, halved = 0.5 * square, near_one = 1.0 - halved;
-  const double rest = __builtin_fma(square * square, polynomial(series, square), -high * low);
-  return near_one + (((1.0 - near_one) - halved) + rest);
-}
-
-METAL_FUNC double sin(double x) {
-  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
-    return __builtin_sin(x);
-  }
-  const Angle rest = within_quarter(x);
-  const double size = rest.quarter & 1 ? cosine(rest.high, rest.low) : sine(rest.high, rest.low);
-  return x == 0.0 ? x : rest.quarter & 2 ? -size : size;
-}
-METAL_FUNC double cos(double x) {
-  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
-    return __builtin_cos(x);
-  }
-  const Angle rest = within_quarter(x);
-  const double size = rest.quarter & 1 ? sine(rest.high, rest.low) : cosine(rest.high, rest.low);
-  return (rest.quarter + 1) & 2 ? -size : size;
-}
-METAL_FUNC double tan(double x) {
-  if (!(__builtin_fabs(x) < WIDEST_ANGLE)) {
-    return __builtin_tan(x);
-  }
-  const Angle rest = within_quarter(x);
-  const double across = sine(rest.high, rest.low), along = cosine(rest.high, rest.low);
-  return x == 0.0 ? x : rest.quarter & 1 ? -along / across : across / along;
-}
-
-}  // namespace numpy
-
+// 64-bit floats, which Metal lacks, for devices that have them: their parts, sums without errors, and
+// functions that are exact, or nearly so. Others are in chapters, `doubles_*.metal`. A long double, as in 0.1l, is a constant of all digits, and is no
+// type to compute in.
 namespace metal {
 
 #define DOUBLE_FUNCTION(name) \
@@ -140,77 +11,151 @@ DOUBLE_FUNCTION(ceil)
 DOUBLE_FUNCTION(trunc)
 DOUBLE_FUNCTION(rint)
 DOUBLE_FUNCTION(sqrt)
-DOUBLE_FUNCTION(log2)
-DOUBLE_FUNCTION(log10)
-DOUBLE_FUNCTION(asin)
-DOUBLE_FUNCTION(acos)
-DOUBLE_FUNCTION(atan)
-DOUBLE_FUNCTION(sinh)
-DOUBLE_FUNCTION(cosh)
-DOUBLE_FUNCTION(tanh)
-DOUBLE_FUNCTION(asinh)
-DOUBLE_FUNCTION(acosh)
-DOUBLE_FUNCTION(atanh)
 #undef DOUBLE_FUNCTION
 
-METAL_FUNC double log(double x) { return numpy::log(x); }
-METAL_FUNC double exp(double x) { return numpy::exp(x); }
-METAL_FUNC double exp2(double x) { return numpy::exp2(x); }
-METAL_FUNC double sin(double x) { return numpy::sin(x); }
-METAL_FUNC double cos(double x) { return numpy::cos(x); }
-METAL_FUNC double tan(double x) { return numpy::tan(x); }
-METAL_FUNC double fmod(double a, double b) { return __builtin_fmod(a, b); }
 METAL_FUNC double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-METAL_FUNC double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
-METAL_FUNC int ilogb(double x) { return __builtin_ilogb(x); }
-METAL_FUNC double pow(double a, double b) { return __builtin_pow(a, b); }
-METAL_FUNC double atan2(double y, double x) { return __builtin_atan2(y, x); }
 METAL_FUNC double copysign(double x, double y) { return __builtin_copysign(x, y); }
-METAL_FUNC double nextafter(double x, double y) { return __builtin_nextafter(x, y); }
 METAL_FUNC bool signbit(double x) { return (as_type<ulong>(x) >> 63) != 0; }
 
 }  // namespace metal
 
 namespace numpy {
 
-METAL_FUNC double expm1(double x) { return __builtin_expm1(x); }
-METAL_FUNC double log1p(double x) { return __builtin_log1p(x); }
-METAL_FUNC double hypot(double x, double y) { return __builtin_hypot(x, y); }
-METAL_FUNC double erf(double x) { return __builtin_erf(x); }
+constant constexpr double LEAST_NORMAL = 0x1p-1022l;
 
-// As the one for floats, with polynomials of higher degrees: interpolated at Chebyshev's places,
-// relative errors below 5e-17.
-METAL_FUNC double erfinv(double x) {
-  constexpr double low[] = {
-      3.2407044593799019e-21l, -1.1134837698327019e-21l, -3.4996044354754178e-19l,
-      1.150022252066253e-18l, 1.5574320246233252e-17l, -1.3016928016796445e-16l,
-      -4.0282154327661742e-17l, 6.5964077124208341e-15l, -4.0012377350918959e-14l,
-      -8.1183994430743532e-14l, 2.6304834740560441e-12l, -1.2976885526532076e-11l,
-      -5.4142871980847161e-11l, 1.0512181539804127e-9l, -4.1126608200232401e-9l,
-      -2.9070382262927266e-8l, 4.2347881737823393e-7l, -1.3654691850603575e-6l,
-      -1.3882523394405317e-5l, 0.00018673420802464838l, -0.00074070253415447699l,
-      -0.0060336708714278499l, 0.24015818242558832l, 1.6536545626831027l};
-  constexpr double middle[] = {
-      -1.5102695423335064e-8l, 6.969241977629694e-10l, 1.3104351499972014e-7l,
-      -2.7134511054394561e-7l, -2.7004219280868946e-8l, 1.4987130784186126e-6l,
-      -3.986084395214756e-6l, 2.9257291901789825e-6l, 1.2465167157087252e-5l,
-      -4.7318984120112455e-5l, 6.8287086547533767e-5l, 2.4031257015092524e-5l,
-      -0.00035503780975963811l, 0.00095328936374356372l, -0.0016882755357337072l,
-      0.0024914420969817609l, -0.0037512085082155611l, 0.0053709145535716796l,
-      1.0052589676941653l, 3.0838856104922206l};
-  constexpr double high[] = {
-      -9.9002433300356743e-12l, 1.4647802177936625e-11l, 7.6569920205700076e-11l,
-      -3.0557794852107119e-10l, 7.1744391615656008e-10l, -1.6877439799651723e-9l,
-      3.6623822092168959e-9l, -7.0398596168279896e-9l, 1.4470941585735901e-8l,
-      -4.152263917857985e-8l, 1.693575853830829e-7l, -7.9624855196128587e-7l,
-      3.747577389743533e-6l, -1.6589893725332541e-5l, 6.4690757802935802e-5l,
-      -0.00017993907268887034l, -0.00021259950370020716l, 1.0102562759886649l, 4.9761913900162999l};
-  const double w = -metal::log((1.0 - x) * (1.0 + x));
-  const double root = metal::sqrt(w);
-  const double p = w < 6.25     ? polynomial(low, w - 3.125)
-                   : root < 4.0 ? polynomial(middle, root - 3.25)
-                                : polynomial(high, root - 5.125);
-  return metal::fabs(x) == 1.0 ? x * INFINITY : p * x;
+template <ushort N>
+METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
+  double sum = of[0];
+  for (ushort k = 1; k < N; ++k) {
+    sum = metal::fma(sum, x, of[k]);
+  }
+  return sum;
+}
+
+// Between two limits; of NaN the first. Comparisons are one instruction with the choice, fmin is not.
+METAL_FUNC double within(double x, double least, double most) {
+  const double not_less = x > least ? x : least;
+  return not_less < most ? not_less : most;
+}
+
+// 2^power for powers of normal numbers.
+METAL_FUNC double power_of_two(int power) { return as_type<double>(ulong(power + 1023) << 52); }
+
+// In two steps, so that results below the normal numbers are rounded once.
+METAL_FUNC double scaled(double x, int power) {
+  const int half_power = power >> 1;
+  return x * power_of_two(half_power) * power_of_two(power - half_power);
+}
+
+// The sum of two numbers, not evaluated; most of it is in the first.
+struct Pair {
+  double high, low;
+};
+
+// Sums and products with their errors: T. J. Dekker, "A floating-point technique for extending the
+// available precision" (1971), and D. E. Knuth, "The Art of Computer Programming", 4.2.2.
+METAL_FUNC Pair sum_of_larger(double larger, double smaller) {
+  const double sum = larger + smaller;
+  return {sum, (larger - sum) + smaller};
+}
+METAL_FUNC Pair sum_of(double a, double b) {
+  const double sum = a + b, of_b = sum - a;
+  return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+METAL_FUNC Pair product_of(double a, double b) {
+  const double product = a * b;
+  return {product, metal::fma(a, b, -product)};
+}
+METAL_FUNC Pair product_of(Pair a, Pair b) {
+  const Pair product = product_of(a.high, b.high);
+  return {product.high, metal::fma(a.high, b.low, metal::fma(a.low, b.high, product.low))};
+}
+// The quotient's remainder gives what the quotient lacks.
+METAL_FUNC Pair quotient_of(Pair a, Pair b) {
+  const double inverse = 1.0 / b.high, quotient = a.high * inverse;
+  const double rest = metal::fma(-quotient, b.high, a.high) + metal::fma(-quotient, b.low, a.low);
+  return {quotient, rest * inverse};
+}
+constant constexpr Pair HALF_PI = {0x1.921fb54442d18p+0l, 0x1.1a62633145c07p-54l};
+
+// What a root lacks; of zero nothing.
+METAL_FUNC double rest_of_root(double root, Pair square) {
+  const double rest = metal::fma(-root, root, square.high) + square.low;
+  return root == 0.0 ? 0.0 : rest / (root + root);
+}
+
+// Scaled by a power of two, so that the squares are normal numbers. The root is corrected by what its
+// square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
+METAL_FUNC double hypot(double a, double b) {
+  constexpr double huge = 0x1p500l, tiny = 0x1p-400l, up = 0x1p600l, down = 0x1p-600l;
+  const double x = metal::fabs(a), y = metal::fabs(b), most = x > y ? x : y;
+  const double scale = most > huge ? down : most < tiny ? up : 1.0;
+  const double back = most > huge ? up : most < tiny ? down : 1.0;
+  const double larger = scale * most, smaller = scale * (x > y ? y : x);
+  const Pair square = product_of(larger, larger), other = product_of(smaller, smaller);
+  const Pair sum = sum_of_larger(square.high, other.high);
+  const double root = metal::sqrt(sum.high);
+  const double rest = rest_of_root(root, {sum.high, sum.low + (square.low + other.low)});
+  return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
+}
+
+// The bits of a number from `least` to its double, for positive ones, and of what power of two it is a
+// multiple: counted from 2^-1023, or from 2^-1077 for those that are small.
+struct Normalised {
+  ulong bits;
+  int power;
+  bool is_small;
+};
+METAL_FUNC Normalised normalised(double x, double least) {
+  const bool is_small = x < LEAST_NORMAL;
+  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x), start = as_type<ulong>(least);
+  const ulong above = bits + (0x3FF0000000000000ul - start);
+  return {(above & 0xFFFFFFFFFFFFFul) + start, int(above >> 52), is_small};
 }
 
 }  // namespace numpy
+
+namespace metal {
+
+METAL_FUNC int ilogb(double x) {
+  const double size = fabs(x);
+  const numpy::Normalised of = numpy::normalised(size, 1.0);
+  const int power = of.power - (of.is_small ? 1077 : 1023);
+  return size > 0.0 ? size == INFINITY ? INT_MAX : power : INT_MIN;
+}
+
+// At most two steps of 2^1023 up, or of 2^-969 down, which leave 53 bits, before what remains.
+METAL_FUNC double ldexp(double x, int power) {
+  for (ushort k = 0; k < 2; ++k) {
+    const int step = power > 1023 ? 1023 : power < -1022 ? -969 : 0;
+    x *= numpy::power_of_two(step);
+    power -= step;
+  }
+  return x * numpy::power_of_two(power > 1023 ? 1023 : power < -1022 ? -1022 : power);
+}
+
+// Numbers of one sign are ordered as their bits.
+METAL_FUNC double nextafter(double x, double y) {
+  const bool is_away = (x < y) != signbit(x);
+  const double next = as_type<double>(as_type<ulong>(x) + (is_away ? 1ul : ~0ul));
+  const double from_zero = copysign(as_type<double>(1ul), y);
+  return x != x || y != y ? x + y : x == y ? y : x == 0.0 ? from_zero : next;
+}
+
+// Long division by 51 bits at a time, which are nearly always all. A quotient that is rounded up
+// leaves a negative rest; both are exact.
+METAL_FUNC double fmod(double a, double b) {
+  const double size = fabs(b);
+  double rest = fabs(a);
+  const bool has_meaning = rest < INFINITY && size > 0.0;  // false for NaN
+  const int least = ilogb(size);
+  while (has_meaning && rest >= size) {
+    const int beyond = ilogb(rest) - least - 51;
+    const double step = numpy::scaled(size, beyond > 0 ? beyond : 0);
+    const double left = fma(-trunc(rest / step), step, rest);
+    rest = left < 0.0 ? left + step : left;
+  }
+  return has_meaning ? copysign(rest, a) : NAN;
+}
+
+}  // namespace metal

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import to_node
+from metalloid.arrays.einsum_order import Extents, best_path, checked_path, report
+from metalloid.arrays.einsum_text import Label, Labels, extents_of, read
 from metalloid.arrays.elementwise import multiply
-from metalloid.arrays.layout import Ints
 from metalloid.arrays.linear import diagonal_of, matmul
 from metalloid.arrays.movement import moved_axes
 from metalloid.arrays.node import Node, cast, permute, reshape
 from metalloid.arrays.statistics_nodes import reduced, without
 from metalloid.arrays.types import float32, kind_of, promote
-
-#: What an axis is called: a letter, or a number from the end for the axes of an ellipsis.
-Label = str | int
-Labels = tuple[Label, ...]
-#: Terms of which every order is tried: 18 orders of four.
-_FEW = 4
 
 
 class Term(NamedTuple):
@@ -33,7 +26,8 @@ class Term(NamedTuple):
     labels: Labels
 
 
-def einsum(subscripts: str, /, *operands: Any) -> Array:
+def einsum(subscripts: str, /, *operands: Any,
+           optimize: bool | str | Sequence[Any] = True) -> Array:  # fmt: skip
     """Sums of products of elements whose axes have the same letters.
 
     Parameters
@@ -44,11 +38,14 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
         Without ``->`` the result has those, and the letters that occur once, sorted.
     *operands : Array
         Extents of 1 broadcast.
+    optimize : sequence, optional
+        The order of the products, by `einsum_path` of this package or of NumPy. NumPy's other
+        words for it (True, False, "greedy", "optimal") leave it to this function.
 
     Raises
     ------
     ValueError
-        If letters and shapes do not fit.
+        If letters and shapes do not fit, or a path does not.
 
     Notes
     -----
@@ -67,12 +64,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
     >>> mtl.einsum("ii", x)
     array(5, dtype=int64)
     """
-    if not isinstance(subscripts, str):
-        kind = type(subscripts).__name__
-        raise TypeError(f"[einsum] wants a text like 'ij,jk->ik' before the arrays, got {kind}.")
-    nodes = [to_node(x, "einsum") for x in operands]
-    labels, wanted = _read(subscripts, [node.shape for node in nodes])
-    extents = _extents(subscripts, labels, [node.shape for node in nodes])
+    nodes, labels, wanted, extents = _understood(subscripts, operands)
     dtype = functools.reduce(promote, (node.dtype for node in nodes))
     if kind_of(dtype) == "b":
         raise TypeError("[einsum] has no meaning for bool. Convert to an integer type.")
@@ -82,79 +74,74 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
         for node, own in zip(nodes, labels, strict=True)
     ]
     result = frozenset(wanted)
-    while len(terms) > 1:
-        _, (first, second) = _cheapest([term.labels for term in terms], result, extents)
-        b, a = terms.pop(second), terms.pop(first)
-        terms.append(_product(a, b, result.union(*(term.labels for term in terms))))
+    if isinstance(optimize, bool | str):
+        path = best_path([term.labels for term in terms], result, extents)
+    else:
+        path = checked_path(subscripts, optimize, len(terms))
+    for step in path:
+        taken = [terms[k] for k in step]
+        terms = [term for k, term in enumerate(terms) if k not in step]
+        while len(taken) > 1:
+            a, b, *taken = taken
+            needed = result.union(*(term.labels for term in (*terms, *taken)))
+            taken.insert(0, _product(a, b, needed))
+        terms += taken
     return Array(cast(_ordered(_summed(terms[0], wanted), wanted), dtype))
 
 
-# -- the text
+def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
+    """The order in which `einsum` multiplies, and a report of it.
 
+    Parameters
+    ----------
+    subscripts, *operands
+        See `einsum`.
 
-def _read(text: str, shapes: Sequence[Ints]) -> tuple[list[Labels], Labels]:
-    """What the axes of the operands and of the result are called."""
-    inputs, arrow, output = text.replace(" ", "").partition("->")
-    words = inputs.split(",")
-    for letter in itertools.chain(*(word.replace("...", "") for word in (*words, output))):
-        if not letter.isalpha():
-            raise ValueError(f"[einsum] {text!r}: {letter!r} is no letter.")
-    if len(words) != len(shapes):
-        raise ValueError(f"[einsum] {text!r} names {len(words)} operands, got {len(shapes)}.")
-    labels = [
-        _labels(text, word, k, len(shapes[k]) - len(word.replace("...", "")))
-        for k, word in enumerate(words)
+    Returns
+    -------
+    path : list
+        In NumPy's form: behind the word "einsum_path" the places of operands that are multiplied,
+        whose product comes behind those that are left. It is what `optimize` of `einsum` takes.
+    report : str
+        The products, and how many multiplications each is.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> path, report = mtl.einsum_path("ij,jk,kl->il", *map(mtl.ones, [(9, 9), (9, 9), (9, 1)]))
+    >>> path
+    ['einsum_path', (1, 2), (0, 1)]
+    >>> print(report)
+    162 multiplications, in one sum 729
+      (1, 2): jk,kl->jl, 81
+      (0, 1): ij,jl->il, 81
+    """
+    nodes, labels, wanted, extents = _understood(subscripts, operands)
+    terms = [
+        frozenset(k for k, n in zip(own, node.shape, strict=True) if n == extents[k])
+        for node, own in zip(nodes, labels, strict=True)
     ]
-    others = sorted({label for own in labels for label in own if isinstance(label, int)})
-    if not arrow:
-        letters = Counter(label for own in labels for label in own if isinstance(label, str))
-        wanted: Labels = (*others, *sorted(k for k, times in letters.items() if times == 1))
-    elif others and "..." not in output:
-        raise ValueError(f"[einsum] {text!r}: the result names no '...', operands have it.")
-    else:
-        before, _, after = output.partition("...")
-        wanted = (*before, *others, *after) if "..." in output else tuple(output)
-    for label in wanted:
-        if wanted.count(label) > 1:
-            raise ValueError(f"[einsum] {text!r}: the result names {label!r} twice.")
-        if not any(label in own for own in labels):
-            raise ValueError(f"[einsum] {text!r}: no operand has {label!r} of the result.")
-    return labels, wanted
+    path = best_path(terms, frozenset(wanted), extents) or [(0,)]
+    return ["einsum_path", *path], report(terms, path, wanted, extents)
 
 
-def _labels(text: str, word: str, operand: int, others: int) -> Labels:
-    """The labels of an operand with `others` axes that have no letter."""
-    before, dots, after = word.partition("...")
-    if others < 0 or (others and not dots) or "." in after:
-        letters = len(word.replace(".", ""))
-        raise ValueError(
-            f"[einsum] {text!r}: {word!r} does not fit operand {operand}, which has "
-            f"{letters + others} axes."
-        )
-    return (*before, *range(-others, 0), *after)
-
-
-def _extents(text: str, labels: Sequence[Labels], shapes: Sequence[Ints]) -> dict[Label, int]:
-    """How long the axes of each label are, together."""
-    extents: dict[Label, int] = {}
-    for operand, (own, shape) in enumerate(zip(labels, shapes, strict=True)):
-        for label, extent in zip(own, shape, strict=True):
-            known = extents.setdefault(label, extent)
-            if extent not in (1, known) and known != 1:
-                name = f"{label!r}" if isinstance(label, str) else "an axis of '...'"
-                raise ValueError(
-                    f"[einsum] {text!r}: {name} is {known} long, but {extent} in operand "
-                    f"{operand} of shape {shape}."
-                )
-            if known == 1:
-                extents[label] = extent
-    return extents
+def _understood(text: str, operands: Sequence[Any]) -> tuple[
+    list[Node], list[Labels], Labels, Extents
+]:  # fmt: skip
+    """Nodes of operands, labels of their axes and of the result's, and their extents."""
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise TypeError(f"[einsum] wants a text like 'ij,jk->ik' before the arrays, got {kind}.")
+    nodes = [to_node(x, "einsum") for x in operands]
+    shapes = [node.shape for node in nodes]
+    labels, wanted = read(text, shapes)
+    return nodes, labels, wanted, extents_of(text, labels, shapes)
 
 
 # -- the products
 
 
-def _single(term: Term, extents: dict[Label, int]) -> Term:
+def _single(term: Term, extents: Extents) -> Term:
     """With each label once, and without the axes that broadcast."""
     node, labels = term
     short = [k for k, n in enumerate(node.shape) if n == 1 and extents[labels[k]] != 1]
@@ -168,34 +155,6 @@ def _single(term: Term, extents: dict[Label, int]) -> Term:
             rest = (k for k in range(len(labels)) if k not in (first, second))
             labels = (*(labels[k] for k in rest), label)
     return Term(node, labels)
-
-
-def _cheapest(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
-              extents: dict[Label, int]) -> tuple[int, tuple[int, int]]:  # fmt: skip
-    """Which two of several terms to multiply first, and the price of it.
-
-    Of few terms every order is tried, and the price is the number of multiplications of all of
-    them. Of many the pair is taken whose product adds fewest elements to what there is.
-    """
-    best = None
-    for pair in itertools.combinations(range(len(terms)), 2):
-        a, b = (terms[k] for k in pair)
-        rest = [term for k, term in enumerate(terms) if k not in pair]
-        product = {*a, *b}.intersection(wanted.union(*rest))
-        if len(terms) > _FEW:
-            price = _volume(product, extents) - _volume(a, extents) - _volume(b, extents)
-        else:
-            price = _volume({*a, *b}, extents)
-            if rest:
-                price += _cheapest([*rest, product], wanted, extents)[0]
-        if best is None or price < best[0]:
-            best = price, pair
-    assert best is not None
-    return best
-
-
-def _volume(labels: Collection[Label], extents: dict[Label, int]) -> int:
-    return math.prod(extents[label] for label in labels)
 
 
 def _product(a: Term, b: Term, needed: frozenset[Label]) -> Term:

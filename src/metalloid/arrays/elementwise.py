@@ -1,4 +1,7 @@
-"""Elementwise functions of the array API: one for each row of the table of operations."""
+"""Elementwise functions of the array API: one for each row of the table of operations.
+
+Type checkers and editors read ``elementwise.pyi``, which a test makes of these functions.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import binary, broadcast_shape, is_number, to_node, unary, where_node
-from metalloid.arrays.node import broadcast, cast
+from metalloid.arrays.build import binary, unary
 from metalloid.arrays.ops import OPS, Op
-from metalloid.arrays.types import promote
 
 
 def _unary(name: str) -> Callable[[Any], Array]:
@@ -132,43 +133,3 @@ imag = _unary("imag")
 conj = _unary("conj")
 copysign = _binary("copysign")
 nextafter = _binary("nextafter")
-
-
-def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """`x1` where a condition holds, `x2` elsewhere.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.where(mtl.asarray([True, False]), 1.0, mtl.asarray([5.0, 6.0]))
-    array([1., 6.], dtype=float32)
-    """
-    return Array(where_node(condition, x1, x2))
-
-
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
-    """Every element, but not below `min` and not above `max`.
-
-    Parameters
-    ----------
-    min, max : Array, number or None
-        They broadcast against `x`, whose type the result has.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.clip(mtl.asarray([-2, 0, 9]), 0, 5)
-    array([0, 0, 5], dtype=int64)
-    """
-    node = to_node(x, "clip")
-    dtype = node.dtype
-    for name, limit in (("maximum", min), ("minimum", max)):
-        if limit is None:
-            continue
-        if not is_number(limit):
-            limit = Array(to_node(limit, "clip", device=node.device))
-            promote(dtype, limit.dtype)
-        node = binary(OPS[name], Array(node), limit)
-    if node.shape == ():
-        node = broadcast(node, broadcast_shape("clip", node.shape))
-    return Array(cast(node, dtype))

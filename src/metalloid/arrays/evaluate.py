@@ -26,6 +26,7 @@ from metalloid.kernels.library import library
 from metalloid.runtime.device import Device
 
 _MOST_PLANS = 2048
+_NAMED: dict[str, Any] = {}  # arguments of launches that have names: there are none
 #: One evaluation at a time: nodes change from expressions to leaves in it.
 _lock = threading.RLock()
 _plans: dict[Any, Prepared] = {}
@@ -51,17 +52,18 @@ class Launch:
     """A kernel of a plan, ready to be launched again and again."""
 
     def __init__(self, kernel: Kernel, rendered: Rendered) -> None:
-        self.kernel, self.rendered = kernel, rendered
+        self.rendered = rendered
+        self._launch = kernel.sized(rendered.threads, rendered.group_size)
         self._pack = Packer(rendered.members) if rendered.members else None
 
     def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
             wait: bool) -> None:  # fmt: skip
         """Launch it."""
-        rendered = self.rendered
-        args = [memories[source].bound for source in rendered.buffers]  # type: ignore[union-attr]
+        buffers = self.rendered.buffers
+        args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
         if self._pack is not None:
             args.append(self._pack(starts, nodes))
-        self.kernel(*args, threads=rendered.threads, group_size=rendered.group_size, wait=wait)
+        self._launch(args, _NAMED, wait)
 
 
 class Result(NamedTuple):
@@ -91,19 +93,28 @@ class Prepared:
     ----------
     steps : tuple
         Launches and calls.
+    sizes : tuple of int
+        In bytes, of the sources.
     makes, frees : tuple of tuple of int
         By step: the sources that get memory before it, and those that nobody needs after it.
     results : tuple of Result
         Everything that gets memory.
+    unasked : tuple of Result
+        Those of them that nobody asked for: whoever holds such a node gets its value all the same.
+    empty : tuple of int
+        Sources of what was asked for and has no elements, so that no step makes it.
     passed : tuple of int
         Costly nodes that are computed on the way: kept when they are needed again.
     """
 
     steps: tuple[Launch | CallStep, ...]
     sources: tuple[Source, ...]
+    sizes: Ints
     makes: tuple[Ints, ...]
     frees: tuple[Ints, ...]
     results: tuple[Result, ...]
+    unasked: tuple[Result, ...]
+    empty: Ints
     passed: Ints
 
 
@@ -117,11 +128,8 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
     """
     with _lock:
         missing = [root for root in roots if root.kind is not MEMORY]
-        by_device: dict[Device, list[Node]] = {}
-        for root in missing:
-            by_device.setdefault(root.device, []).append(root)
-        for device, own in by_device.items():
-            _evaluate(device, own, wait)
+        for device in {root.device for root in missing}:
+            _evaluate(device, [root for root in missing if root.device is device], wait)
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
@@ -132,8 +140,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         if len(_plans) >= _MOST_PLANS:
             _plans.clear()
         prepared = _plans[key] = _prepare(plan(graph), device)
-    memories = _run(prepared, graph, device, wait)
     starts = [leaf.data[1] for leaf in graph.leaves]
+    memories = _run(prepared, graph, starts, device, wait)
     for place, source, layout, _ in prepared.results:
         memory = memories[source]
         if memory is None:  # only the graph had the node
@@ -148,25 +156,24 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         graph.nodes[place].inlined = True
 
 
-def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[Memory | None]:
-    sources = prepared.sources
-    leaves = graph.leaves
+def _run(prepared: Prepared, graph: Graph, starts: Sequence[int], device: Device,
+         wait: bool) -> list[Memory | None]:  # fmt: skip
+    sources, sizes, leaves = prepared.sources, prepared.sizes, graph.leaves
     memories: list[Memory | None] = [
         None if source.leaf is None else leaves[source.leaf].memory for source in sources
     ]
-    starts = [leaf.data[1] for leaf in leaves]
     held = {
         source
-        for place, source, _, references in prepared.results
+        for place, source, _, references in prepared.unasked
         if sys.getrefcount(graph.nodes[place]) > references
     }
     for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
+        for place in makes:
+            memories[place] = Memory(device, sizes[place])
         if isinstance(step, Launch):
-            for place in makes:
-                memories[place] = _memory(sources[place], device)
             step.run(memories, starts, graph.nodes, wait)
         else:
-            args = [_argument(sources, memories, starts, arg, device) for arg in step.args]
+            args = [_argument(sources, memories, starts, arg) for arg in step.args]
             call = graph.nodes[step.place].data
             results = call.run(args, device, wait)
             hand_out(call, results)
@@ -175,24 +182,18 @@ def _run(prepared: Prepared, graph: Graph, device: Device, wait: bool) -> list[M
         for place in frees:
             if place not in held:
                 memories[place] = None
-    for _, place, _, references in prepared.results:
-        if memories[place] is None and not references:  # nothing was computed: it is empty
-            memories[place] = _memory(sources[place], device)
+    for place in prepared.empty:
+        memories[place] = Memory(device, 0)
     return memories
 
 
-def _memory(source: Source, device: Device) -> Memory:
-    return Memory(device, math.prod(source.shape) * source.dtype.itemsize)
-
-
 def _argument(sources: Sequence[Source], memories: list[Memory | None], starts: Sequence[int],
-              arg: tuple[int, Layout], device: Device) -> Node:  # fmt: skip
+              arg: tuple[int, Layout]) -> Node:  # fmt: skip
     """What a call is given: a leaf."""
     place, layout = arg
     source = sources[place]
     memory = memories[place]
-    if memory is None:  # nothing was computed: it is empty
-        memory = memories[place] = _memory(source, device)
+    assert memory is not None
     return in_memory(memory, _placed(layout, source, starts), source.dtype)
 
 
@@ -214,13 +215,13 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
             kernel = _compiled(full_text(rendered), rendered.name, device)
             steps.append(Launch(kernel, rendered))
             uses.append(set(rendered.buffers))
-            makes.append((step.out,) if step.out not in made else ())
-            made.add(step.out)
         else:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))
-            makes.append(())
-            made |= set(step.outs)
+            made |= set(step.outs)  # by the function itself
+        # The result, and what no step has made because it is empty.
+        makes.append(tuple(s for s in uses[-1] - made if planner.sources[s].leaf is None))
+        made |= uses[-1]
     uses_of = Counter(arg for args in planner.graph.args for arg in args)
     roots = set(planner.graph.roots)
     results = tuple(
@@ -234,5 +235,16 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     for used in reversed(uses):
         frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
         later |= used
-    return Prepared(tuple(steps), tuple(planner.sources), tuple(makes), tuple(reversed(frees)),
-                    results, planner.passed())  # fmt: skip
+    sources = tuple(planner.sources)
+    asked = {result.source for result in results if not result.references}
+    return Prepared(
+        tuple(steps),
+        sources,
+        tuple(math.prod(source.shape) * source.dtype.itemsize for source in sources),
+        tuple(makes),
+        tuple(reversed(frees)),
+        results,
+        tuple(result for result in results if result.references),
+        tuple(s for s in asked - made if sources[s].leaf is None),
+        planner.passed(),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from metalloid.arrays.array_object import Array
@@ -30,12 +30,12 @@ def eval(*values: Any) -> None:
     >>> x = mtl.arange(3) * 2
     >>> mtl.eval(x)
     """
-    evaluate(list(_nodes(values)))
+    evaluate(_nodes(values))
 
 
 def async_eval(*values: Any) -> None:
     """Start to compute arrays, and return; who looks at one waits for it."""
-    evaluate(list(_nodes(values)), wait=False)
+    evaluate(_nodes(values), wait=False)
 
 
 def explain(*values: Any) -> str:
@@ -71,14 +71,16 @@ def explain(*values: Any) -> str:
       to[at.x] = v3;
     }
     """
-    return report(list(_nodes(values)))
+    return report(_nodes(values))
 
 
-def _nodes(value: Any) -> Iterator[Node]:
-    if isinstance(value, Array):
-        yield value._node
-    elif isinstance(value, dict):
-        yield from _nodes(tuple(value.values()))
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _nodes(item)
+def _nodes(values: Iterable[Any]) -> list[Node]:
+    found: list[Node] = []
+    for value in values:
+        if isinstance(value, Array):
+            found.append(value._node)
+        elif isinstance(value, dict):
+            found += _nodes(value.values())
+        elif isinstance(value, tuple | list):
+            found += _nodes(value)
+    return found

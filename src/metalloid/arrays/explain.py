@@ -37,7 +37,8 @@ def report(roots: Sequence[Node]) -> str:
             lines.append(_of_kernel(number, step, planner.sources))
         else:
             out = ", ".join(_named(planner.sources[source]) for source in step.outs)
-            lines.append(f"{number}. {step.call.name}, a function of its own -> {out}")
+            name = planner.graph.nodes[step.place].data.name
+            lines.append(f"{number}. {name}, a function of its own -> {out}")
     return "\n\n".join(lines) or "Nothing to launch: every result is a view of known values."
 
 

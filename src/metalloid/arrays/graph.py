@@ -1,7 +1,7 @@
 """A graph in a row: the nodes below some roots, each once, and the key of its structure.
 
-Two graphs with the same key differ in their numbers and in where their leaves lie, and in nothing
-else: the plan for one serves the other.
+Two graphs with the same key differ in their numbers, in where their leaves lie and in what their
+calls do, and in nothing else: the plan for one serves the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import operator
 from itertools import chain
 from typing import Any
 
-from metalloid.arrays.node import MAP, NUMBER, Node
+from metalloid.arrays.node import CALL, MAP, NUMBER, Node
 from metalloid.arrays.ops import Op
 
 _by_age = operator.attrgetter("serial")  # arguments are older
@@ -45,19 +45,21 @@ class Graph:
         self._parts: list[tuple[Any, ...]] = []
         self._known: dict[Any, int] = {}
         self._place_of: dict[Node, int] = {}
-        expressions = []
+        expressions: list[Node] = []
         pending = list(dict.fromkeys(roots))
         reached = set(pending)
+        reach, push, found = reached.add, pending.append, expressions.append
         while pending:
             node = pending.pop()
-            if not node.args:
+            args = node.args
+            if not args:
                 self._add_leaf(node)
                 continue
-            expressions.append(node)
-            for arg in node.args:
+            found(node)
+            for arg in args:
                 if arg not in reached:
-                    reached.add(arg)
-                    pending.append(arg)
+                    reach(arg)
+                    push(arg)
         expressions.sort(key=_by_age)
         self._add(expressions)
         self.roots = [self._place_of[root] for root in roots]
@@ -85,21 +87,31 @@ class Graph:
     def _add(self, expressions: list[Node]) -> None:
         # As quick as Python can: this is most of what a small evaluation costs.
         nodes, parts, known, place_of = self.nodes, self._parts, self._known, self._place_of
-        place_at = place_of.__getitem__
+        place_at, find = place_of.__getitem__, known.setdefault
+        place = len(nodes)
+        part: tuple[Any, ...]
+        identity: tuple[Any, ...]
         for node in expressions:
             if node.kind is MAP:
-                part = (node.data, node.dtype, *map(place_at, node.args))
+                args = node.args
+                if len(args) == 2:
+                    a, b = args
+                    part = identity = (node.data, node.dtype, place_of[a], place_of[b])
+                else:
+                    part = identity = (node.data, node.dtype, *map(place_at, args))
             else:
                 places = tuple(map(place_at, node.args))
-                part = (node.kind, node.data, node.dtype, node.shape, places)
-            place = len(nodes)
-            earlier = known.setdefault(part, place)
+                part = identity = (node.kind, node.data, node.dtype, node.shape, places)
+                if node.kind is CALL:  # a plan is kept, the parameters of a call should not be
+                    part = (CALL, node.data.results, *part[2:])
+            earlier = find(identity, place)
             place_of[node] = earlier
             if earlier == place:
                 nodes.append(node)
                 parts.append(part)
                 if node.inlined:
                     self.again.append(place)
+                place += 1
 
     @property
     def args(self) -> list[tuple[int, ...]]:

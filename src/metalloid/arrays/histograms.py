@@ -11,8 +11,9 @@ import numpy as np
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import from_numpy, to_node, to_numpy
 from metalloid.arrays.calls import host_call, launch_call
+from metalloid.arrays.choosing import clip, where
 from metalloid.arrays.creation import arange
-from metalloid.arrays.elementwise import clip, minimum, where
+from metalloid.arrays.elementwise import minimum
 from metalloid.arrays.manipulation import concat
 from metalloid.arrays.searching import diff, elements_at, searchsorted
 from metalloid.arrays.sort_choice import by_kernels

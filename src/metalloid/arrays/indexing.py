@@ -98,7 +98,10 @@ class Selection:
         axis = len(self.slices)
         if kind_of(item.dtype) == "b":
             extents = node.shape[axis : axis + len(item.shape)]
-            if item.shape != extents:
+            # An extent of 0 fits any: by the standard, nothing is selected.
+            if len(item.shape) != len(extents) or any(
+                n not in (0, own) for n, own in zip(item.shape, extents, strict=True)
+            ):
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
             if not item.shape:  # a new axis with one element or none
                 evaluate([item])

@@ -16,6 +16,7 @@ from metalloid.arrays.node import MEMORY, Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import DType
 from metalloid.runtime.buffer import Window
+from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
 #: NumPy's universal functions by their names there.
@@ -138,10 +139,11 @@ class Interop:
         return self._new(from_numpy(array, self._node.device, copy=False))
 
     def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
-                           results: Sequence[tuple[DType, Ints]]) -> list[Any]:  # fmt: skip
+                           results: Sequence[tuple[DType, Ints]],
+                           device: Device) -> list[Any]:  # fmt: skip
         """What a kernel will return when it is needed."""
-        call = KernelCall(kernel, tuple(inputs), options, tuple(results))
-        return [self._new(node) for node in call_nodes(call, call.nodes)]
+        call = KernelCall(kernel, inputs, options, tuple(results))
+        return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 
 def restored(kind: Any, array: np.ndarray) -> Any:

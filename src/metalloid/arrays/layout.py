@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 Ints = tuple[int, ...]
@@ -97,6 +98,16 @@ def moved(layout: Layout, movement: Movement) -> Layout | None:
         return Layout(count, tuple(s * k for s, k in zip(strides, step, strict=True)), start)
     steps = _reshaped(shape, strides, numbers)
     return None if steps is None else Layout(numbers, steps, start)
+
+
+def moved_through(layout: Layout, movements: Iterable[Movement]) -> Layout | None:
+    """The layout after several movements, or None if strides cannot express it."""
+    after: Layout | None = layout
+    for movement in movements:
+        if after is None:
+            break
+        after = moved(after, movement)
+    return after
 
 
 def moved_shape(shape: Ints, movement: Movement) -> Ints:

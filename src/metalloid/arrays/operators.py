@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,19 @@ from metalloid.arrays.node import Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.products import matrix_product
 
+if TYPE_CHECKING:
+    from metalloid.arrays.array_object import Array
+
+    Operator = Callable[[Any, Any], Array]
+
 
 def _fits(value: Any) -> bool:
     """Whether an operator of an array knows what to do with the other operand."""
-    return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
+    # Quick for arrays: `x + y` is mostly this.
+    return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
 
 
-def _operator(name: str, is_reflected: bool = False) -> Any:
+def _operator(name: str, is_reflected: bool = False) -> Operator:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
@@ -29,7 +36,7 @@ def _operator(name: str, is_reflected: bool = False) -> Any:
     return operate
 
 
-def _in_place(name: str) -> Any:
+def _in_place(name: str) -> Operator:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
@@ -57,16 +64,17 @@ def in_place(name: str, old: Node, new: Node) -> Node:
     return new
 
 
-def _three(name: str) -> tuple[Any, Any, Any]:
+def _three(name: str) -> tuple[Operator, Operator, Operator]:
     """The operator itself, from the other side, and in place."""
     return _operator(name), _operator(name, is_reflected=True), _in_place(name)
 
 
-def _single(name: str) -> Any:
+def _single(name: str) -> Callable[[Any], Array]:
     row = OPS[name]
 
-    def operate(self: Any) -> Any:
-        return self._new(unary(row, self))
+    def operate(self: Any) -> Array:
+        result: Array = self._new(unary(row, self))
+        return result
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -97,13 +105,14 @@ class Operators:
     __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __eq__, __ne__ = _operator("equal"), _operator("not_equal")
+    __eq__ = _operator("equal")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal")  # type: ignore[assignment]
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Array:
         """See `metalloid.matmul`."""
         return self._new(matrix_product(self, other)) if _fits(other) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> Array:
         """See `metalloid.matmul`."""
         return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
 

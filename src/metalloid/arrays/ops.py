@@ -16,6 +16,9 @@ from metalloid.arrays.types import DType, bool_, float32, kind_of, real_of
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
 FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
 
+#: Chapters of the functions of 64-bit floats, ``doubles_*.metal``, in their order.
+CHAPTERS = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
+
 
 def _same(dtype: DType) -> DType:
     return dtype
@@ -56,6 +59,8 @@ class Op:
         First sentence of the documentation.
     file : str
         The ``.metal`` file that the text calls, if it is none of those that all kernels have.
+    doubles : tuple of str
+        Of `CHAPTERS` those that it takes for float64. Complex functions take all.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Op:
     oracle: str = ""
     float_text: str = ""
     file: str = ""
+    doubles: tuple[str, ...] = ()
 
     def dtype(self, dtype: DType) -> DType:
         """The type it computes in, for operands of `dtype`.
@@ -114,7 +120,7 @@ _ARITHMETIC = (
             "Remainder of `floor_divide`, with the sign of the divisor", cost=8),
     _binary("pow", "numpy::power({0}, {1})", NUMBERS,
             "`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`",
-            cost=30, oracle="power", bound=2.5, complex_bound=4),
+            cost=30, oracle="power", bound=2.5, complex_bound=4, doubles=("exponential",)),
     _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "The larger of two; NaN if one is"),
     _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "The smaller of two; NaN if one is"),
     _unary("negative", "numpy::negative({0})", NUMBERS, "The number with its sign changed",
@@ -132,21 +138,24 @@ _ARITHMETIC = (
 
 _EXPONENTIAL = (
     _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "e to the power of the number",
-           cost=10, bound=1, complex_bound=2),
-    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, bound=1),
+           cost=10, bound=1, complex_bound=2, doubles=("exponential",)),
+    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, bound=1,
+           doubles=("exponential",)),
     _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
-           "`exp(x) - 1`, exact where x is small", cost=25, bound=3, complex_bound=4),
+           "`exp(x) - 1`, exact where x is small", cost=25, bound=3, complex_bound=4,
+           doubles=("exponential",)),
     _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm",
-           cost=10, bound=1, complex_bound=3),
+           cost=10, bound=1, complex_bound=3, doubles=("exponential",)),
     _unary("log1p", "numpy::log1p({0})", FLOATS_AND_COMPLEX,
-           "`log(1 + x)`, exact where x is small", cost=15, bound=3, complex_bound=4),
+           "`log(1 + x)`, exact where x is small", cost=15, bound=3, complex_bound=4,
+           doubles=("exponential",)),
     _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
-           cost=10, bound=1.5, complex_bound=4),
+           cost=10, bound=1.5, complex_bound=4, doubles=("exponential",)),
     _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
-           cost=10, bound=2, complex_bound=4),
+           cost=10, bound=2, complex_bound=4, doubles=("exponential",)),
     _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
             "`log(exp(x1) + exp(x2))`, its error in units of the largest of the three",
-            cost=25, bound=4),
+            cost=25, bound=4, doubles=("exponential",)),
     _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_bound=2),
     _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8, bound=1),
 )  # fmt: skip
@@ -154,35 +163,42 @@ _EXPONENTIAL = (
 _SPECIAL = (
     _unary("erf", "numpy::erf({0})", FLOATS, "Error function: the part of a normal distribution "
            "within `x` times the square root of 2", bound=1.5, cost=20,
-           oracle="scipy.special.erf", file="special.metal"),
+           oracle="scipy.special.erf", file="special.metal", doubles=("exponential", "special")),
     _unary("erfinv", "numpy::erfinv({0})", FLOATS, "The number whose `erf` is x",
-           bound=4, cost=25, oracle="scipy.special.erfinv", file="special.metal"),
+           bound=4, cost=25, oracle="scipy.special.erfinv", file="special.metal",
+           doubles=("exponential", "special")),
 )  # fmt: skip
 
 _TRIGONOMETRIC = (
-    _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, bound=2, complex_bound=3),
-    _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, bound=2, complex_bound=3),
-    _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", cost=20, bound=3.5, complex_bound=5),
+    _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, bound=2, complex_bound=3,
+           doubles=("trigonometric",)),
+    _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, bound=2, complex_bound=3,
+           doubles=("trigonometric",)),
+    _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", cost=20, bound=3.5, complex_bound=5,
+           doubles=("trigonometric",)),
     _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", cost=15,
-           oracle="arcsin", bound=2, complex_bound=4),
+           oracle="arcsin", bound=2, complex_bound=4, doubles=("inverse",)),
     _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", cost=15,
-           oracle="arccos", bound=1.5, complex_bound=4),
+           oracle="arccos", bound=1.5, complex_bound=4, doubles=("inverse",)),
     _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", cost=15,
-           oracle="arctan", bound=2, complex_bound=4),
+           oracle="arctan", bound=2, complex_bound=4, doubles=("inverse",)),
     _binary("atan2", "numpy::atan2({0}, {1})", FLOATS, "Angle of the point (`x2`, `x1`)",
-            cost=20, oracle="arctan2", bound=2),
+            cost=20, oracle="arctan2", bound=2, doubles=("inverse",)),
     _unary("sinh", "sinh({0})", FLOATS_AND_COMPLEX, "Hyperbolic sine",
-           cost=20, bound=2, complex_bound=3),
+           cost=20, bound=2, complex_bound=3, doubles=("exponential", "hyperbolic")),
     _unary("cosh", "cosh({0})", FLOATS_AND_COMPLEX, "Hyperbolic cosine",
-           cost=20, bound=2, complex_bound=3),
+           cost=20, bound=2, complex_bound=3, doubles=("exponential", "hyperbolic")),
     _unary("tanh", "tanh({0})", FLOATS_AND_COMPLEX, "Hyperbolic tangent",
-           cost=20, bound=3, complex_bound=5),
+           cost=20, bound=3, complex_bound=5, doubles=("exponential", "hyperbolic")),
     _unary("asinh", "asinh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic sine",
-           cost=25, oracle="arcsinh", bound=2, complex_bound=4),
+           cost=25, oracle="arcsinh", bound=2, complex_bound=4,
+           doubles=("exponential", "hyperbolic")),
     _unary("acosh", "acosh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic cosine",
-           cost=25, oracle="arccosh", bound=2.5, complex_bound=4),
+           cost=25, oracle="arccosh", bound=2.5, complex_bound=4,
+           doubles=("exponential", "hyperbolic")),
     _unary("atanh", "atanh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic tangent",
-           cost=25, oracle="arctanh", bound=2.5, complex_bound=4),
+           cost=25, oracle="arctanh", bound=2.5, complex_bound=4,
+           doubles=("exponential", "hyperbolic")),
 )  # fmt: skip
 
 _ROUNDING = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from metalloid.arrays import product_plan
 from metalloid.arrays.costs import highest_costly, repeated
 from metalloid.arrays.graph import Graph
-from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved
+from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved, moved_through
 from metalloid.arrays.node import (
     CALL,
     COUNT,
@@ -39,6 +39,7 @@ from metalloid.arrays.trace import (
     plain,
 )
 from metalloid.arrays.types import DType
+from metalloid.arrays.walk import ends_below
 
 #: Operations behind each other, and calls or reductions behind each other, after which a value is
 #: kept: neither expressions nor this program's recursion grow without limit.
@@ -169,12 +170,9 @@ class Planner:
 
     def seen_through(self, place: int, moves: Sequence[Movement | int]) -> Layout | None:
         """The layout of a node's elements after movements, as if they lay behind each other."""
-        layout: Layout | None = contiguous(self.graph.nodes[place].shape)
-        for move in moves:
-            if layout is None:
-                return None
-            layout = moved(layout, self.graph.nodes[move].data if isinstance(move, int) else move)
-        return layout
+        nodes = self.graph.nodes
+        found = (nodes[move].data if isinstance(move, int) else move for move in moves)
+        return moved_through(contiguous(nodes[place].shape), found)
 
     # -- kernels
 
@@ -255,33 +253,16 @@ class Planner:
         nodes, args = self.graph.nodes, self.graph.args
         root = nodes[place]
         own = plain(contiguous(root.shape))
-        pending: list[tuple[int, tuple[Movement, ...]]] = [(place, ())]
-        seen = set()
-        while pending:
-            at, moves = pending.pop()
+        for at, _, layout in ends_below(self.graph, place, self.stored):
             node = nodes[at]
-            if node.kind is NUMBER:
+            if node.kind is not REDUCE or at in self.stored or layout is None or layout.start:
                 continue
-            layout = self.seen_through(at, moves)
-            visit = at, layout or moves
-            if visit in seen:
-                continue
-            seen.add(visit)
-            if at in self.stored and at != place:
-                continue
-            if node.kind is MAP:
-                pending += [(arg, moves) for arg in args[at]]
-            elif node.kind is MOVE:
-                pending.append((args[at][0], (node.data, *moves)))
-            elif node.kind is REDUCE:
-                if layout is None or layout.start:
-                    continue
-                if plain(layout) == own and node.size == root.size:
-                    return at, False
-                arg_shape = nodes[args[at][0]].shape
-                back = plain(contiguous(node.shape))
-                if root.shape == arg_shape and plain(layout) == back and self.may_fuse(at):
-                    return at, True
+            if plain(layout) == own and node.size == root.size:
+                return at, False
+            arg_shape = nodes[args[at][0]].shape
+            back = plain(contiguous(node.shape))
+            if root.shape == arg_shape and plain(layout) == back and self.may_fuse(at):
+                return at, True
         return None
 
     def split(self, place: int, most_loads: int = MOST_LOADS) -> None:
@@ -385,7 +366,7 @@ class Planner:
         args = tuple(self.where(arg) for arg in self.graph.args[place])
         outs = tuple(self._new(dtype, shape, Reason.CALL) for dtype, shape in node.data.results)
         self._calls[place] = outs
-        self.steps.append(CallStep(place, node.data, args, outs))
+        self.steps.append(CallStep(place, args, outs))
 
     # -- what is computed on the way
 

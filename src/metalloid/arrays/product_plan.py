@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metalloid.arrays.layout import Movement, contiguous, moved
+from metalloid.arrays.layout import Movement, contiguous, moved_through
 from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
 from metalloid.arrays.product_rule import (
     AUTO,
@@ -23,6 +23,7 @@ from metalloid.arrays.product_rule import (
 )
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Reason
 from metalloid.arrays.trace import MOST_LOADS, Trace, plain
+from metalloid.arrays.walk import ends_below
 
 if TYPE_CHECKING:
     from metalloid.arrays.plan import Planner
@@ -53,39 +54,24 @@ def way(planner: Planner, place: int, is_more: bool) -> str:
 
 def product_below(planner: Planner, place: int) -> int | None:
     """A product of which a node is made element by element, so that one kernel may make both."""
-    nodes, args = planner.graph.nodes, planner.graph.args
+    nodes = planner.graph.nodes
     root = nodes[place]
-    own = plain(contiguous(root.shape))
-    pending: list[tuple[int, tuple[Movement, ...]]] = [(place, ())]
-    seen = set()
-    found = None
-    ends: list[tuple[int, tuple[Movement, ...]]] = []
-    while pending:
-        at, moves = pending.pop()
+    own = plain(contiguous(root.shape)), 0
+    ends = list(ends_below(planner.graph, place, planner.stored))
+    for at, _, layout in ends:
         node = nodes[at]
-        if node.kind is NUMBER:
+        if node.kind is not PRODUCT or at in planner.stored or layout is None:
             continue
-        layout = planner.seen_through(at, moves)
-        visit = at, layout or moves
-        if visit in seen:
-            continue
-        seen.add(visit)
-        if at in planner.stored:
-            ends.append((at, moves))
-        elif node.kind is MAP:
-            pending += [(arg, moves) for arg in args[at]]
-        elif node.kind is MOVE:
-            pending.append((args[at][0], (node.data, *moves)))
-        else:
-            ends.append((at, moves))
-            if found is None and node.kind is PRODUCT and layout is not None:
-                is_same = node.size == root.size and (plain(layout), layout.start) == (own, 0)
-                if is_same and way(planner, at, True) != HOST:
-                    found = at
-    if found is None or nodes[found].shape == root.shape:
-        return found
-    back = Movement("reshape", nodes[found].shape)
-    return found if all(_has_layout(planner, at, (*moves, back)) for at, moves in ends) else None
+        is_same = node.size == root.size and (plain(layout), layout.start) == own
+        if is_same and way(planner, at, True) != HOST:
+            break
+    else:
+        return None
+    back = Movement("reshape", node.shape)
+    fits = node.shape == root.shape or all(
+        _has_layout(planner, end.place, (*end.moves, back)) for end in ends
+    )
+    return at if fits else None
 
 
 def _has_layout(planner: Planner, place: int, moves: Sequence[Movement]) -> bool:
@@ -93,12 +79,7 @@ def _has_layout(planner: Planner, place: int, moves: Sequence[Movement]) -> bool
     node = planner.graph.nodes[place]
     in_memory = place in planner.stored or node.kind in (MEMORY, COUNT)
     layout = planner.where(place)[1] if in_memory else contiguous(node.shape)
-    for move in moves:
-        after = moved(layout, move)
-        if after is None:
-            return False
-        layout = after
-    return True
+    return moved_through(layout, moves) is not None
 
 
 def compute(planner: Planner, place: int, product: int, out: int) -> None:

@@ -87,4 +87,58 @@ METAL_FUNC ulong below(ulong bits, uint span) {
   return ((bits >> 32) * span + (low >> 32)) >> 32;
 }
 
+// -- the Poisson distribution, of a key of its own
+
+// D. Knuth, "The Art of Computer Programming" 2, 3.4.1: as many uniform numbers as keep their product
+// above a limit.
+METAL_FUNC long poisson_by_products(uint2 key, float mean) {
+  const float limit = metal::exp(-mean);
+  float product = 1.0f;
+  for (uint block = 0;; ++block) {
+    const uint2 words = threefry(key, uint2(0, block));
+    product *= open_unit<float>(words.x);
+    if (product <= limit) return 2l * block;
+    product *= open_unit<float>(words.y);
+    if (product <= limit) return 2l * block + 1;
+  }
+}
+
+// The logarithm of the probability of mean + away events, which are `count`. C. Loader, "Fast and
+// accurate computation of binomial probabilities", 2000.
+METAL_FUNC float poisson_logarithm(float count, float mean, float away) {
+  if (count < 0.5f) return -mean;
+  const float over = 1.0f / count, square = over * over;
+  float rest = over * (1.0f / 12 - square * (1.0f / 360 - square * (1.0f / 1260 - square / 1680)));
+  if (count < 3.5f) rest = count < 1.5f ? 0.08106147f : count < 2.5f ? 0.0413407f : 0.02767793f;
+  const float v = away / (mean + count), s = v * v;
+  const float near = away * v + 2.0f * count * v * s * (1.0f / 3 + s * (1.0f / 5 + s * (1.0f / 7 + s / 9)));
+  const float far = count * metal::log(count / mean) - away;
+  return -rest - (s < 0.01f ? near : far) - 0.5f * metal::log(6.2831855f * count);
+}
+
+// W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993.
+METAL_FUNC long poisson_by_rejection(uint2 key, float mean) {
+  const float b = 0.931f + 2.53f * metal::sqrt(mean), a = 0.02483f * b - 0.059f;
+  const float top = 1.1239f + 1.1328f / (b - 3.4f), sure = 0.9277f - 3.6224f / (b - 2.0f);
+  // What is away from the mean is rounded, not the number itself: above 2^24 floats have gaps.
+  const float whole = metal::floor(mean), part = mean - whole;
+  for (uint block = 0;; ++block) {
+    const uint2 words = threefry(key, uint2(0, block));
+    const float side = 0.5f * open_unit<float>(words.x << 1), height = open_unit<float>(words.y);
+    const float from_middle = words.x >> 31 ? side - 0.5f : 0.5f - side;
+    const float steps = metal::floor((2.0f * a / side + b) * from_middle + (part + 0.43f));
+    const long count = long(whole) + long(steps);
+    if (side >= 0.07f && height <= sure) return count;
+    if (count < 0 || (side < 0.013f && height > side)) continue;
+    const float density = metal::log(height * top / (a / (side * side) + b));
+    if (density <= poisson_logarithm(float(count), mean, steps - part)) return count;
+  }
+}
+
+METAL_FUNC long poisson(uint key0, uint key1, long place, float mean) {
+  if (!(mean >= 0.0f && mean <= 0x1p60f)) return -1;
+  const uint2 own = threefry(key0, key1, place);
+  return mean < 10.0f ? poisson_by_products(own, mean) : poisson_by_rejection(own, mean);
+}
+
 }  // namespace numpy

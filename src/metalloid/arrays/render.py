@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from metalloid.arrays.access import LANES, Axes
 from metalloid.arrays.numbers import Member
+from metalloid.arrays.ops import CHAPTERS
 from metalloid.arrays.product_rule import TILE
 from metalloid.arrays.product_text import THREADS, ProductWriter
 from metalloid.arrays.row_text import RowWriter
@@ -29,6 +30,11 @@ _IN_TILES = (
     "uint simdgroup [[simdgroup_index_in_threadgroup]]",
     "uint lane [[thread_index_in_simdgroup]]",
 )
+
+_DOUBLES = (
+    "doubles.metal", "doubles_exponential.metal", "doubles_trigonometric.metal",
+    "doubles_inverse.metal", "doubles_hyperbolic.metal", "doubles_special.metal",
+)  # fmt: skip
 
 
 @dataclass
@@ -135,9 +141,9 @@ def _launch(axes: Axes, flat: int) -> tuple[Size, Size | None]:
 def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
     """The ``.metal`` files that a text needs, in their order."""
     types = {entry.dtype["value"] if entry.dtype.names else entry.dtype for entry in entries}
-    files = []
+    files: list[str] = []
     if types & {float64, complex128}:
-        files.append("doubles.metal")
+        files += _DOUBLES
     files.append("arrays.metal")
     if form == "row":
         files.append("reductions.metal")
@@ -147,3 +153,9 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
         files.append("places.metal")
     own = (entry.data.file for entry in entries if entry.kind == "map")
     return tuple(dict.fromkeys([*files, *filter(None, own)]))
+
+
+def _files_of_doubles(entries: Sequence[Entry], is_complex: bool) -> list[str]:
+    wanted = {chapter for entry in entries if entry.kind == "map" for chapter in entry.data.doubles}
+    chapters = [name for name in CHAPTERS if name in wanted or (is_complex and wanted)]
+    return ["doubles.metal", *(f"doubles_{name}.metal" for name in chapters)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metalloid.arrays.layout import Ints, Layout
 from metalloid.arrays.types import DType
@@ -131,11 +131,9 @@ class CallStep:
     Attributes
     ----------
     place : int
-        In the graph: a later graph of the same structure has an equal call there, whose results
-        belong to other nodes.
+        In the graph, where the call stands: that of a later graph of the same structure is another.
     """
 
     place: int
-    call: Any
     args: tuple[tuple[int, Layout], ...]
     outs: tuple[int, ...]

@@ -6,13 +6,14 @@ does below that helper, with PyObjC's `Metal`, is in `metalloid.compat.Metal`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 
 import numpy as np
 
 import metalloid as mtl
-from metalloid.compat.memory import SharedMemory
+from metalloid.compat.memory import GRANULE
 
 __all__ = ["load"]
 
@@ -57,13 +58,17 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
             f"bound: {kernel.signature}. Use metalloid.library."
         )
 
+    # As behind any memory of Metal's there is room, and whole elements of whatever type.
+    granule = math.lcm(GRANULE, *(element for _, element in parameters))
+
     def run(input_array: np.ndarray) -> np.ndarray:
         nbytes = input_array.nbytes
-        memories = [SharedMemory(nbytes, kernel.device) for _ in range(2)]
-        memories[0].bytes[:nbytes] = np.ascontiguousarray(input_array).reshape(-1).view(np.uint8)
-        bound = [memories[index].argument(element) for index, element in parameters]
+        room = (nbytes // granule + 1) * granule
+        memories = bytearray(room), bytearray(room)
+        memories[0][:nbytes] = np.ascontiguousarray(input_array).reshape(-1).view(np.uint8).data
+        bound = [memories[index] for index, _ in parameters]
         kernel(*bound, threads=input_array.size, wait=True)
-        return memories[1].bytes[:nbytes].view(np.float32)
+        return np.frombuffer(memories[1], np.float32, nbytes // 4)
 
     run.__name__ = function_name
     return run

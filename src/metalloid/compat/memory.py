@@ -61,6 +61,31 @@ class SharedMemory:
         return memoryview(self.bytes[offset:end])  # type: ignore[arg-type]
 
 
+class CopiedBytes:
+    """Bytes for one launch. There is room behind them, too.
+
+    Parameters
+    ----------
+    contents : ndarray or None
+        Bytes to copy; zeros without.
+    length : int
+    """
+
+    __slots__ = ("_contents", "length")
+
+    def __init__(self, contents: np.ndarray | None, length: int) -> None:
+        self.length = length
+        self._contents = bytearray(-(-length // GRANULE) * GRANULE)
+        if contents is not None:
+            self._contents[:length] = contents.data
+
+    def argument(self, element: int, offset: int = 0) -> Any:
+        """See `SharedMemory.argument`; the offset is always 0."""
+        if GRANULE % element == 0:
+            return self._contents
+        return self._contents[: len(self._contents) // element * element]
+
+
 def fits_whole(element: int) -> bool:
     """Whether every `SharedMemory` holds a whole number of such elements."""
     return GRANULE % element == 0

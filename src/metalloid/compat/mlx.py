@@ -12,7 +12,9 @@ its results are looked at.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import math
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +26,7 @@ import numpy as np
 import metalloid as mtl
 
 _MOST_THREADS = 1024
+_BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 #: Types that MLX gives to what NumPy and Python have in another width.
 _NARROWED: dict[Any, Any] = {
     np.dtype(np.float64): np.float32,
@@ -129,21 +132,30 @@ class _OfLists:
     ) -> list[Any]:
         """Run it; see `metal_kernel`."""
         kernel = self._kernel
-        given = {"inputs": inputs, "output_shapes": output_shapes, "output_dtypes": output_dtypes}
-        names = (kernel.input_names, kernel.output_names, kernel.output_names)
-        for (what, values), wanted in zip(given.items(), names, strict=True):
-            if not isinstance(values, list | tuple):
-                raise TypeError(f"__call__(): incompatible function arguments: {what} is no list.")
-            if len(values) != len(wanted):
-                raise ValueError(
-                    f"[metal_kernel] Expected `{what}` to have size {len(wanted)} "
-                    f"but got size {len(values)}."
-                )
-        _check_stream(stream)
+        if template is None and init_value is None and stream is None and not verbose:
+            try:
+                return _run_usual(kernel, inputs, output_shapes, output_dtypes, grid, threadgroup)
+            except (TypeError, ValueError, mtl.CompileError):
+                pass  # what is unusual or wrong is found below
+        _check_list("inputs", inputs, kernel.input_names)
+        _check_list("output_shapes", output_shapes, kernel.output_names)
+        _check_list("output_dtypes", output_dtypes, kernel.output_names)
+        if stream is not None:
+            _check_stream(stream)
         return _run(
             kernel, inputs, output_shapes, output_dtypes, grid, threadgroup, template or (),
             init_value, verbose,
         )  # fmt: skip
+
+
+def _check_list(what: str, values: Any, names: Sequence[str]) -> None:
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"__call__(): incompatible function arguments: {what} is no list.")
+    if len(values) != len(names):
+        raise ValueError(
+            f"[metal_kernel] Expected `{what}` to have size {len(names)} "
+            f"but got size {len(values)}."
+        )
 
 
 class _OfDictionaries:
@@ -198,23 +210,23 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     mx = sys.modules.get("mlx.core")
     is_mlx = mx is not None and any(isinstance(v, (mx.array, mx.Dtype)) for v in (*inputs, *dtypes))
     threads, group = _three("grid", grid), _three("threadgroup", threadgroup)
-    size = group[0] * group[1] * group[2]
-    if size > _MOST_THREADS:
+    if (size := math.prod(group)) > _MOST_THREADS:
         raise ValueError(
             f"Thread group size ({size}) is greater than  the maximum allowed threads per "
             f"threadgroup ({_MOST_THREADS})."
         )
     if init_value is not None and not isinstance(init_value, bool | int | float | np.number):
         raise TypeError("__call__(): incompatible function arguments: init_value is no number.")
-    if not all(isinstance(shape, Sequence) for shape in shapes):
-        raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
+    for shape in shapes:
+        if type(shape) is not tuple and not isinstance(shape, Sequence):
+            raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
     try:
         results = kernel(
             inputs=[_input(value, mx) for value in inputs],
-            output_shapes=[tuple(shape) for shape in shapes],
+            output_shapes=shapes,
             output_dtypes=[_dtype(value, mx) for value in dtypes],
             grid=threads, threadgroup=group, init_value=init_value, verbose=verbose,
-            template=[(name, _template(value, mx)) for name, value in template],
+            template=[(name, _template(value, mx)) for name, value in template] if template else (),
         )  # fmt: skip
     except mtl.CompileError as error:
         raise RuntimeError(
@@ -223,9 +235,38 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     return [_to_mlx(mx, result) for result in results] if is_mlx else results
 
 
+def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
+               grid: Any, threadgroup: Any) -> list[Any]:  # fmt: skip
+    """The same, made short for arrays and nothing special.
+
+    It checks what MLX refuses and metalloid does not, and leaves the rest to that.
+    """
+    mx = sys.modules.get("mlx.core")
+    (_, _, _), (_, _, _) = grid, threadgroup
+    given, known, is_mlx = [], [], False
+    for value in inputs:
+        kind = type(value)
+        if mx is not None and kind is mx.array:
+            value, is_mlx = _memory(value, mx), True
+        elif kind is not np.ndarray or value.dtype in _NARROWED:
+            value = _input(value, mx)
+        given.append(value)
+    for value in dtypes:
+        known.append(_dtype(value, mx))
+    results: list[Any] = kernel(
+        inputs=given, output_shapes=shapes, output_dtypes=known, grid=grid, threadgroup=threadgroup
+    )
+    if is_mlx or (mx is not None and type(dtypes[0]) is mx.Dtype):
+        for place, result in enumerate(results):
+            results[place] = _to_mlx(mx, result)
+    return results
+
+
 def _three(what: str, values: Any) -> tuple[int, int, int]:
     try:
-        x, y, z = map(operator.index, values)
+        x, y, z = values
+        if not type(x) is type(y) is type(z) is int:
+            x, y, z = map(operator.index, values)
     except (TypeError, ValueError):
         raise TypeError(
             f"__call__(): incompatible function arguments: {what} wants three ints, got {values!r}."
@@ -242,12 +283,19 @@ def _check_stream(stream: Any) -> None:
 # -- values of MLX, and ours
 
 
+def _memory(array: Any, mx: Any) -> np.ndarray:
+    try:
+        return np.array(array, copy=None)
+    except ValueError:  # the buffer protocol has no name for bfloat16
+        return np.array(array.view(mx.uint16), copy=None).view(_BFLOAT16)
+
+
 def _input(value: Any, mx: Any) -> Any:
     """What our kernel is given: memory in place, numbers in the types that MLX has for them."""
+    if type(value) is np.ndarray and value.dtype not in _NARROWED:
+        return value  # the usual one first
     if mx is not None and isinstance(value, mx.array):
-        if value.dtype == mx.bfloat16:  # the buffer protocol has no name for it
-            return np.array(value.view(mx.uint16), copy=None).view(ml_dtypes.bfloat16)
-        return np.array(value, copy=None)
+        return _memory(value, mx)
     if type(value) in _SCALARS:
         return np.asarray(value, _SCALARS[type(value)])
     if isinstance(value, list | tuple | str):
@@ -258,10 +306,11 @@ def _input(value: Any, mx: Any) -> Any:
     return value
 
 
+@functools.cache
 def _dtype(value: Any, mx: Any) -> np.dtype[Any]:
     if mx is not None and isinstance(value, mx.Dtype):
         name = str(value).rpartition(".")[2]
-        return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+        return np.dtype(_BFLOAT16 if name == "bfloat16" else name)
     if isinstance(value, np.dtype | type):
         return np.dtype(value)
     raise TypeError(f"__call__(): incompatible function arguments: {value!r} is no dtype.")
@@ -280,9 +329,9 @@ def _template(value: Any, mx: Any) -> Any:
 
 def _to_mlx(mx: Any, array: Any) -> Any:
     array = np.asarray(array)
-    if array.dtype == ml_dtypes.bfloat16:
-        return mx.array(array.view(np.uint16)).view(mx.bfloat16)
-    return mx.array(array)
+    if array.dtype is not _BFLOAT16:
+        return mx.array(array)
+    return mx.array(array.view(np.uint16)).view(mx.bfloat16)
 
 
 # -- programs that are not changed

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import metalloid as mtl
+from metalloid.compat.metallib import COMPILED_BY_APPLE, msl_file
 
 _CASTS: dict[str, Any] = {
     "fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int16": np.int16, "int32": np.int32,
@@ -63,9 +65,42 @@ def compile_shader(source: str) -> ShaderLibrary:
     >>> x
     tensor([3.2500, 3.2500, 3.2500, 3.2500])
     """
-    torch = importlib.import_module("torch")
-    headers = Path(str(torch.__file__)).parent / "include"
-    return ShaderLibrary(mtl.library(source, include_dirs=[headers]))
+    return ShaderLibrary(mtl.library(source, include_dirs=[_headers()]))
+
+
+def _headers() -> Path:
+    return Path(str(importlib.import_module("torch").__file__)).parent / "include"
+
+
+def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderLibrary:
+    """The kernels of a library's text.
+
+    Parameters
+    ----------
+    source : bytes or path-like
+        MSL text, or a file of it. For a ``.metallib``, which holds code for Apple's GPUs, the
+        ``.metal`` of the same name beside it is read.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    RuntimeError
+        If there is no text.
+    SyntaxError
+        See `compile_shader`.
+    """
+    if isinstance(source, bytes | bytearray):
+        if source.startswith(COMPILED_BY_APPLE):
+            raise RuntimeError("the library holds code for Apple's GPUs: pass the text it is of")
+        return compile_shader(bytes(source).decode())
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(f"expected bytes or path, got {type(source).__name__}")
+    path = os.fspath(source)
+    found = msl_file(path)
+    if found is None:
+        raise RuntimeError(f"there is no MSL text for {path}: put it beside it, as .metal")
+    return ShaderLibrary(mtl.library(path=found, include_dirs=[_headers()]))
 
 
 class ShaderLibrary:
@@ -196,18 +231,23 @@ def _raise_first(message: Any) -> None:
 
 
 def install() -> None:
-    """Let `torch.mps.compile_shader` be ours: shaders of unchanged programs run on CPU tensors."""
+    """Let `torch.mps.compile_shader` be ours: shaders of unchanged programs run on CPU tensors.
+
+    So does `torch.mps.load_metallib`.
+    """
     mps = importlib.import_module("torch.mps")
-    if mps.compile_shader is not compile_shader:
-        _originals["compile_shader"] = mps.compile_shader
-        mps.compile_shader = compile_shader  # type: ignore[attr-defined]
+    for ours in (compile_shader, load_metallib):
+        original = getattr(mps, ours.__name__, None)
+        if original is not ours:
+            _originals[ours.__name__] = original
+            setattr(mps, ours.__name__, ours)
 
 
 def uninstall() -> None:
     """Give torch its own back."""
-    if _originals:
-        mps = importlib.import_module("torch.mps")
-        mps.compile_shader = _originals.pop("compile_shader")  # type: ignore[attr-defined]
+    mps = importlib.import_module("torch.mps")
+    while _originals:
+        setattr(mps, *_originals.popitem())
 
 
 _originals: dict[str, Any] = {}

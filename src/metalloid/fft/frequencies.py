@@ -6,8 +6,9 @@ from typing import Any
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import axes_of, to_node
+from metalloid.arrays.choosing import where
 from metalloid.arrays.creation import arange
-from metalloid.arrays.elementwise import divide, where
+from metalloid.arrays.elementwise import divide
 from metalloid.arrays.manipulation import roll
 from metalloid.arrays.statistics_nodes import Axis
 from metalloid.arrays.types import DType, as_dtype, float32, kind_of

@@ -146,7 +146,40 @@ def irfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | N
     return _along_several("irfftn", x, s, axes, norm)
 
 
-_OF_REALS, _TO_REALS = frozenset({"rfft", "rfftn", "ihfft"}), frozenset({"irfft", "irfftn", "hfft"})
+def fft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+         norm: Norm = "backward") -> Array:  # fmt: skip
+    """`fftn` along two axes, the last ones if nothing else is said.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.fft.fft2(mtl.ones((3, 2, 2)))[0]
+    array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _along_several("fft2", x, s, axes, norm)
+
+
+def ifft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: Norm = "backward") -> Array:  # fmt: skip
+    """`ifftn` along two axes: the inverse of `fft2`."""
+    return _along_several("ifft2", x, s, axes, norm)
+
+
+def rfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: Norm = "backward") -> Array:  # fmt: skip
+    """`rfftn` along two axes."""
+    return _along_several("rfft2", x, s, axes, norm)
+
+
+def irfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+           norm: Norm = "backward") -> Array:  # fmt: skip
+    """`irfftn` along two axes: the inverse of `rfft2`."""
+    return _along_several("irfft2", x, s, axes, norm)
+
+
+_OF_REALS = frozenset({"rfft", "rfft2", "rfftn", "ihfft"})
+_TO_REALS = frozenset({"irfft", "irfft2", "irfftn", "hfft"})
 
 
 def _along_one(name: str, x: Any, n: int | None, axis: int, norm: Norm) -> Array:

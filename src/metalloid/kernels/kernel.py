@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metalloid.errors import ArgumentError
@@ -106,6 +107,22 @@ class Kernel:
             grid, group = self._sizes[threads, group_size]
         except (KeyError, TypeError):
             grid, group = self._check_sizes(threads, group_size)
+        return self._launch(grid, group, args, named, wait)
+
+    def sized(
+        self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
+    ) -> Callable[[Sequence[Any], Mapping[str, Any], bool | None], Event]:
+        """A function that launches a grid of this size; it takes `args`, `named` and `wait`."""
+        return functools.partial(self._launch, *self._check_sizes(threads, group_size))
+
+    def _launch(
+        self,
+        grid: Size,
+        group: Size,
+        args: Sequence[Any],
+        named: Mapping[str, Any],
+        wait: bool | None,
+    ) -> Event:
         arguments = self._binder.bind(args, named)
         if wait is None:
             wait = arguments.host_memory

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metalloid.compiler.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
+from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import (
     check_atomic,
     check_function_name,
@@ -25,6 +26,7 @@ from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, msl_typ
 from metalloid.kernels.metal_kernel_text import (
     InputText,
     OutputText,
+    TemplateArgument,
     generate,
 )
 from metalloid.runtime.buffer import Buffer
@@ -34,6 +36,14 @@ from metalloid.runtime.slot import describe
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
+
+
+class _Made(NamedTuple):
+    """A compiled kernel, the names of its buffers in order, and its text."""
+
+    kernel: Kernel
+    parameters: tuple[str, ...]
+    text: str
 
 
 class MetalKernel:
@@ -70,6 +80,7 @@ class MetalKernel:
         check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
+        self._kernels: dict[Any, _Made] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -107,7 +118,7 @@ class MetalKernel:
         verbose : bool, optional
             Print the generated MSL text.
         device : str or Device, optional
-            Where to run; the default device without.
+            Where to run; without, the device of the first `Array`, or the default device.
 
         Returns
         -------
@@ -133,17 +144,18 @@ class MetalKernel:
                 "verbose": verbose,
             }  # fmt: skip
             promised = self._promised(output_shapes, output_dtypes)
-            made: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised)
-            return made
+            on = lazy.device if device is None else get_device(device)
+            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
+            return lazy_results
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
-        generated = self._generate(memories, outputs, template)
+        made = self._made(memories, outputs, template, where)
         if verbose:
-            print(f"Generated source code for `{self.name}`:\n```\n{generated.own_text}\n```")
-        kernel = compiled(generated, generated.function, self._math_mode, where)
+            print(f"Generated source code for `{self.name}`:\n```\n{made.text}\n```")
+        kernel = made.kernel
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
-        values = self._values([p.name for p in kernel.signature.buffers], memories, outputs)
+        values = self._values(made.parameters, memories, outputs)
         kernel(*values, threads=threads, group_size=group, wait=True)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
@@ -152,7 +164,7 @@ class MetalKernel:
         return [results[name] for name in self.output_names]
 
     def _values(
-        self, wanted: list[str], memories: list[InputMemory], outputs: dict[str, np.ndarray]
+        self, wanted: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]
     ) -> list[Any]:
         """What the kernel's parameters are given: arrays, and shapes and strides it asks for."""
         values: dict[str, Any] = {}
@@ -200,11 +212,30 @@ class MetalKernel:
             for name, shape, dtype in zip(self._new_names, shapes, dtypes, strict=True)
         ]
 
-    def _generate(
-        self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any
-    ) -> GeneratedKernel:
+    def _made(
+        self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any,
+        device: Device,
+    ) -> _Made:  # fmt: skip
+        """The kernel for arguments of these types, made when they are met first."""
         taken = (*self.input_names, *self.output_names)
-        arguments = template_arguments(self.name, template, taken)
+        arguments = template_arguments(self.name, template, taken) if template else ()
+        key = (
+            device, arguments,
+            *[(m.type, not m.shape, m.size < _ELEMENTS_OF_DEVICE_MEMORY) for m in memories],
+            *[output.dtype for output in outputs.values()],
+        )  # fmt: skip
+        made = self._kernels.get(key)
+        if made is None:
+            generated = self._generate(memories, outputs, arguments)
+            kernel = compiled(generated, generated.function, self._math_mode, device)
+            names = tuple(p.name for p in kernel.signature.buffers)
+            made = self._kernels[key] = _Made(kernel, names, generated.own_text)
+        return made
+
+    def _generate(
+        self, memories: list[InputMemory], outputs: dict[str, np.ndarray],
+        arguments: tuple[TemplateArgument, ...],
+    ) -> GeneratedKernel:  # fmt: skip
         input_texts = tuple(
             InputText(
                 name,

@@ -162,6 +162,13 @@ def launch_sizes(
 
 
 def _extents(where: str, what: str, value: Any, least: int) -> Size:
+    if type(value) is tuple and len(value) == 3:  # the usual form, made short
+        x, y, z = value
+        if (
+            type(x) is type(y) is type(z) is int
+            and least <= min(value) <= max(value) <= _MAX_EXTENT
+        ):
+            return x, y, z
     extents: tuple[int, ...] = ()
     with contextlib.suppress(TypeError):
         each = value if isinstance(value, Iterable) else (value,)

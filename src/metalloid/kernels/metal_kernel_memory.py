@@ -57,8 +57,6 @@ class InputMemory:
     type : str
         In the signature.
     shape : tuple of int
-    strides : tuple of int
-        In elements.
     memory : ndarray, Buffer or Window
         What is bound: the value's own memory, or a row-contiguous copy of it.
     """
@@ -76,7 +74,7 @@ class InputMemory:
             raise ArgumentError(
                 f"{label} has the shape {self.shape}; an extent is at most {_MAX_EXTENT}."
             )
-        self.strides = _row_major(self.shape)
+        self._strides: tuple[int, ...] | None = None
         self.memory: np.ndarray | Buffer | Window = array
         self._written: np.ndarray | None = None
         if isinstance(array, np.ndarray):
@@ -89,12 +87,17 @@ class InputMemory:
         if is_native and array.flags.c_contiguous:
             return
         if is_native and not row_contiguous and _is_walked_forwards(array):
-            self.strides = tuple(stride // array.itemsize for stride in array.strides)
+            self._strides = tuple(stride // array.itemsize for stride in array.strides)
             self.memory = _all_memory(array)
             return
         self.memory = np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
         if is_written:
             self._written = array
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """What one step along each axis is, in elements."""
+        return _row_major(self.shape) if self._strides is None else self._strides
 
     @property
     def size(self) -> int:

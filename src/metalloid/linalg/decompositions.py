@@ -8,8 +8,8 @@ import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.calls import host_call
-from metalloid.arrays.types import complex_of, kind_of, real_of
-from metalloid.linalg.matrices import explained, matrices, square_matrices
+from metalloid.arrays.types import complex_of, real_of
+from metalloid.linalg.matrices import NO_SINGULAR_VALUES, explained, matrices, square_matrices
 
 
 class QR(NamedTuple):
@@ -64,8 +64,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
            [1., 2.]], dtype=float32)
     """
     node, dtype = square_matrices("cholesky", x)
-    (factor,) = host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape))
-    return Array(factor)
+    return Array(*host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape)))
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
@@ -127,8 +126,7 @@ def svdvals(x: Any, /) -> Array:
     node, dtype = matrices("svdvals", x)
     *stack, rows, columns = node.shape
     shape = (*stack, min(rows, columns))
-    (values,) = host_call(_svdvals, [node], (), (real_of(dtype), shape))
-    return Array(values)
+    return Array(*host_call(_svdvals, [node], (), (real_of(dtype), shape)))
 
 
 def eigh(x: Any, /) -> Eigh:
@@ -163,8 +161,7 @@ def eigh(x: Any, /) -> Eigh:
 def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of `eigh` alone."""
     node, dtype = square_matrices("eigvalsh", x)
-    (values,) = host_call(_eigvalsh, [node], (), (real_of(dtype), node.shape[:-1]))
-    return Array(values)
+    return Array(*host_call(_eigvalsh, [node], (), (real_of(dtype), node.shape[:-1])))
 
 
 def eig(x: Any, /) -> Eig:
@@ -187,7 +184,7 @@ def eig(x: Any, /) -> Eig:
     array([2.+0.j, 1.+0.j], dtype=complex64)
     """
     node, dtype = square_matrices("eig", x)
-    wide = dtype if kind_of(dtype) == "c" else complex_of(dtype)
+    wide = complex_of(real_of(dtype))
     results = (wide, node.shape[:-1]), (wide, node.shape)
     return Eig(*map(Array, host_call(_eig, [node], (), *results)))
 
@@ -195,9 +192,8 @@ def eig(x: Any, /) -> Eig:
 def eigvals(x: Any, /) -> Array:
     """The eigenvalues of `eig` alone."""
     node, dtype = square_matrices("eigvals", x)
-    wide = dtype if kind_of(dtype) == "c" else complex_of(dtype)
-    (values,) = host_call(_eigvals, [node], (), (wide, node.shape[:-1]))
-    return Array(values)
+    wide = complex_of(real_of(dtype))
+    return Array(*host_call(_eigvals, [node], (), (wide, node.shape[:-1])))
 
 
 # -- on the host
@@ -213,6 +209,5 @@ _eigh = explained("eigh", np.linalg.eigh, _EIGEN)
 _eigvalsh = explained("eigvalsh", np.linalg.eigvalsh, _EIGEN)
 _eig = explained("eig", np.linalg.eig, _EIGEN)
 _eigvals = explained("eigvals", np.linalg.eigvals, _EIGEN)
-_SINGULAR = "has singular values that were not found, as with NaNs"
-_svd = explained("svd", np.linalg.svd, _SINGULAR)
-_svdvals = explained("svdvals", np.linalg.svdvals, _SINGULAR)
+_svd = explained("svd", np.linalg.svd, NO_SINGULAR_VALUES)
+_svdvals = explained("svdvals", np.linalg.svdvals, NO_SINGULAR_VALUES)

@@ -15,7 +15,14 @@ from metalloid.arrays.layout import Ints
 from metalloid.arrays.node import Node, cast
 from metalloid.arrays.types import DType, int64, kind_of, promote, real_of
 from metalloid.linalg.decompositions import svdvals
-from metalloid.linalg.matrices import explained, floats, matrices, square_matrices
+from metalloid.linalg.matrices import (
+    NO_SINGULAR_VALUES,
+    check_square,
+    explained,
+    floats,
+    matrices,
+    square_matrices,
+)
 
 
 class SlogDet(NamedTuple):
@@ -44,8 +51,7 @@ def det(x: Any, /) -> Array:
     array(6., dtype=float32)
     """
     node, dtype = square_matrices("det", x)
-    (value,) = host_call(np.linalg.det, [node], (), (dtype, node.shape[:-2]))
-    return Array(value)
+    return Array(*host_call(np.linalg.det, [node], (), (dtype, node.shape[:-2])))
 
 
 def slogdet(x: Any, /) -> SlogDet:
@@ -79,8 +85,7 @@ def inv(x: Any, /) -> Array:
            [0.  , 0.25]], dtype=float32)
     """
     node, dtype = square_matrices("inv", x)
-    (inverse,) = host_call(_inv, [node], (), (dtype, node.shape))
-    return Array(inverse)
+    return Array(*host_call(_inv, [node], (), (dtype, node.shape)))
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
@@ -106,10 +111,8 @@ def solve(x1: Any, x2: Any, /) -> Array:
     array([1. , 0.5], dtype=float32)
     """
     a, b, dtype = _system("solve", x1, x2)
-    if a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"[solve] wants square matrices, got shape {a.shape}. See lstsq.")
-    (solution,) = host_call(_solve, [a, b], (), (dtype, _solution_shape("solve", a, b)))
-    return Array(solution)
+    check_square("solve", a, " See lstsq.")
+    return Array(*host_call(_solve, [a, b], (), (dtype, _solution_shape("solve", a, b))))
 
 
 def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
@@ -185,10 +188,8 @@ def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     tolerance = _tolerance("pinv", node, dtype, rtol)
     result = dtype, (*stack, columns, rows)
     if isinstance(tolerance, float):
-        (inverse,) = host_call(_pinv, [node], (tolerance,), result)
-    else:
-        (inverse,) = host_call(_pinv, [node, tolerance._node], (), result)
-    return Array(inverse)
+        return Array(*host_call(_pinv, [node], (tolerance,), result))
+    return Array(*host_call(_pinv, [node, tolerance._node], (), result))
 
 
 def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
@@ -206,7 +207,7 @@ def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     s = svdvals(Array(node))
     tolerance = _tolerance("matrix_rank", node, dtype, rtol)
     factor = tolerance if isinstance(tolerance, float) else tolerance[..., None]
-    is_kept: Array = s > s.max(axis=-1, keepdims=True) * factor
+    is_kept = s > s.max(axis=-1, keepdims=True) * factor
     return is_kept.sum(axis=-1)
 
 
@@ -257,6 +258,5 @@ def _adjoint(a: np.ndarray) -> np.ndarray:
 
 _inv = explained("inv", np.linalg.inv, "is singular")
 _solve = explained("solve", np.linalg.solve, "is singular")
-_DIVERGED = "has singular values that were not found, as with NaNs"
-_pinv = explained("pinv", _pseudo_inverse, _DIVERGED)
-_lstsq = explained("lstsq", _nearest, _DIVERGED)
+_pinv = explained("pinv", _pseudo_inverse, NO_SINGULAR_VALUES)
+_lstsq = explained("lstsq", _nearest, NO_SINGULAR_VALUES)

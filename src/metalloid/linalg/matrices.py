@@ -13,6 +13,8 @@ from metalloid.arrays.node import Node, cast
 from metalloid.arrays.types import DType, float32, kind_of
 
 LinAlgError = np.linalg.LinAlgError
+#: What is wrong with a matrix where LAPACK's iteration does not end.
+NO_SINGULAR_VALUES = "has singular values that were not found, as with NaNs"
 
 
 def floats(where: str, x: Any) -> tuple[Node, DType]:
@@ -48,9 +50,19 @@ def square_matrices(where: str, x: Any) -> tuple[Node, DType]:
     ValueError
     """
     node, dtype = matrices(where, x)
-    if node.shape[-1] != node.shape[-2]:
-        raise ValueError(f"[{where}] wants square matrices, got shape {node.shape}.")
+    check_square(where, node)
     return node, dtype
+
+
+def check_square(where: str, node: Node, advice: str = "") -> None:
+    """Refuse matrices with other numbers of rows and columns.
+
+    Raises
+    ------
+    ValueError
+    """
+    if node.shape[-1] != node.shape[-2]:
+        raise ValueError(f"[{where}] wants square matrices, got shape {node.shape}.{advice}")
 
 
 def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[..., Any]:

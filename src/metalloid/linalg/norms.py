@@ -53,15 +53,14 @@ def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     if ord == 1:
         return sizes.sum(axis, keepdims=keepdims)
     if ord == 0:
-        is_there: Array = sizes != 0
+        is_there = sizes != 0
         return is_there.sum(axis, keepdims=keepdims).astype(sizes.dtype)
     if ord == -math.inf:
         return sizes.min(axis, keepdims)
     if ord == math.inf:
         return _largest(sizes, axis, keepdims)
-    powers: Array = sizes**ord
-    root: Array = powers.sum(axis, keepdims=keepdims) ** (1 / ord)
-    return root
+    powers = sizes**ord
+    return powers.sum(axis, keepdims=keepdims) ** (1 / ord)
 
 
 def _squares(x: Array) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metalloid.dtypes import ScalarType, scalar_of
 
@@ -76,6 +76,8 @@ class Layout:
         Dimensions of a tensor.
     members : tuple of Layout
         Of the struct that it is or points to, if that is known.
+    id : int or None
+        The ``[[id(n)]]`` of a member, if the text says one.
     """
 
     form: str
@@ -93,6 +95,7 @@ class Layout:
     texture: TextureType | None = None
     rank: int = 0
     members: tuple[Layout, ...] = ()
+    id: int | None = field(default=None, compare=False)
 
     @functools.cached_property
     def scalar(self) -> ScalarType | None:
@@ -136,7 +139,7 @@ def _read_layout(stream: Iterator[int]) -> Layout | None:
     if length is None:
         return None
     name = "".join(chr(next(stream)) for _ in range(length))
-    form, space, read_only, offset, count, texture = (next(stream) for _ in range(6))
+    form, space, read_only, offset, count, texture, id_ = (next(stream) for _ in range(7))
     kind, scalar_bytes, lanes, columns, size, alignment = (next(stream) for _ in range(6))
     members = [_read_layout(stream) for _ in range(next(stream))]
     return Layout(
@@ -144,7 +147,7 @@ def _read_layout(stream: Iterator[int]) -> Layout | None:
         scalar_bytes, lanes, columns, size, alignment, name, offset, count,
         _texture_type(texture, _KINDS[kind], scalar_bytes) if _FORMS[form] == "texture" else None,
         texture if _FORMS[form] == "tensor" else 0,
-        tuple(member for member in members if member is not None),
+        tuple(member for member in members if member is not None), id_ - 1 if id_ else None,
     )  # fmt: skip
 
 

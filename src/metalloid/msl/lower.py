@@ -71,7 +71,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_threadgroup_variables(stream)
     lower_array_parameters(stream)
     lower_member_functions(stream)
-    describe_records(stream)
+    describe_records(stream, attributes)
     lower_half_casts(stream)
     lower_literals(stream)
     _drop_coherence(stream)

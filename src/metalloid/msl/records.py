@@ -8,9 +8,10 @@ It stands at the end of the struct, on the line of the closing brace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from metalloid.msl.address_spaces import member_end
+from metalloid.msl.attributes import Attribute
 from metalloid.msl.tokens import TokenStream, is_identifier
 
 _NO_MEMBER = frozenset(
@@ -20,11 +21,15 @@ _TYPES = frozenset(("struct", "class", "union", "enum"))
 _ACCESS = frozenset(("public", "private", "protected"))
 _OPERATORS_OF_TYPES = frozenset(("alignas", "decltype", "__attribute__"))
 
+#: Members by name, each with the text of its ``[[id(n)]]``, or with none.
+_Members = dict[str, str]
 
-def describe_records(stream: TokenStream) -> None:
+
+def describe_records(stream: TokenStream, attributes: Sequence[Attribute]) -> None:
     """Add the function to the structs of `stream` whose members can be told from the tokens."""
+    ids = {a.position: a.argument for a in attributes if a.name == "id"}
     for keyword, opening in _records(stream):
-        names = _member_names(stream, opening)
+        names = _member_names(stream, opening, ids)
         has_base = stream.text(stream.find_from(keyword, (":", "{"))) == ":"
         closing = stream.partner[opening]
         if names is None or has_base:
@@ -33,8 +38,8 @@ def describe_records(stream: TokenStream) -> None:
         else:
             calls = "".join(
                 f"m.template member<decltype(S_::{name})>"
-                f'(__builtin_offsetof(S_, {name}), "{name}"); '
-                for name in names
+                f'(__builtin_offsetof(S_, {name}), "{name}"{f", 1 + ({id_})" if id_ else ""}); '
+                for name, id_ in names.items()
             )
             function = (
                 "public: template <class M_> static constexpr void metalloid_members(M_& m) "
@@ -88,9 +93,9 @@ def _opening(stream: TokenStream, keyword: int) -> int | None:
     return None
 
 
-def _member_names(stream: TokenStream, opening: int) -> list[str] | None:
-    """Names of the data members in order; None if there are some that cannot be named."""
-    names: list[str] = []
+def _member_names(stream: TokenStream, opening: int, ids: Mapping[int, str]) -> _Members | None:
+    """The data members in order; None if there are some that cannot be named."""
+    names: _Members = {}
     position, end = stream.next(opening), stream.partner[opening]
     while position < end:
         token = stream.text(position)
@@ -99,31 +104,33 @@ def _member_names(stream: TokenStream, opening: int) -> list[str] | None:
         elif token in _NO_MEMBER:
             position = _end_of_declaration(stream, position)
         elif token not in (";", "__extension__"):
-            found, position = _declared_names(stream, position)
+            found, position = _declared_names(stream, position, ids)
             if found is None:
                 return None
-            names += found
+            names |= found
         position = stream.next(position)
     return names
 
 
-def _declared_names(stream: TokenStream, start: int) -> tuple[list[str] | None, int]:
-    """Names that one declaration gives to members, and its last token."""
-    names: list[str] = []
-    position, words, name = start, 0, ""
+def _declared_names(
+    stream: TokenStream, start: int, ids: Mapping[int, str]
+) -> tuple[_Members | None, int]:
+    """The members of one declaration, and its last token."""
+    names: _Members = {}
+    position, words, name, id_ = start, 0, "", ""
     while position < len(stream):
         token = stream.text(position)
         if token in (",", ";"):
             if words > 1 and name:
-                names.append(name)
+                names[name], id_ = id_, ""
             elif stream.text(start) not in _TYPES:
                 return None, position
             if token == ";":
                 return names, position
         elif token == "(" and stream.before(position) not in _OPERATORS_OF_TYPES:
-            return [], _end_of_declaration(stream, start)  # a function
+            return {}, _end_of_declaration(stream, start)  # a function
         elif token == "operator":
-            return [], _end_of_declaration(stream, start)
+            return {}, _end_of_declaration(stream, start)
         elif token == ":":
             if stream.text(start) not in _TYPES:
                 return None, position  # a bit-field has no address
@@ -138,9 +145,10 @@ def _declared_names(stream: TokenStream, start: int) -> tuple[list[str] | None, 
             is_anonymous = stream.next(start) == position
             position = stream.partner.get(position, position)
             if stream.after(position) == ";":
-                return (None if is_anonymous and stream.text(start) != "enum" else []), position
+                return (None if is_anonymous and stream.text(start) != "enum" else {}), position
             words, name = 1, ""
         elif token in ("[", "(") and position in stream.partner:
+            id_ = ids.get(position, id_)
             position = stream.partner[position]
         elif is_identifier(token) and token not in ("alignas", "__attribute__"):
             words, name = words + 1, token

@@ -6,6 +6,7 @@ one array; `split` and `fold_in` make new ones. Without a key, functions take th
 sequence that `seed` starts.
 """
 
+from metalloid.random.counts import poisson
 from metalloid.random.distributions import (
     bernoulli,
     exponential,
@@ -34,6 +35,7 @@ __all__ = [
     "laplace",
     "normal",
     "permutation",
+    "poisson",
     "randint",
     "seed",
     "split",

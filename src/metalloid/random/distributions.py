@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, is_number, to_node
+from metalloid.arrays.build import is_number, to_node
 from metalloid.arrays.elementwise import copysign, erf, erfinv, log, maximum, minimum, nextafter
 from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape
 from metalloid.arrays.node import apply
 from metalloid.arrays.ops import Op
 from metalloid.arrays.types import DType, as_dtype, float32, float64, kind_of, uint32, uint64
 from metalloid.random.integers import Shape, random_bits
+from metalloid.random.parameters import parameter, shape_of
 
 UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random.metal")
 OPEN_UNIT = Op("open_unit", "numpy::open_unit<{T}>({0})", "u", "In (0, 1)", cost=3,
@@ -42,33 +43,18 @@ def _types(where: str, dtype: Any) -> tuple[DType, DType]:
     return wanted, wanted if wanted.itemsize >= 4 else float32
 
 
-def _shape(where: str, shape: Shape | None, *parameters: Any) -> Ints:
-    """The shape asked for, or that of the parameters.
-
-    Raises
-    ------
-    ValueError
-        If parameters do not broadcast to it.
-    """
-    own = [p.shape for p in parameters if not is_number(p)]
-    if shape is None:
-        return broadcast_shape(where, *own)
-    extents = as_shape(where, shape)
-    if own and broadcast_shape(where, extents, *own) != extents:
-        raise ValueError(f"[{where}] parameters of shape {own} do not broadcast to {extents}.")
-    return extents
-
-
-def _parameter(where: str, value: Any, dtype: DType) -> Any:
-    """A number as it is; anything else as an array."""
-    return float(value) if is_number(value) else Array(to_node(value, where)).astype(dtype)
-
-
-def _moved(x: Array, loc: Any, scale: Any) -> Array:
-    """Stretched and shifted, where that changes something."""
+def _drawn(name: str, row: Op, made: Callable[[Array], Array], shape: Shape | None, dtype: Any,
+           loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
+    """What is made of uniform numbers, stretched and shifted where that changes something."""
+    where = f"random.{name}"
+    wanted, computed = _types(where, dtype)
+    loc, scale = (parameter(where, p, computed) for p in (loc, scale))
+    x = made(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
     if not is_number(scale) or scale != 1:
         x = x * scale
-    return x if is_number(loc) and loc == 0 else x + loc
+    if not is_number(loc) or loc != 0:
+        x = x + loc
+    return x.astype(wanted)
 
 
 def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any = float32,
@@ -83,7 +69,8 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     dtype : dtype
         A float type.
     key : Array, optional
-        Spent by this; without one, the next of the sequence of `seed`.
+        Spent by this; without one, the next of the sequence of `seed`. Of several keys, of shape
+        (..., 2), each makes the numbers that it makes alone, and their axes come in front.
 
     Notes
     -----
@@ -98,8 +85,8 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     """
     where = "random.uniform"
     wanted, _ = _types(where, dtype)
-    first, last = (_parameter(where, limit, wanted) for limit in (low, high))
-    unit = _floats(where, UNIT, _shape(where, shape, first, last), wanted, key)
+    first, last = (parameter(where, limit, wanted) for limit in (low, high))
+    unit = _floats(where, UNIT, shape_of(where, shape, first, last), wanted, key)
     if is_number(first) and is_number(last):
         if (first, last) == (0, 1):
             return unit
@@ -132,11 +119,8 @@ def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.normal(3, key=mtl.random.key(0))
     array([ 1.6226426 ,  2.0252647 , -0.43359444], dtype=float32)
     """
-    where = "random.normal"
-    wanted, computed = _types(where, dtype)
-    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
-    x = _floats(where, SYMMETRIC_UNIT, _shape(where, shape, loc, scale), computed, key)
-    return _moved(erfinv(x) * math.sqrt(2), loc, scale).astype(wanted)
+    return _drawn("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
+                  shape, dtype, loc, scale, key)  # fmt: skip
 
 
 def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float32,
@@ -159,8 +143,8 @@ def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: 
     """
     where = "random.truncated_normal"
     wanted, computed = _types(where, dtype)
-    limits = [_parameter(where, limit, computed) for limit in (lower, upper)]
-    shape = _shape(where, shape, *limits)
+    limits = [parameter(where, limit, computed) for limit in (lower, upper)]
+    shape = shape_of(where, shape, *limits)
     first, last = (Array(to_node(limit, where, computed)) for limit in limits)
     low, high = erf(first * math.sqrt(0.5)), erf(last * math.sqrt(0.5))
     x = erfinv(uniform(low, high, shape, computed, key)) * math.sqrt(2)
@@ -177,11 +161,7 @@ def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1
     >>> mtl.random.exponential(2, scale=10, key=mtl.random.key(0))
     array([0.53751975, 0.21652801], dtype=float32)
     """
-    where = "random.exponential"
-    wanted, computed = _types(where, dtype)
-    scale = _parameter(where, scale, computed)
-    x = _floats(where, OPEN_UNIT, _shape(where, shape, scale), computed, key)
-    return _moved(-log(x), 0, scale).astype(wanted)
+    return _drawn("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
 
 
 def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -194,11 +174,7 @@ def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.gumbel(2, key=mtl.random.key(0))
     array([2.923375 , 3.8326204], dtype=float32)
     """
-    where = "random.gumbel"
-    wanted, computed = _types(where, dtype)
-    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
-    x = _floats(where, OPEN_UNIT, _shape(where, shape, loc, scale), computed, key)
-    return _moved(-log(-log(x)), loc, scale).astype(wanted)
+    return _drawn("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
 
 
 def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -211,11 +187,8 @@ def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scal
     >>> mtl.random.laplace(2, key=mtl.random.key(0))
     array([2.2569828, 3.1502788], dtype=float32)
     """
-    where = "random.laplace"
-    wanted, computed = _types(where, dtype)
-    loc, scale = (_parameter(where, p, computed) for p in (loc, scale))
-    x = _floats(where, SYMMETRIC_UNIT, _shape(where, shape, loc, scale), computed, key)
-    return _moved(copysign(log(1 - abs(x)), x), loc, scale).astype(wanted)
+    return _drawn("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
+                  shape, dtype, loc, scale, key)  # fmt: skip
 
 
 def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None) -> Array:
@@ -235,8 +208,8 @@ def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None
     array([ True, False,  True,  True], dtype=bool)
     """
     where = "random.bernoulli"
-    p = _parameter(where, p, float32)
-    result: Array = _floats(where, UNIT, _shape(where, shape, p), float32, key) < p
+    p = parameter(where, p, float32)
+    result: Array = _floats(where, UNIT, shape_of(where, shape, p), float32, key) < p
     return result
 
 

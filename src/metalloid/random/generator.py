@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.types import float32, int64
-from metalloid.random import distributions, integers, sampling
+from metalloid.arrays.creation import asarray
+from metalloid.arrays.searching import take_along_axis
+from metalloid.arrays.sorting import argsort
+from metalloid.arrays.types import float32, int64, uint8, uint64
+from metalloid.random import counts, distributions, integers, sampling
 from metalloid.random.integers import Shape
 from metalloid.random.keys import KeySequence
 
@@ -63,6 +67,10 @@ class Generator:
         """See `metalloid.random.exponential`."""
         return distributions.exponential(size, dtype, scale, self._keys.next())
 
+    def standard_exponential(self, size: Shape = (), dtype: Any = float32) -> Array:
+        """Exponentially distributed numbers with mean 1."""
+        return distributions.exponential(size, dtype, key=self._keys.next())
+
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
                dtype: Any = float32) -> Array:  # fmt: skip
         """See `metalloid.random.gumbel`."""
@@ -82,14 +90,44 @@ class Generator:
             high = high + 1
         return integers.randint(low, high, size, dtype, self._keys.next())
 
+    def poisson(self, lam: Any = 1.0, size: Shape | None = None) -> Array:
+        """See `metalloid.random.poisson`."""
+        return counts.poisson(lam, size, key=self._keys.next())
+
+    def bytes(self, length: int) -> builtins.bytes:
+        """Random bytes."""
+        return integers.bits(length, uint8, self._keys.next()).numpy().tobytes()
+
     def choice(self, a: Any, size: Shape = (), replace: bool = True, p: Any = None,
-               axis: int = 0) -> Array:  # fmt: skip
-        """See `metalloid.random.choice`."""
+               axis: int = 0, shuffle: bool = True) -> Array:  # fmt: skip
+        """See `metalloid.random.choice`; the order is random in any case (`shuffle`)."""
         return sampling.choice(a, size, replace, p, axis, self._keys.next())
 
     def permutation(self, x: Any, axis: int = 0) -> Array:
         """See `metalloid.random.permutation`."""
         return sampling.permutation(x, axis, self._keys.next())
+
+    def permuted(self, x: Any, *, axis: int | None = None) -> Array:
+        """The elements in a random order: each row along an axis in one of its own.
+
+        Parameters
+        ----------
+        axis : int, optional
+            All elements are one row without it.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> x = mtl.arange(8).reshape(2, 4)
+        >>> mtl.random.default_rng(0).permuted(x, axis=1)
+        array([[1, 2, 0, 3],
+               [4, 7, 5, 6]], dtype=int64)
+        """
+        given = asarray(x)
+        if axis is None:
+            return self.permutation(given.reshape(-1)).reshape(given.shape)
+        order = argsort(integers.bits(given.shape, uint64, self._keys.next()), axis=axis)
+        return take_along_axis(given, order, axis=axis)
 
     def shuffle(self, x: Array | np.ndarray, axis: int = 0) -> None:
         """Put the elements along an axis into a random order, in place.
@@ -102,8 +140,8 @@ class Generator:
         x[...] = self.permutation(x, axis)
 
 
-def default_rng(seed: int | None = None) -> Generator:
-    """A `Generator` with a seed.
+def default_rng(seed: int | Generator | None = None) -> Generator:
+    """A `Generator` with a seed; one that there is already, as it is.
 
     Examples
     --------
@@ -111,7 +149,7 @@ def default_rng(seed: int | None = None) -> Generator:
     >>> mtl.random.default_rng(0).integers(10, size=5)
     array([9, 3, 6, 9, 2], dtype=int64)
     """
-    return Generator(seed)
+    return seed if isinstance(seed, Generator) else Generator(seed)
 
 
 __all__ = ["Generator", "default_rng"]

@@ -34,12 +34,17 @@ BELOW = Op("below", "numpy::below({0}, {1})", "u", "A number below the second", 
 
 
 def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Node:
-    """Random bits for every place of a shape."""
+    """Random bits for every place of a shape; of several keys, whose axes come in front."""
+    return apply(BITS, dtype, *blocks(where, shape, key))
+
+
+def blocks(where: str, shape: Ints, key: Array | None) -> tuple[Node, Node, Node]:
+    """The words of a key and the number of each place: what random bits are a function of."""
     if key is None:
         key = next_key()
-    words = words_everywhere(where, key, shape)
-    places = reshape(count((math.prod(shape),), 0, words[0].device), shape)
-    return apply(BITS, dtype, *words, places)
+    first, second = words_everywhere(where, key, shape)
+    places = reshape(count((math.prod(shape),), 0, first.device), shape)
+    return first, second, broadcast(places, first.shape)
 
 
 def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Array:
@@ -119,12 +124,11 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     )
     extents = broadcast_shape(where, first.shape, last.shape, own)
     source = random_bits(where, extents, uint64, key)
-    start = broadcast(first, extents)
-    span = Array(broadcast(last, extents)) - Array(start)
+    start = broadcast(first, source.shape)
+    span = Array(broadcast(last, source.shape)) - Array(start)
     some = where_node(span > 0, span.astype(uint64), 0)
     offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
-    result: Array = Array(start) + offset
-    return result.astype(wanted)
+    return (Array(start) + offset).astype(wanted)
 
 
 def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:
@@ -140,5 +144,4 @@ def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) 
         kind = uint32 if span < 2**32 else uint64
         offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
     start = number(low % 2**64, uint64, offset.device)  # in two's complement
-    result: Array = Array(offset) + Array(start)
-    return result.astype(dtype)
+    return (Array(offset) + Array(start)).astype(dtype)

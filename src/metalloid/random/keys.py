@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import from_numpy, to_node
+from metalloid.arrays.build import broadcast_shape, from_numpy, to_node
 from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape, sliced
+from metalloid.arrays.movement import as_shape, sliced, whole
 from metalloid.arrays.node import Node, apply, broadcast, cast, count, reshape
 from metalloid.arrays.ops import Op
 from metalloid.arrays.types import int64, kind_of, uint32
@@ -70,13 +70,15 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
 
     Parameters
     ----------
+    key : Array
+        Or several, of shape (..., 2).
     num : int or sequence of int
-        How many.
+        How many of each.
 
     Returns
     -------
     Array
-        Of uint32 and shape (num, 2), or (*num, 2). They are the keys of JAX.
+        Of uint32 and shape (..., num, 2), or (..., *num, 2). They are the keys of JAX.
 
     Examples
     --------
@@ -86,8 +88,8 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
     node, shape = _checked("random.split", key), as_shape("random.split", num)
-    place = reshape(count((math.prod(shape),), 0, node.device), (*shape, 1))
-    return _new_keys(node, place, (*shape, 2))
+    place = reshape(count((math.prod(shape),), 0, node.device), shape)
+    return _new_keys(_words(node, shape), place)
 
 
 def fold_in(key: Array, data: Any) -> Array:
@@ -95,8 +97,11 @@ def fold_in(key: Array, data: Any) -> Array:
 
     Parameters
     ----------
+    key : Array
+        Or several, of shape (..., 2).
     data : int or Array
-        A whole number; ``fold_in(key, k)`` is ``split(key, n)[k]``.
+        A whole number; ``fold_in(key, k)`` is ``split(key, n)[k]``. Several broadcast with the
+        keys and make as many.
 
     Examples
     --------
@@ -106,21 +111,25 @@ def fold_in(key: Array, data: Any) -> Array:
     """
     node = _checked("random.fold_in", key)
     place = to_node(data, "random.fold_in", device=node.device)
-    if place.shape or kind_of(place.dtype) not in "iu":
+    if kind_of(place.dtype) not in "iu":
         raise TypeError(
             f"[random.fold_in] wants a whole number, got {place.dtype} of shape {place.shape}."
         )
-    return _new_keys(node, cast(place, int64), (2,))
+    shape = broadcast_shape("random.fold_in", node.shape[:-1], place.shape)
+    first, second = (broadcast(word, shape) for word in _words(node, ()))
+    return _new_keys((first, second), cast(place, int64))
 
 
-def _new_keys(key: Node, place: Node, shape: Ints) -> Array:
-    word = count(shape, len(shape) - 1, key.device)
-    words = _words(key, shape)
-    return Array(apply(KEY_WORD, uint32, *words, broadcast(place, shape), word))
+def _new_keys(words: tuple[Node, Node], place: Node) -> Array:
+    """Keys for places, from words at every place."""
+    shape = (*words[0].shape, 2)
+    place = broadcast(place, words[0].shape)
+    args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, place))
+    return Array(apply(KEY_WORD, uint32, *args, count(shape, len(shape) - 1, place.device)))
 
 
 def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
-    """The words of a key at every place of a shape.
+    """The words of a key at every place of a shape; of several keys, whose axes come in front.
 
     Raises
     ------
@@ -130,17 +139,21 @@ def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
     return _words(_checked(where, key), shape)
 
 
-def _words(key: Node, shape: Ints) -> tuple[Node, Node]:
-    first, second = (broadcast(reshape(sliced(key, [(k, 1, 1)]), ()), shape) for k in range(2))
-    return first, second
+def _words(keys: Node, shape: Ints) -> tuple[Node, Node]:
+    batch = keys.shape[:-1]
+    first, second = (
+        reshape(sliced(keys, [*whole(batch), (k, 1, 1)]), (*batch, *(1 for _ in shape)))
+        for k in range(2)
+    )
+    return broadcast(first, (*batch, *shape)), broadcast(second, (*batch, *shape))
 
 
 def _checked(where: str, key: Array) -> Node:
     node = to_node(key, where)
     if node.dtype != uint32:
         raise TypeError(f"[{where}] a key is of uint32, got {node.dtype}. See `random.key`.")
-    if node.shape != (2,):
-        raise ValueError(f"[{where}] a key has the shape (2,), got {node.shape}. Take one of them.")
+    if node.shape[-1:] != (2,):
+        raise ValueError(f"[{where}] a key has the shape (2,), several (..., 2), got {node.shape}.")
     return node
 
 

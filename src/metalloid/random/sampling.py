@@ -14,7 +14,7 @@ from metalloid.arrays.calls import host_call
 from metalloid.arrays.creation import arange
 from metalloid.arrays.elementwise import log
 from metalloid.arrays.indexing import gathered
-from metalloid.arrays.movement import as_shape, moved_axes, sliced
+from metalloid.arrays.movement import as_shape, moved_axes, sliced, whole
 from metalloid.arrays.node import broadcast, reshape
 from metalloid.arrays.sorting import argsort
 from metalloid.arrays.types import float32, int64, kind_of, uint64
@@ -38,7 +38,7 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
     """
     given, along = _elements("random.permutation", x, axis)
     order = argsort(bits(given.shape[along], uint64, key))
-    return _taken(given, order, along)
+    return _taken(given, order, along, order.ndim - 1)
 
 
 def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
@@ -51,10 +51,13 @@ def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
     return Array(node), axes_of(where, axis, len(node.shape))[0]
 
 
-def _taken(x: Array, places: Array, axis: int) -> Array:
-    """Elements along an axis at places that are known to exist, whose axes take its place."""
+def _taken(x: Array, places: Array, axis: int, batch: int) -> Array:
+    """Elements along an axis at places that are known to exist, whose axes take its place.
+
+    All but the first ones, of several keys (`batch`): these come in front.
+    """
     found = gathered(x._node, [axis], [places._node])
-    axes = range(places.ndim)
+    axes = range(batch, places.ndim)
     return Array(moved_axes(found, tuple(axes), tuple(axis + k for k in axes)))
 
 
@@ -103,7 +106,7 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
                 f"[{where}] logits of shape {tuple(rest)} do not broadcast to {extents}."
             )
     noise = gumbel((*extents, categories), key=key)
-    score: Array = noise + Array(broadcast(node, noise.shape))
+    score = noise + Array(broadcast(node, noise.shape))
     return score.argmax(-1)
 
 
@@ -151,20 +154,26 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
     if p is None:
         places = randint(0, max(n, 1), extents, key=key) if replace else _first(
             argsort(bits(n, uint64, key)), extents)  # fmt: skip
-        return _taken(given, places, along)
-    weights = Array(to_node(p, where))
-    if weights.shape != (n,):
-        raise ValueError(f"[{where}] p has the shape {weights.shape}, there are {n} elements.")
-    if replace:
-        source = bits(extents, uint64, key)
-        (found,) = host_call(_by_weight, [weights._node, source._node], (), (int64, extents))
-        return _taken(given, Array(found), along)
-    score = log(weights.astype(float32)) + gumbel(n, key=key)
-    return _taken(given, _first(argsort(score, descending=True), extents), along)
+    else:
+        weights = Array(to_node(p, where))
+        if weights.shape != (n,):
+            raise ValueError(f"[{where}] p has the shape {weights.shape}, there are {n} elements.")
+        if replace:
+            source = bits(extents, uint64, key)
+            wanted = int64, source.shape
+            (found,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
+            places = Array(found)
+        else:
+            score = log(weights.astype(float32)) + gumbel(n, key=key)
+            places = _first(argsort(score, descending=True), extents)
+    return _taken(given, places, along, places.ndim - len(extents))
 
 
 def _first(order: Array, shape: tuple[int, ...]) -> Array:
-    return Array(reshape(sliced(order._node, [(0, 1, math.prod(shape))]), shape))
+    """As many along the last axis as a shape has elements, in that shape."""
+    *batch, _ = order.shape
+    some = sliced(order._node, [*whole(tuple(batch)), (0, 1, math.prod(shape))])
+    return Array(reshape(some, (*batch, *shape)))
 
 
 def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:

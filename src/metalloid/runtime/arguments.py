@@ -7,25 +7,17 @@ a kernel works on the caller's own array.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
 from metalloid.runtime.device import Arguments, Device
-from metalloid.runtime.slot import describe
+from metalloid.runtime.slot import ThreadgroupMemory, describe
 from metalloid.runtime.struct_slot import slot_for
 
 _THREADGROUP_ALIGNMENT = 16
 #: Threadgroup memory a launch may ask for: what Apple's GPUs have.
 MAX_THREADGROUP_BYTES = 32 * 1024
-
-
-@dataclass(frozen=True)
-class ThreadgroupMemory:
-    """The argument for a ``threadgroup T* [[threadgroup(n)]]`` parameter: how much of it."""
-
-    nbytes: int
 
 
 def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
@@ -68,8 +60,6 @@ class Binder:
             raise self._wrong_count(len(args))
         words = bound.words
         for slot, value in zip(self._slots, args, strict=True):
-            if isinstance(value, ThreadgroupMemory):
-                raise slot.refuse(value, "threadgroup memory goes to [[threadgroup(n)]] parameters")
             words[slot.position] = slot.bind(value, bound)
         return bound
 

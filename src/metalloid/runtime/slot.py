@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,13 @@ from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.dlpack import from_dlpack
+
+
+@dataclass(frozen=True)
+class ThreadgroupMemory:
+    """The argument for a ``threadgroup T* [[threadgroup(n)]]`` parameter: how much of it."""
+
+    nbytes: int
 
 
 class Slot(ABC):
@@ -64,6 +72,8 @@ class Slot(ABC):
 
     def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
         """The error for a value that does not fit."""
+        if isinstance(value, ThreadgroupMemory):
+            why, hint = "threadgroup memory goes to [[threadgroup(n)]] parameters", ""
         text = (
             f"[{self.kernel}] {self.label} wants {self.parameter.declaration}, "
             f"got {describe(value)}: {why}."

@@ -49,6 +49,8 @@ class BufferSlot(Slot):
         "_is_reference",
         "_least",
         "_most",
+        "_takes_floats",
+        "_takes_ints",
         "_writes",
     )
 
@@ -67,6 +69,9 @@ class BufferSlot(Slot):
         signed = layout.kind == "i"
         self._least, self._most = (-(2 ** (bits - 1)) if signed else 0), 2 ** (bits - signed) - 1
         self._is_reference = layout.form == "reference"
+        one = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
+        self._takes_floats = one and layout.kind == "f"
+        self._takes_ints = one and layout.kind in "iu"
         self._converters: tuple[tuple[Any, Callable[[Any, Arguments], int]], ...] = (
             (Buffer, self._bind_buffer),
             (Window, self._bind_window),
@@ -80,6 +85,10 @@ class BufferSlot(Slot):
         kind = type(value)  # the usual ones first
         if kind is Buffer:
             return self._bind_buffer(value, bound)
+        if kind is float and self._takes_floats:
+            return self._bind_scalar(value, bound)
+        if kind is int and self._takes_ints and self._least <= value <= self._most:
+            return self._bind_scalar(value, bound)
         if kind is np.ndarray:
             return self._bind_array(value, bound)
         if kind is bytearray and value and len(value) % self._bytes == 0:
@@ -236,6 +245,11 @@ class BufferSlot(Slot):
         number = self._number(value)
         if self._ctype is None:
             return self._bind_owned(np.array(number).astype(self._dtype), bound)
+        return self._bind_scalar(number, bound)
+
+    def _bind_scalar(self, number: float, bound: Arguments) -> int:
+        """Bind a number that is known to fit."""
+        assert self._ctype is not None
         memory = self._ctype(number)
         bound.keep.append(memory)
         if self.stages:

@@ -150,7 +150,8 @@ class CudaDevice(Device):
                 arguments.words[position] = self._constants.place(value)
             blocks = self._bring(arguments) if arguments.staged else ()
             function, parts = program.geometry(grid, group)
-            started = self.timer.start()
+            is_timed = self.timer.is_on
+            started = self.timer.mark() if is_timed else None
             for dimensions, data in parts:
                 program.pack_into(self._data, 0, *words, *data)
                 (status,) = self._launch_kernel(
@@ -159,7 +160,8 @@ class CudaDevice(Device):
                 )  # fmt: skip
                 if status:
                     raise self.failure(status, name)
-            event = CudaEvent(self, program, (started, self.timer.stop()), arguments)
+            ended = self.timer.mark() if is_timed else None
+            event = CudaEvent(self, program, (started, ended), arguments)
             for block in blocks:
                 self._fetch(block, name)
         if wait:

@@ -29,11 +29,13 @@ class Timer:
         self._is_timing = settings.timing
         self.free: list[Any] = []  # marks that nobody looks at any more
 
-    def start(self) -> Any:
-        """A mark before a launch; None if launches are not timed."""
-        return self.stop() if settings.given("timing", self._is_timing) else None
+    @property
+    def is_on(self) -> bool:
+        """Whether launches are timed."""
+        timing: bool = settings.given("timing", self._is_timing)
+        return timing
 
-    def stop(self) -> Any:
+    def mark(self) -> Any:
         """A mark behind everything so far."""
         try:
             mark = self.free.pop()
@@ -44,7 +46,10 @@ class Timer:
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device."""
+    """A launch in the stream of a device.
+
+    Without marks around it, it counts as done when all launches are.
+    """
 
     __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_reports", "_seconds", "_started")
 
@@ -63,10 +68,8 @@ class CudaEvent(Event):
 
     def __del__(self) -> None:
         # Recorded again only after what it marks, for the stream is in order.
-        free = self._device.timer.free
-        free.append(self._ended)
-        if self._started is not None:
-            free.append(self._started)
+        if self._ended is not None:
+            self._device.timer.free += (self._started, self._ended)
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
         """See `Event.wait`."""
@@ -87,7 +90,10 @@ class CudaEvent(Event):
             return True
         device = self._device
         device._enter()
-        (status,) = device._driver.cuEventQuery(self._ended)
+        if self._ended is None:
+            (status,) = device._driver.cuStreamQuery(device.stream)
+        else:
+            (status,) = device._driver.cuEventQuery(self._ended)
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         self._in_use = None

@@ -32,6 +32,10 @@ _PUBLIC_FUNCTION = re.compile(
 )  # fmt: skip
 
 
+#: Threadgroup variables that begin at a multiple of 16 bytes can be read four floats at a time.
+_SHARED_VARIABLE = re.compile(
+    r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
+)
 #: Where kernels write what they say to the host; set when a kernel is loaded.
 REPORT_SYMBOL = "mtl_report_block"
 _REPORT_BLOCK = re.compile(
@@ -113,6 +117,7 @@ def _compile(
     )
     layouts = read_layouts(ir)
     ir = name_members(ir)
+    ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)

@@ -30,6 +30,7 @@ from __future__ import annotations
 import functools
 
 from metalloid.compat.Metal import constants
+from metalloid.compat.Metal.argument_descriptors import MTLArgumentDescriptor
 from metalloid.compat.Metal.compile_options import MTLCompileOptions
 from metalloid.compat.Metal.constants import *  # noqa: F403
 from metalloid.compat.Metal.device import MTLDevice
@@ -37,7 +38,18 @@ from metalloid.compat.Metal.events import MTLSharedEventListener
 from metalloid.compat.Metal.failures import FailedAssertion
 from metalloid.compat.Metal.function_constants import MTLFunctionConstantValues
 from metalloid.compat.Metal.pipeline import MTLComputePipelineDescriptor
-from metalloid.compat.Metal.structures import MTLSize, MTLSizeMake
+from metalloid.compat.Metal.samplers import MTLSamplerDescriptor
+from metalloid.compat.Metal.structures import (
+    MTLOrigin,
+    MTLOriginMake,
+    MTLRegion,
+    MTLRegionMake1D,
+    MTLRegionMake2D,
+    MTLRegionMake3D,
+    MTLSize,
+    MTLSizeMake,
+)
+from metalloid.compat.Metal.textures import MTLTextureDescriptor
 from metalloid.runtime.registry import devices_of, kinds
 from metalloid.settings import settings
 
@@ -46,6 +58,7 @@ MTLLibraryErrorDomain = "MTLLibraryErrorDomain"
 
 __all__ = [
     "FailedAssertion",
+    "MTLArgumentDescriptor",
     "MTLCommandBufferErrorDomain",
     "MTLCompileOptions",
     "MTLComputePipelineDescriptor",
@@ -53,9 +66,17 @@ __all__ = [
     "MTLCreateSystemDefaultDevice",
     "MTLFunctionConstantValues",
     "MTLLibraryErrorDomain",
+    "MTLOrigin",
+    "MTLOriginMake",
+    "MTLRegion",
+    "MTLRegionMake1D",
+    "MTLRegionMake2D",
+    "MTLRegionMake3D",
+    "MTLSamplerDescriptor",
     "MTLSharedEventListener",
     "MTLSize",
     "MTLSizeMake",
+    "MTLTextureDescriptor",
 ]
 __all__ += [name for name in vars(constants) if name.startswith("MTL")]
 

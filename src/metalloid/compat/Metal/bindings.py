@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
-import numpy as np
-
 import metalloid as mtl
-from metalloid.compat.memory import SharedMemory
+from metalloid.compat.memory import CopiedBytes, SharedMemory
 from metalloid.compat.Metal.buffer import MTLBuffer
+from metalloid.compat.Metal.conversions import instance
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
+from metalloid.compat.Metal.samplers import MTLSamplerState
+from metalloid.compat.Metal.textures import MTLTexture, check_use
 
 #: Of buffers that a kernel may have.
 INDICES = 31
+TEXTURE_INDICES, SAMPLER_INDICES = 128, 16
 MOST_INLINE_BYTES = 4096
-_GRANULE = 16
 
-
-class InlineBytes:
-    """Bytes that were copied into the command itself."""
-
-    __slots__ = ("_contents", "length")
-
-    def __init__(self, contents: np.ndarray) -> None:
-        self.length = contents.nbytes
-        self._contents = bytearray(-(-self.length // _GRANULE) * _GRANULE)
-        self._contents[: self.length] = contents.data
-
-    def argument(self, element: int, offset: int) -> Any:
-        """What to pass for a parameter with elements of so many bytes."""
-        if len(self._contents) % element == 0:
-            return self._contents
-        return bytearray(self._contents[: self.length // element * element])
-
-
-Binding = tuple[SharedMemory | InlineBytes, int, MTLBuffer | None]
+Binding = tuple[SharedMemory | CopiedBytes, int, MTLBuffer | None]
 
 
 class Bindings:
     """Memory by index, each with an offset, and lengths of threadgroup memory."""
 
-    __slots__ = ("_memory", "_threadgroup")
+    __slots__ = ("_memory", "_threadgroup", "samplers", "textures")
 
     def __init__(self) -> None:
         self._memory: dict[int, Binding] = {}
+        self.textures: dict[int, MTLTexture] = {}
+        self.samplers: dict[int, MTLSamplerState] = {}
         self._threadgroup: dict[int, int] = {}
 
     def set_buffer(self, index: int, buffer: MTLBuffer, offset: int) -> None:
         """Bind a buffer from an offset on."""
         self._memory[index] = buffer.memory, offset, buffer
 
-    def set_bytes(self, index: int, contents: InlineBytes) -> None:
+    def set_bytes(self, index: int, contents: CopiedBytes) -> None:
         """Bind bytes."""
         self._memory[index] = contents, 0, None
 
@@ -73,7 +59,7 @@ class Bindings:
 
     def arguments(
         self, pipeline: MTLComputePipelineState, selector: str
-    ) -> tuple[list[Any], list[MTLBuffer | None]]:
+    ) -> tuple[list[Any], list[Any]]:
         """What to pass to the kernel of a pipeline, and whose memory that is.
 
         Raises
@@ -99,7 +85,32 @@ class Bindings:
             if offset % alignment:
                 fail(selector, f"offset({offset}) for {name}[0] must be a multiple of {alignment}.")
             found.append(memory.argument(element, offset))
+        if pipeline.resources:
+            return self._with_textures(pipeline, iter(found), selector), owners
         return found, owners
+
+    def _with_textures(
+        self, pipeline: MTLComputePipelineState, memory: Iterator[Any], selector: str
+    ) -> list[Any]:
+        """Memory, textures and samplers in the order of the kernel's parameters."""
+        found: list[Any] = []
+        for parameter in pipeline.resources:
+            if parameter.resource == "buffer":
+                found.append(next(memory))
+                continue
+            several: list[Any] = []
+            for index in range(parameter.index, parameter.index + max(parameter.layout.count, 1)):
+                if parameter.resource == "sampler":
+                    if index not in self.samplers:
+                        _missing(pipeline, selector, "Sampler", index, parameter.name)
+                    several.append(self.samplers[index].sampler)
+                else:
+                    if index not in self.textures:
+                        _missing(pipeline, selector, "Texture", index, parameter.name)
+                    check_use(self.textures[index], parameter, pipeline.kernel.name, selector)
+                    several.append(self.textures[index].texture)
+            found.append(several if parameter.layout.count else several[0])
+        return found
 
     def threadgroup_arguments(
         self, pipeline: MTLComputePipelineState, most: int, selector: str
@@ -131,3 +142,11 @@ def _missing(
         f"Compute Function({pipeline.kernel.name}): missing {what} binding at index {index} "
         f"for {name}[0].",
     )
+
+
+def bind(table: dict[int, Any], index: int, value: Any, kind: type) -> None:
+    """Put an object of a class at an index of a table; None takes away what is there."""
+    if value is None:
+        table.pop(index, None)
+    else:
+        table[index] = instance(value, kind)

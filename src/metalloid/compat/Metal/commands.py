@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 import metalloid as mtl
 
 if TYPE_CHECKING:
@@ -51,11 +53,38 @@ class Launch:
         #: Objects that live as long as the command buffer.
         self.keeps = keeps
 
-    def issue(self, previous: mtl.Event | None) -> mtl.Event:
+    def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
         """See `Command`."""
         return self._kernel(
             *self._arguments, threads=self._threads, group_size=self._group, wait=False
         )
+
+
+class IndirectLaunch(Launch):
+    """A kernel of which memory says, when its turn comes, in how many threadgroups it runs."""
+
+    #: Three numbers of 32 bits.
+    BYTES = 12
+
+    __slots__ = ("_counts", "_size")
+
+    def __init__(
+        self,
+        kernel: mtl.Kernel,
+        arguments: list[Any],
+        counts: np.ndarray,
+        group: tuple[int, int, int],
+        keeps: Any = None,
+    ) -> None:
+        super().__init__(kernel, arguments, (0, 0, 0), group, keeps)
+        self._counts, self._size = counts, group
+
+    def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
+        """See `Command`. Waits for all that may still write the numbers."""
+        self._kernel.device.synchronize()
+        x, y, z = (int(count) for count in self._counts.view(np.uint32))
+        self._threads = (x * self._size[0], y * self._size[1], z * self._size[2])
+        return True if 0 in self._threads else super().issue(previous)
 
 
 class Signal:

@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from metalloid.compat.Metal.bindings import INDICES, MOST_INLINE_BYTES, Bindings, InlineBytes
+import metalloid as mtl
+from metalloid.compat.memory import CopiedBytes
+from metalloid.compat.Metal.bindings import (
+    INDICES,
+    MOST_INLINE_BYTES,
+    SAMPLER_INDICES,
+    TEXTURE_INDICES,
+    Bindings,
+    bind,
+)
 from metalloid.compat.Metal.buffer import MTLBuffer
-from metalloid.compat.Metal.commands import Launch
+from metalloid.compat.Metal.commands import IndirectLaunch, Launch
 from metalloid.compat.Metal.constants import MTLDispatchTypeSerial
 from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.encoder import CommandEncoder
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
+from metalloid.compat.Metal.samplers import MTLSamplerState
 from metalloid.compat.Metal.structures import extents, location_and_length
+from metalloid.compat.Metal.textures import MTLTexture
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
 
 _THREADGROUP_GRANULE = 16
+
+Resource = MTLBuffer | MTLTexture
 
 
 class MTLComputeCommandEncoder(CommandEncoder):
@@ -79,7 +92,37 @@ class MTLComputeCommandEncoder(CommandEncoder):
             self._fail(selector, f"length({length}) must be <= {MOST_INLINE_BYTES}.")
         if length == 0:
             self._fail(selector, "length(0) must be > 0.")
-        self._bindings.set_bytes(index, InlineBytes(leading_bytes(value, length)))
+        self._bindings.set_bytes(index, CopiedBytes(leading_bytes(value, length), length))
+
+    def setTexture_atIndex_(self, texture: MTLTexture | None, index: int) -> None:
+        """Bind a texture; None unbinds."""
+        selector = "setTexture:atIndex:"
+        self.check(selector)
+        if unsigned(index) >= TEXTURE_INDICES:
+            self._fail(selector, f"index({index}) must be < {TEXTURE_INDICES}.")
+        bind(self._bindings.textures, index, texture, MTLTexture)
+
+    def setTextures_withRange_(self, textures: Sequence[MTLTexture | None], indices: Any) -> None:
+        """Bind several, one index after the other."""
+        location, length = location_and_length(indices)
+        for place in range(length):
+            self.setTexture_atIndex_(textures[place], location + place)
+
+    def setSamplerState_atIndex_(self, state: MTLSamplerState | None, index: int) -> None:
+        """Bind a sampler; None unbinds."""
+        selector = "setSamplerState:atIndex:"
+        self.check(selector)
+        if unsigned(index) >= SAMPLER_INDICES:
+            self._fail(selector, f"index({index}) must be < {SAMPLER_INDICES}.")
+        bind(self._bindings.samplers, index, state, MTLSamplerState)
+
+    def setSamplerStates_withRange_(
+        self, states: Sequence[MTLSamplerState | None], indices: Any
+    ) -> None:
+        """Bind several, one index after the other."""
+        location, length = location_and_length(indices)
+        for place in range(length):
+            self.setSamplerState_atIndex_(states[place], location + place)
 
     def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
         """Give a ``threadgroup`` parameter its memory."""
@@ -102,14 +145,32 @@ class MTLComputeCommandEncoder(CommandEncoder):
         grid = (counts[0] * size[0], counts[1] * size[1], counts[2] * size[2])
         self._dispatch("dispatchThreadgroups:threadsPerThreadgroup:", grid, size)
 
-    def useResource_usage_(self, resource: MTLBuffer, usage: int) -> None:
-        """Say that a buffer is used which no index names."""
+    def dispatchThreadgroupsWithIndirectBuffer_indirectBufferOffset_threadsPerThreadgroup_(
+        self, buffer: MTLBuffer, offset: int, group: Any
+    ) -> None:
+        """Run as many threadgroups as a buffer says when the launches before have ended."""
+        selector = (
+            "dispatchThreadgroupsWithIndirectBuffer:indirectBufferOffset:threadsPerThreadgroup:"
+        )
+        size, memory = extents(group), instance(buffer, MTLBuffer).memory
+        if unsigned(offset) % 4 or offset + IndirectLaunch.BYTES > memory.length:
+            self._fail(
+                selector,
+                f"indirectBufferOffset({offset}) must be a multiple of 4, with "
+                f"{IndirectLaunch.BYTES} bytes behind it in [buffer length]({memory.length}).",
+            )
+        kernel, arguments, owners = self._prepared(selector, size)
+        counts = memory.bytes[offset : offset + IndirectLaunch.BYTES]
+        self._buffer.add(IndirectLaunch(kernel, arguments, counts, size, [*owners, buffer]))
+
+    def useResource_usage_(self, resource: Resource, usage: int) -> None:
+        """Say that a buffer or texture is used which no index names."""
         self.check("useResource:usage:")
         unsigned(usage)
-        self._buffer.keep(instance(resource, MTLBuffer))
+        self._buffer.keep(_resource(resource))
 
     def useResources_count_usage_(
-        self, resources: Sequence[MTLBuffer], count: int, usage: int
+        self, resources: Sequence[Resource], count: int, usage: int
     ) -> None:
         """Say so of several."""
         for place in range(unsigned(count)):
@@ -120,11 +181,11 @@ class MTLComputeCommandEncoder(CommandEncoder):
         self.check("memoryBarrierWithScope:")
         unsigned(scope)
 
-    def memoryBarrierWithResources_count_(self, resources: Sequence[MTLBuffer], count: int) -> None:
+    def memoryBarrierWithResources_count_(self, resources: Sequence[Resource], count: int) -> None:
         """Wait for the launches so far that use some buffers: all do in any case."""
         self.check("memoryBarrierWithResources:count:")
         for place in range(unsigned(count)):
-            instance(resources[place], MTLBuffer)
+            _resource(resources[place])
 
     def _dispatch(
         self,
@@ -132,12 +193,21 @@ class MTLComputeCommandEncoder(CommandEncoder):
         threads: tuple[int, int, int],
         group: tuple[int, int, int],
     ) -> None:
+        if 0 in threads:
+            self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
+        kernel, arguments, owners = self._prepared(selector, group)
+        self._buffer.add(Launch(kernel, arguments, threads, group, owners))
+
+    def _prepared(
+        self, selector: str, group: tuple[int, int, int]
+    ) -> tuple[mtl.Kernel, list[Any], list[Any]]:
+        """Kernel, arguments and the buffers they are, if they fit threadgroups of that size."""
         self.check(selector)
         pipeline = self._pipeline
         if pipeline is None:
             self._fail(selector, "A compute pipeline state must be set before a dispatch.")
-        if 0 in threads or 0 in group:
-            self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
+        if 0 in group:
+            self._fail(selector, f"threadsPerThreadgroup {group} has no threads.")
         count, most = group[0] * group[1] * group[2], pipeline.maxTotalThreadsPerThreadgroup()
         if count > most:
             self._fail(
@@ -152,7 +222,7 @@ class MTLComputeCommandEncoder(CommandEncoder):
         if pipeline.threadgroup:
             most = self.device().maxThreadgroupMemoryLength()
             arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
-        self._buffer.add(Launch(pipeline.kernel, arguments, threads, group, owners))
+        return pipeline.kernel, arguments, owners
 
     def _check_index(self, selector: str, index: int) -> None:
         self.check(selector)
@@ -161,3 +231,7 @@ class MTLComputeCommandEncoder(CommandEncoder):
 
     def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLComputeCommandEncoder {selector}", what)
+
+
+def _resource(value: Any) -> Resource:
+    return value if isinstance(value, MTLTexture) else instance(value, MTLBuffer)

@@ -34,6 +34,11 @@ def text(value: Any) -> str:
     return value
 
 
+def optional_text(value: Any) -> str | None:
+    """A string, or None."""
+    return None if value is None else text(value)
+
+
 def instance(value: Any, kind: type[_T]) -> _T:
     """An object of a class, not None."""
     if not isinstance(value, kind):

@@ -6,11 +6,13 @@ import mmap
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import metalloid as mtl
 from metalloid.compat.memory import SharedMemory
+from metalloid.compat.Metal.argument_descriptors import MTLArgumentDescriptor, struct_of
+from metalloid.compat.Metal.argument_encoder import MTLArgumentEncoder
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
 from metalloid.compat.Metal.command_queue import MTLCommandQueue
@@ -38,7 +40,13 @@ from metalloid.compat.Metal.pipeline import (
     MTLComputePipelineState,
     pipeline_of,
 )
+from metalloid.compat.Metal.samplers import (
+    MTLSamplerDescriptor,
+    MTLSamplerState,
+    sampler_state,
+)
 from metalloid.compat.Metal.structures import MTLSize
+from metalloid.compat.Metal.textures import MTLTexture, MTLTextureDescriptor, texture_of
 
 _MOST_THREADGROUP_BYTES = 32 * 1024
 _MOST_THREADS = 1024
@@ -192,6 +200,20 @@ class MTLDevice:
         if deallocator is not None:
             buffer.when_released(deallocator, contents, length)
         return buffer
+
+    def newTextureWithDescriptor_(self, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
+        """A texture of zeros; None if there is no room."""
+        return texture_of(self, descriptor)
+
+    def newArgumentEncoderWithArguments_(
+        self, arguments: Sequence[MTLArgumentDescriptor]
+    ) -> MTLArgumentEncoder:
+        """An encoder for a struct of the members that are described."""
+        return MTLArgumentEncoder(self, struct_of(arguments))
+
+    def newSamplerStateWithDescriptor_(self, descriptor: MTLSamplerDescriptor) -> MTLSamplerState:
+        """A sampler."""
+        return sampler_state(self, instance(descriptor, MTLSamplerDescriptor))
 
     # -- libraries and pipelines
 

@@ -90,14 +90,25 @@ class MTLFunctionConstantValues:
         self.values.clear()
 
 
-def _value(memory: Any, kind: int, place: int) -> Any:
-    """One number, or a tuple for a vector, of those that lie in memory."""
+def size_of(kind: int, selector: str) -> tuple[int, int]:
+    """Bytes and alignment of a type in memory."""
+    layout, lanes = _layout(kind, selector)
+    room = layout.size // lanes * (4 if lanes == 3 else lanes)
+    return room, room
+
+
+def _layout(kind: int, where: str) -> tuple[struct.Struct, int]:
     scalar = max((scalar for scalar in _CODES if scalar <= unsigned(kind)), default=0)
     lanes = kind - scalar + 1
     if not scalar or lanes > 4:
-        fail("MTLFunctionConstantValues", f"type {kind} is not a valid type of a constant")
-    layout = struct.Struct(f"={lanes}{_CODES[scalar]}")
-    room = layout.size + (layout.size // 3 if lanes == 3 else 0)
+        fail(where, f"type {kind} is not a valid type of a constant")
+    return struct.Struct(f"={lanes}{_CODES[scalar]}"), lanes
+
+
+def _value(memory: Any, kind: int, place: int) -> Any:
+    """One number, or a tuple for a vector, of those that lie in memory."""
+    layout, lanes = _layout(kind, "MTLFunctionConstantValues")
+    room, _ = size_of(kind, "MTLFunctionConstantValues")
     found = leading_bytes(memory, place * room + layout.size)[place * room :]
     numbers = layout.unpack(found.tobytes())
     return numbers if lanes > 1 else numbers[0]

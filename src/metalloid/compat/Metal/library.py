@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import metalloid as mtl
+from metalloid.compat.Metal.argument_encoder import MTLArgumentEncoder, argument_encoder
 from metalloid.compat.Metal.compile_options import MTLCompileOptions
 from metalloid.compat.Metal.constants import (
     MTLFunctionTypeKernel,
@@ -21,6 +22,7 @@ from metalloid.compat.Metal.conversions import instance, text
 from metalloid.compat.Metal.failures import NSError
 from metalloid.compat.Metal.function_constants import SCALARS, MTLFunctionConstantValues
 from metalloid.compat.Metal.objects import MetalObject
+from metalloid.compat.metallib import msl_file
 from metalloid.compiler.frontend import PROGRAM_SOURCE
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ _DOUBLE = re.compile(r"\bdouble\b")
 DOMAIN = "MTLLibraryErrorDomain"
 _SIZED = re.compile(r"^(u?)int(8|16|32|64)_t$")
 _BY_SIZE = {"8": "char", "16": "short", "32": "int", "64": "long"}
-_COMPILED_BY_APPLE = b"MTLB"
 
 
 class MTLFunctionConstant:
@@ -86,6 +87,12 @@ class MTLFunction(MetalObject):
     def functionType(self) -> int:
         """``MTLFunctionTypeKernel``."""
         return MTLFunctionTypeKernel
+
+    def newArgumentEncoderWithBufferIndex_(self, index: int) -> MTLArgumentEncoder:
+        """An encoder for the argument buffer that the function takes at an index."""
+        selector = "MTLFunction newArgumentEncoderWithBufferIndex:"
+        buffers = self.kernel().signature.buffers
+        return argument_encoder(self._device, buffers, index, selector)
 
     def functionConstantsDictionary(self) -> dict[str, MTLFunctionConstant]:
         """The function constants of its library by name."""
@@ -149,15 +156,10 @@ def library_of_file(device: MTLDevice, path: str) -> tuple[MTLLibrary | None, NS
     Where a ``.metallib`` is asked for that does not exist or is for Apple's GPUs, the ``.metal`` of
     the same name beside it takes its place.
     """
-    source = os.path.splitext(text(path))[0] + ".metal"
-    for candidate in (path, source):
-        try:
-            with open(candidate, "rb") as file:
-                start = file.read(len(_COMPILED_BY_APPLE))
-        except OSError:
-            continue
-        if start != _COMPILED_BY_APPLE:
-            return _compiled(device, None, path=candidate)
+    found = msl_file(text(path))
+    if found is not None:
+        return _compiled(device, None, path=found)
+    source = os.path.splitext(path)[0] + ".metal"
     if os.path.exists(path):
         what = (
             f"Invalid library file: {path} holds code for Apple's GPUs. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metalloid.compat.Metal.conversions import text
+from metalloid.compat.Metal.conversions import optional_text
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
@@ -34,4 +34,4 @@ class MetalObject:
 
     def setLabel_(self, label: str | None) -> None:
         """Call it something."""
-        self._label = None if label is None else text(label)
+        self._label = optional_text(label)

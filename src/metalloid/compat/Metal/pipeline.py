@@ -27,13 +27,15 @@ class MTLComputePipelineState(MetalObject):
     kernel : Kernel
     buffers : tuple of (int, int, int, str)
         Index, bytes and alignment of an element, and name of each parameter that takes memory.
+    resources : tuple of BoundParameter
+        All parameters in the order of arguments, if there are textures or samplers among them.
     threadgroup : tuple of (int, int, str)
         Index, bytes of an element, and name of those that take threadgroup memory.
     required_group : tuple of int or None
         The one size of threadgroups that the text allows.
     """
 
-    __slots__ = ("buffers", "kernel", "required_group", "threadgroup")
+    __slots__ = ("buffers", "kernel", "required_group", "resources", "threadgroup")
 
     def __init__(self, device: MTLDevice, kernel: mtl.Kernel) -> None:
         super().__init__(device)
@@ -42,6 +44,8 @@ class MTLComputePipelineState(MetalObject):
             (p.index, p.layout.bytes, min(p.layout.alignment, _MOST_ALIGNMENT), p.name)
             for p in signature.buffers
         )
+        has_others = len(self.buffers) < len(signature.arguments)
+        self.resources = signature.arguments if has_others else ()
         self.required_group = signature.limits.size
         self.threadgroup = tuple((p.index, p.layout.bytes, p.name) for p in signature.threadgroup)
 
@@ -118,9 +122,6 @@ def pipeline_of(
         kernel = instance(function, MTLFunction).kernel()
     except mtl.MetalloidError as failure:
         return None, NSError(_DOMAIN, _COMPILER_ERROR, str(failure))
-    if kernel.signature.textures or kernel.signature.samplers:
-        what = f"{kernel.name} wants textures or samplers, which the software device does not bind"
-        return None, NSError(_DOMAIN, _COMPILER_ERROR, what)
     state = MTLComputePipelineState(device, kernel)
     state.setLabel_(function.label())
     return state, None

@@ -35,6 +35,64 @@ def MTLSizeMake(width: int, height: int, depth: int) -> MTLSize:
     return MTLSize(unsigned(width), unsigned(height), unsigned(depth))
 
 
+@dataclass(slots=True)
+class MTLOrigin:
+    """A place along three axes."""
+
+    x: int = 0
+    y: int = 0
+    z: int = 0
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.x, self.y, self.z))
+
+
+@dataclass(slots=True)
+class MTLRegion:
+    """A part of a texture."""
+
+    origin: MTLOrigin
+    size: MTLSize
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.origin, self.size))
+
+
+def MTLOriginMake(x: int, y: int, z: int) -> MTLOrigin:
+    """A place."""
+    return MTLOrigin(unsigned(x), unsigned(y), unsigned(z))
+
+
+def MTLRegionMake1D(x: int, width: int) -> MTLRegion:
+    """A part of a row."""
+    return MTLRegionMake3D(x, 0, 0, width, 1, 1)
+
+
+def MTLRegionMake2D(x: int, y: int, width: int, height: int) -> MTLRegion:
+    """A part of an image."""
+    return MTLRegionMake3D(x, y, 0, width, height, 1)
+
+
+def MTLRegionMake3D(x: int, y: int, z: int, width: int, height: int, depth: int) -> MTLRegion:
+    """A part of a volume.
+
+    Examples
+    --------
+    >>> MTLRegionMake3D(0, 1, 2, 30, 40, 50).size
+    MTLSize(width=30, height=40, depth=50)
+    """
+    return MTLRegion(MTLOriginMake(x, y, z), MTLSizeMake(width, height, depth))
+
+
+def box(region: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Origin and size of an `MTLRegion`, or of tuples in its place."""
+    try:
+        origin, size = region
+    except TypeError:
+        raise ValueError(f"depythonifying struct of 2 members, got {region!r}") from None
+    return extents(origin), extents(size)
+
+
 def extents(size: Any) -> tuple[int, int, int]:
     """The three numbers of an `MTLSize`, or of a tuple in its place."""
     try:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import metalloid as mtl
 from metalloid.compat.exporting import Exporting
-from metalloid.compat.memory import SharedMemory, bytes_of
+from metalloid.compat.memory import CopiedBytes, SharedMemory, bytes_of
 from metalloid.compat.metalcompute.failure import error
 
 
@@ -16,16 +18,7 @@ class Buffer(Exporting):  # type: ignore[misc]
     __slots__ = ("memory", "whole")
 
     def __init__(self, device: Any, source: Any) -> None:
-        contents = bytes_of(source)
-        if contents is not None:
-            length = contents.nbytes
-        else:
-            try:
-                length = int(source)
-            except (TypeError, ValueError, OverflowError):
-                raise error("Unsupported input format") from None
-        if length <= 0:
-            raise error("Could not make buffer")
+        contents, length = _contents(source)
         try:
             self.memory = SharedMemory(length, device)
         except mtl.OutOfMemory:
@@ -39,3 +32,27 @@ class Buffer(Exporting):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return f"metalcompute.Buffer(length={self.memory.length})"
+
+
+def temporary(source: Any) -> CopiedBytes:
+    """What a buffer of the same source would hold, for one run."""
+    contents, length = _contents(source)
+    try:
+        return CopiedBytes(contents, length)
+    except (MemoryError, OverflowError):
+        raise error("Could not make buffer") from None
+
+
+def _contents(source: Any) -> tuple[np.ndarray | None, int]:
+    """The bytes of an object and their number; or no bytes, and the number that it says."""
+    contents = bytes_of(source)
+    if contents is not None:
+        length = contents.nbytes
+    else:
+        try:
+            length = int(source)
+        except (TypeError, ValueError, OverflowError):
+            raise error("Unsupported input format") from None
+    if length <= 0:
+        raise error("Could not make buffer")
+    return contents, length

@@ -77,8 +77,7 @@ class Device:
         error
             With what the compiler said.
         """
-        library = failure.library(failure.text(source, 2), self._device)
-        return Kernel(library, self._device)
+        return Kernel(failure.library(failure.text(source, 2), self._device))
 
     def buffer(self, length_or_object: Any, /) -> Buffer:
         """A buffer of so many zero bytes, or a copy of an object's bytes.
@@ -97,10 +96,10 @@ class Device:
 class Kernel:
     """A compiled text with one or more functions."""
 
-    __slots__ = ("_device", "_library")
+    __slots__ = ("_library",)
 
-    def __init__(self, library: mtl.Library, device: Any) -> None:
-        self._library, self._device = library, device
+    def __init__(self, library: mtl.Library) -> None:
+        self._library = library
 
     def function(self, name: str, /) -> Function:
         """One of its functions.
@@ -111,7 +110,7 @@ class Kernel:
             "Function not found".
         """
         name = failure.text(name, 2)
-        return Function(failure.function(self._library, name, "Function not found"), self._device)
+        return Function(failure.function(self._library, name, "Function not found"))
 
     def __str__(self) -> str:
         return "metalcompute.Kernel"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import metalloid as mtl
-from metalloid.compat.memory import SharedMemory, fits_whole
-from metalloid.compat.metalcompute.buffer import Buffer
+from metalloid.compat.memory import CopiedBytes, SharedMemory, fits_whole
+from metalloid.compat.metalcompute.buffer import Buffer, temporary
 from metalloid.compat.metalcompute.failure import error
 
 
@@ -31,7 +32,9 @@ class Launcher:
             for place, (index, element) in enumerate(self._parameters)
         )
 
-    def __call__(self, count: int, memories: list[SharedMemory], wait: bool) -> mtl.Event:
+    def __call__(
+        self, count: int, memories: Sequence[SharedMemory | CopiedBytes], wait: bool
+    ) -> mtl.Event:
         """Run `count` threads.
 
         Raises
@@ -70,10 +73,10 @@ class Run:
 class Function:
     """A kernel function; call it with the number of threads and its buffers."""
 
-    __slots__ = ("_device", "_kernel", "_launch", "_usual_length")
+    __slots__ = ("_kernel", "_launch", "_usual_length")
 
-    def __init__(self, kernel: mtl.Kernel, device: Any) -> None:
-        self._launch, self._device, self._kernel = Launcher(kernel), device, kernel
+    def __init__(self, kernel: mtl.Kernel) -> None:
+        self._launch, self._kernel = Launcher(kernel), kernel
         self._usual_length = len(kernel.signature.buffers) + 1 if self._launch.is_plain else 0
 
     def __call__(self, /, *arguments: Any, **ignored: Any) -> Run:
@@ -95,10 +98,7 @@ class Function:
         count, *given = arguments or (None,)
         if not given:
             raise error("Buffer not found")
-        memories = [
-            (value if type(value) is Buffer else Buffer(self._device, value)).memory
-            for value in given
-        ]
+        memories = [value.memory if type(value) is Buffer else temporary(value) for value in given]
         return Run(self._launch(_whole(count), memories, False))
 
     def __str__(self) -> str:

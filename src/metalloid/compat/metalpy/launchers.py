@@ -56,7 +56,7 @@ class Launchers:
                 threads: int | tuple[int, int]) -> MetalArray:  # fmt: skip
         """A new array of `length` elements, between the other arguments."""
         kernel = self._kernel(kname)
-        out = mtl.Buffer(np.zeros(length, np.float32), self.device)
+        out = mtl.Buffer(4 * length, self.device)
         values = [a.buffer if isinstance(a, MetalArray) else a for a in before]
         kernel(*values, out, *after, threads=threads, wait=True)
         return MetalArray(self.device, None, length, out)

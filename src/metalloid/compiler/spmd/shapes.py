@@ -113,7 +113,9 @@ def _add(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
         return None
     sign = -1 if instruction.op == "sub" else 1
     offsets = tuple(x + sign * y for x, y in zip(a.offsets, b.offsets, strict=True))
-    kept = "nuw" in instruction.flags or instruction.op == "or"
+    # The promise is for active lanes. A sum that does not wrap there does not in lane 0, where it
+    # is the least; a difference may, as that of `i - n` behind `if (i >= n)`.
+    kept = instruction.op == "or" or ("nuw" in instruction.flags and sign > 0)
     wraps = a.wraps or b.wraps or not kept
     return Shape(offsets, min(a.align, b.align), a.exact and b.exact, wraps)
 

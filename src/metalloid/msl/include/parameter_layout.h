@@ -84,6 +84,7 @@ struct layout_row {
   unsigned count;    // elements of an array; 0 for what is no array
   // Of a texture: kind, whether it is a depth texture, and access, a byte each. Of a tensor: rank.
   unsigned texture;
+  unsigned id;  // of a member: its [[id(n)]], plus 1; 0 if the text says none
   // Of the value or of what a pointer points to; of a texture, its element type.
   element_kind kind;
   unsigned scalar_bytes, lanes, columns, bytes, alignment;
@@ -109,7 +110,7 @@ struct layout_writer {
   constexpr unsigned put(const char* name, const layout_row& row) {
     put(name);
     for (unsigned number :
-         {unsigned(row.form), row.space, row.read_only, row.offset, row.count, row.texture,
+         {unsigned(row.form), row.space, row.read_only, row.offset, row.count, row.texture, row.id,
           unsigned(row.kind), row.scalar_bytes, row.lanes, row.columns, row.bytes, row.alignment,
           row.members})
       put(number);
@@ -155,7 +156,7 @@ struct member_writer {
   unsigned count;
 
   template <class Member>
-  constexpr void member(unsigned offset, const char* name);
+  constexpr void member(unsigned offset, const char* name, unsigned id = 0);
 };
 
 template <class T>
@@ -183,11 +184,13 @@ constexpr unsigned put_members(layout_writer& writer) {
 
 // The rows of a parameter or member: its own, and those of its members.
 template <class P, class... Outer>
-constexpr void put_layout(layout_writer& writer, unsigned offset, const char* name) {
+constexpr void put_layout(layout_writer& writer, unsigned offset, const char* name,
+                          unsigned id = 0) {
   using array = array_of<unqualified<P>>;
   using T = unqualified<typename array::type>;
   layout_row row = {};
   row.offset = offset;
+  row.id = id;
   row.count = array::count;
   unsigned place = 0, members = 0;
   if constexpr (__is_pointer(T) || __is_reference(T)) {
@@ -234,8 +237,9 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
 
 template <class T, class... Outer>
 template <class Member>
-constexpr void member_writer<T, Outer...>::member(unsigned offset, const char* name) {
-  put_layout<Member, T, Outer...>(writer, offset, name);
+constexpr void member_writer<T, Outer...>::member(unsigned offset, const char* name,
+                                               unsigned id) {
+  put_layout<Member, T, Outer...>(writer, offset, name, id);
   ++count;
 }
 

@@ -88,11 +88,11 @@ class Backend(ABC):
         """Call a kernel, and say how it went."""
 
 
-def timed(action: Callable[[], Any]) -> KernelExecutionResult:
-    """How an action went; what it raises is part of the answer."""
+def timed(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> KernelExecutionResult:
+    """How a call went; what it raises is part of the answer."""
     start = time.perf_counter()
     try:
-        output = action()
+        output = kernel(*args, **kwargs)
     except Exception as error:
         return KernelExecutionResult(False, (time.perf_counter() - start) * 1e3, error)
     return KernelExecutionResult(True, (time.perf_counter() - start) * 1e3, None, output)

@@ -57,7 +57,7 @@ class CPUBackend(Backend):
                        block_size: tuple[int, ...], *args: Any,
                        **kwargs: Any) -> KernelExecutionResult:  # fmt: skip
         """See `Backend.execute_kernel`."""
-        return timed(lambda: kernel(*args, **kwargs))
+        return timed(kernel, *args, **kwargs)
 
     def parallel_for(self, start: int, end: int, func: Callable[[int], Any]) -> None:
         """Call a function with each number."""

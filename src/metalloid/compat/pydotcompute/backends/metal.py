@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -185,8 +186,7 @@ class MetalBackend(Backend):
         arrays have no use for either.
         """
         if isinstance(kernel, _MslKernel):
-            sizes = {"grid_size": grid_size, "block_size": block_size}
-            return timed(lambda: kernel(*args, **sizes, **kwargs))
+            return timed(kernel.in_groups, args, grid_size, block_size, **kwargs)
         return timed(lambda: _evaluated(kernel(*args, **kwargs)))
 
     def __repr__(self) -> str:
@@ -215,16 +215,26 @@ class _MslKernel:
         buffers = self._kernel.signature.arguments
         self._written = [place for place, p in enumerate(buffers) if not p.layout.read_only]
 
-    def __call__(self, *args: Any, grid_size: tuple[int, ...] | None = None,
-                 block_size: tuple[int, ...] | None = None) -> Any:  # fmt: skip
-        if grid_size is None:
-            threads: Any = next((a.size for a in args if hasattr(a, "size")), 0)
-        else:
-            block_size = block_size or (1,) * len(grid_size)
-            threads = tuple(math.prod(pair) for pair in zip(grid_size, block_size, strict=True))
-        self._kernel(*args, threads=threads, group_size=block_size, wait=True)
-        written = tuple(args[place] for place in self._written)
-        return written[0] if len(written) == 1 else written
+    def __call__(self, *args: Any) -> Any:
+        threads = next((a.size for a in args if hasattr(a, "size")), 0)
+        return self._run(args, threads, None)
+
+    def in_groups(
+        self, args: tuple[Any, ...], groups: tuple[int, ...], size: tuple[int, ...]
+    ) -> Any:
+        """Run so many threadgroups of a size."""
+        size = size or (1,) * len(groups)
+        return self._run(args, _threads(tuple(groups), tuple(size)), size)
+
+    def _run(self, args: tuple[Any, ...], threads: Any, size: Any) -> Any:
+        self._kernel(*args, threads=threads, group_size=size, wait=True)
+        written = [args[place] for place in self._written]
+        return written[0] if len(written) == 1 else tuple(written)
+
+
+@functools.lru_cache(1024)
+def _threads(groups: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(math.prod(pair) for pair in zip(groups, size, strict=True))
 
 
 def _check_metal_available() -> bool:

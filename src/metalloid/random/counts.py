@@ -1,0 +1,68 @@
+"""Numbers of events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import is_number, to_node
+from metalloid.arrays.node import apply, broadcast
+from metalloid.arrays.ops import Op
+from metalloid.arrays.types import as_dtype, float32, int64, kind_of
+from metalloid.random.integers import Shape, blocks
+from metalloid.random.parameters import parameter, shape_of
+
+POISSON = Op("poisson", "numpy::poisson({0}, {1}, {2}, {3})", "u", "A number of events", 4,
+             cost=800, file="random.metal")  # fmt: skip
+#: Means beyond which results might not fit.
+_LARGEST_MEAN = 2.0**60
+
+
+def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
+            key: Array | None = None) -> Array:  # fmt: skip
+    """Numbers with the Poisson distribution: how many events there are, if `lam` are expected.
+
+    Parameters
+    ----------
+    lam : number or Array
+        Means, in float32. Arrays broadcast to `shape`, or without one make it; where they are
+        negative, NaN or above 2**60, the result is -1.
+    shape, key
+        See `uniform`.
+    dtype : dtype
+        An integer type.
+
+    Raises
+    ------
+    ValueError
+        If `lam` is a number that is no mean.
+
+    Notes
+    -----
+    Every place has a key of its own, ``split(key, n)[place]``, as the number of random bits that it
+    takes is random, too. Below 10 it is D. Knuth's product of uniform numbers, from there on W.
+    Hörmann's transformed rejection [1]_, with the logarithms of probabilities as C. Loader computes
+    them [2]_: those of gamma functions have too few digits in single precision.
+
+    References
+    ----------
+    .. [1] W. Hörmann, "The transformed rejection method for generating Poisson random variables",
+       Insurance: Mathematics and Economics 12, 1993.
+    .. [2] C. Loader, "Fast and accurate computation of binomial probabilities", 2000.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.random.poisson(3.5, 8, key=mtl.random.key(0))
+    array([3, 1, 3, 5, 4, 3, 3, 2], dtype=int64)
+    """
+    where = "random.poisson"
+    wanted = as_dtype(dtype)
+    if kind_of(wanted) not in "iu":
+        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+    mean = parameter(where, lam, float32)
+    if is_number(mean) and not 0 <= mean <= _LARGEST_MEAN:
+        raise ValueError(f"[{where}] a mean is between 0 and 2**60, got {lam}.")
+    block = blocks(where, shape_of(where, shape, mean), key)
+    means = broadcast(to_node(mean, where, float32, block[0].device), block[0].shape)
+    return Array(apply(POISSON, int64, *block, means)).astype(wanted)

@@ -1,0 +1,34 @@
+"""Parameters of distributions: numbers, or arrays that broadcast to what is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.build import broadcast_shape, is_number, to_node
+from metalloid.arrays.layout import Ints
+from metalloid.arrays.movement import as_shape
+from metalloid.arrays.types import DType
+from metalloid.random.integers import Shape
+
+
+def shape_of(where: str, shape: Shape | None, *parameters: Any) -> Ints:
+    """The shape asked for, or that of the parameters.
+
+    Raises
+    ------
+    ValueError
+        If parameters do not broadcast to it.
+    """
+    own = [p.shape for p in parameters if not is_number(p)]
+    if shape is None:
+        return broadcast_shape(where, *own)
+    extents = as_shape(where, shape)
+    if own and broadcast_shape(where, extents, *own) != extents:
+        raise ValueError(f"[{where}] parameters of shape {own} do not broadcast to {extents}.")
+    return extents
+
+
+def parameter(where: str, value: Any, dtype: DType) -> Any:
+    """A number as it is; anything else as an array."""
+    return float(value) if is_number(value) else Array(to_node(value, where)).astype(dtype)

@@ -1,0 +1,3 @@
+for (uint i = global_id; i < N; i += grid_size) {
+    // Process element i
+}

@@ -1,0 +1,91 @@
+"""PyDotCompute's document: its examples, one after the other, and its kernels on larger arrays."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.compat.pydotcompute.backends.metal import MetalBackend, get_elementwise_kernel
+
+SEEDS = Path(__file__).parent / "seeds" / "pydotcompute"
+ULP = 2.0**-23
+
+
+def example(name, **names):
+    return runpy.run_path(str(SEEDS / f"{name}.py"), init_globals=names)
+
+
+def host(array):
+    return np.asarray(array).astype(np.float64)
+
+
+def test_overview():
+    assert example("overview", np=np)["data"].tolist() == [1, 2, 3]
+
+
+def test_basic(capsys):
+    assert example("basic")["result"].tolist() == [5, 7, 9]
+    assert capsys.readouterr().out == "[5. 7. 9.]\n"
+
+
+def test_prebuilt():
+    found = example("prebuilt")
+    assert found["result"].tolist() == [5, 7, 9]
+    assert found["roots"].tolist() == [1, 2, 3]
+    a, b = host(found["A"]), host(found["B"])
+    error = np.abs(host(found["C"]) - a @ b)
+    assert (error <= 100 * ULP / 2 * (np.abs(a) @ np.abs(b))).all()
+
+
+def test_gaussian(rng):
+    found = example("gaussian")
+    x = rng.uniform(-3, 3, 1_000_000).astype(np.float32)
+    for given, result in (
+        (found["input_data"], found["result"]),
+        (x, found["backend"].copy_to_host(found["compiled"](x))),
+    ):
+        square = given.astype(np.float64) ** 2
+        exact = np.exp(-square)
+        # The square is rounded; its error comes out of exp as a relative one.
+        assert (np.abs(result - exact) <= (square + 4) * ULP * exact).all()
+
+
+def test_timing(capsys):
+    found = example("timing")
+    result = found["result"]
+    assert result.success
+    assert capsys.readouterr().out == f"Execution time: {result.execution_time_ms:.3f}ms\n"
+    exact = np.hypot(host(found["a"]), host(found["b"]))
+    assert (np.abs(host(result.output) - exact) <= 3 * ULP * exact).all()
+
+
+def test_memory(capsys):
+    found = example("memory", MetalBackend=MetalBackend, np=np)
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert (first, last) == ("Buffers: 0", "Buffers after allocation: 10")
+    assert found["backend"].get_memory_info()["buffer_count"] == 0
+    assert found["backend"].get_memory_info()["cache_memory"] == 0
+    assert all(array.shape == (1000,) for array in found["arrays"])
+
+
+def test_unified_buffer(capsys):
+    found = example("unified_buffer")
+    exact = found["buffer"].host.astype(np.float64).sum()
+    printed = float(capsys.readouterr().out.removeprefix("Sum: "))
+    assert printed == float(found["result"])
+    assert abs(printed - exact) <= 1000 * ULP * np.abs(found["buffer"].host).sum()
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos",
+                                  "abs", "square", "negative"])  # fmt: skip
+def test_elementwise_kernels(name, rng):
+    """Those that the document lists, on a million numbers."""
+    numpy_name = {"sub": "subtract", "mul": "multiply", "div": "divide"}.get(name, name)
+    exact = getattr(np, numpy_name)
+    given = rng.uniform(0.5, 3, (exact.nin, 1_000_000)).astype(np.float32)
+    result = get_elementwise_kernel(name)(*map(mtl.asarray, given))
+    wanted = exact(*given.astype(np.float64))
+    # sin and cos near their zeros, log near 1: within what they are of 1
+    assert (np.abs(host(result) - wanted) <= 4 * ULP * np.maximum(np.abs(wanted), 1)).all()
