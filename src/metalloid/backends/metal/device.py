@@ -179,6 +179,17 @@ class MetalDevice(Device):
         self._in_flight.append(batch)
         batch.commit()
 
+    def finish_through(self, batch: Batch) -> None:
+        """Take what batches have left up to one that has ended: those before it have, too."""
+        with self._lock:
+            while batch in self._in_flight:
+                earlier = self._in_flight[0]
+                if earlier is not batch:
+                    earlier.wait(None)
+                else:
+                    self._in_flight.popleft()
+        batch.finish()
+
     def synchronize(self) -> None:
         """See `Device.synchronize`."""
         with self._lock:
