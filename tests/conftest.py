@@ -45,11 +45,8 @@ def fresh_cache(tmp_path):
 
 #: What a test may need of the default device, and the kinds of device that lack it.
 LACKING = {
-    "the CPU": {
-        "cuda",
-        "metal",
-        "own",
-    },  # its engines, choices by cost, stages of compilation, messages, faults
+    # Its engines, choices by cost, stages of compilation, messages, faults.
+    "the CPU": {"cuda", "metal", "own"},
     "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
     "textures": {"metal"},  # and samplers, tensors and arrays of resources
 }

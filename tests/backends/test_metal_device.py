@@ -1,5 +1,6 @@
 """The Metal device over the software binding: memory, batches, events, errors."""
 
+import collections
 import contextlib
 import gc
 import mmap
@@ -141,8 +142,11 @@ def test_a_barrier_stands_between_launches_that_meet(metal, lib, monkeypatch):
     metal.synchronize()
     barriers = []
     encoder = type(metal.queue.commandBuffer().computeCommandEncoder())
+    barrier = encoder.memoryBarrierWithScope_
     monkeypatch.setattr(
-        encoder, "memoryBarrierWithScope_", lambda self, scope: barriers.append(scope)
+        encoder,
+        "memoryBarrierWithScope_",
+        lambda self, scope: (barriers.append(scope), barrier(self, scope)),
     )
     x, y, z = (buffer(metal, [k]) for k in range(3))
     lib.copy(y, x, threads=1)
@@ -153,6 +157,20 @@ def test_a_barrier_stands_between_launches_that_meet(metal, lib, monkeypatch):
     lib.copy(y, x, threads=1)  # writes what is read
     lib.copy(y, x, threads=1).wait()  # writes what is written
     assert barriers == [Metal.MTLBarrierScopeBuffers] * 3
+
+
+def test_a_barrier_that_were_missing_would_be_found(metal, lib, monkeypatch):
+    encoder = type(metal.queue.commandBuffer().computeCommandEncoder())
+    monkeypatch.setattr(encoder, "memoryBarrierWithScope_", lambda self, scope: None)
+    metal.synchronize()
+    x, y = buffer(metal, [0]), buffer(metal, [1])
+    monkeypatch.setattr(device, "_LONGEST_BATCH", 60.0)
+    lib.copy(y, x, threads=1)
+    event = lib.copy(x, y, threads=1)
+    with pytest.raises(Metal.FailedAssertion, match="a memory barrier is missing"):
+        event.wait()
+    with pytest.raises(mtl.KernelFault, match="it was not encoded"):
+        event.wait()  # nobody waits for ever
 
 
 def test_a_wait_can_end_early(metal, lib):
@@ -369,3 +387,21 @@ def test_validation_is_switched_on_before_metal_is_loaded(monkeypatch):
 def test_a_capture_on_the_software_device(metal):
     with pytest.raises(mtl.LaunchError, match="writes no traces"), metal.capture("x.gputrace"):
         pass
+
+
+def test_nothing_is_left_alive(metal, lib):
+    def count():
+        gc.collect()
+        metal.gpu.currentAllocatedSize()  # the software device forgets what has ended
+        return collections.Counter(type(thing).__name__ for thing in metal.gpu.alive)
+
+    metal.synchronize()
+    lib.add_one(np.zeros(3000, np.float32), threads=3000)
+    before = count()
+    for _ in range(20):
+        x = buffer(metal, [1, 2, 3])
+        lib.add_one(x, threads=3)
+        lib.add_one(np.zeros(3000, np.float32), threads=3000, wait=False)
+    metal.synchronize()
+    del x
+    assert count() == before

@@ -35,9 +35,9 @@ STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLSize"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
-    "MTLBuffer": {"memory", "when_released"},
+    "MTLBuffer": {"memory", "when_released", "writer", "written"},
     "MTLCommandBuffer": {"add", "encoder_ended", "issue", "keep"},
-    "MTLCommandQueue": {"advance", "append", "latest", "timeline"},
+    "MTLCommandQueue": {"advance", "append", "latest", "ordered", "timeline"},
     "MTLComputePipelineState": {
         "buffers",
         "kernel",
@@ -46,7 +46,7 @@ OWN_NAMES = {
         "threadgroup",
     },
     "MTLDevice": {"advance", "forget", "started"},
-    "MTLEvent": {"is_issued", "reach"},
+    "MTLEvent": {"is_issued", "queues", "reach"},
     "MTLFunction": {"kernel"},
     "MTLSamplerState": {"sampler"},
     "MTLTexture": {"texture"},

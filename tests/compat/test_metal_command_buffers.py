@@ -22,6 +22,7 @@ def test_the_life_of_a_command_buffer(device, pipeline, queue):
     assert queue.commandBufferWithUnretainedReferences().retainedReferences() is False
     assert commands.status() == Metal.MTLCommandBufferStatusNotEnqueued
     out = slow_commands(device, pipeline, commands)
+    seen = array_of(out, np.uint32)
     commands.enqueue()
     assert commands.status() == Metal.MTLCommandBufferStatusEnqueued
     assert (commands.GPUStartTime(), commands.GPUEndTime(), commands.error()) == (0, 0, None)
@@ -33,7 +34,7 @@ def test_the_life_of_a_command_buffer(device, pipeline, queue):
     commands.waitUntilScheduled()
     assert called == ["scheduled"]
     assert commands.status() == Metal.MTLCommandBufferStatusScheduled
-    assert array_of(out, np.uint32)[0] == 0
+    assert seen[0] == 0
     commands.waitUntilCompleted()
     done = Metal.MTLCommandBufferStatusCompleted
     assert called[1:] == [("first", done), ("second", done)]
@@ -218,6 +219,7 @@ def test_the_host_and_queues_wait_for_each_other(device, pipeline):
     commands = queue.commandBuffer()
     commands.encodeWaitForEvent_value_(event, 1)
     out = slow_commands(device, pipeline, commands)
+    seen = array_of(out, np.uint32)
     commands.encodeSignalEvent_value_(event, 2)
     commands.commit()
     told = threading.Event()
@@ -227,7 +229,7 @@ def test_the_host_and_queues_wait_for_each_other(device, pipeline):
     assert event.waitUntilSignaledValue_timeoutMS_(1, 20) is False
     event.setSignaledValue_(1)
     assert event.signaledValue() == 1  # the queue is at it
-    assert array_of(out, np.uint32)[0] == 0
+    assert seen[0] == 0
     assert event.waitUntilSignaledValue_timeoutMS_(2, 30_000) is True
     assert array_of(out, np.uint32)[0] & 1
     assert event.signaledValue() == 2

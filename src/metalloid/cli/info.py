@@ -11,7 +11,8 @@ from metalloid import __version__
 from metalloid.errors import MetalloidError
 from metalloid.settings import settings
 
-_PACKAGES = ("numpy", "ml_dtypes", "ziglang", "platformdirs", "rich", "pillow")
+_PACKAGES = ("numpy", "ml_dtypes", "ziglang", "platformdirs", "rich", "pillow",
+             "pyobjc-framework-Metal")  # fmt: skip
 
 
 def add_verb(verbs: Any) -> None:
@@ -19,10 +20,27 @@ def add_verb(verbs: Any) -> None:
     parser: argparse.ArgumentParser = verbs.add_parser(
         "info", help="show devices, compiler, cache and settings"
     )
+    parser.add_argument(
+        "--report", action="store_true", help="plain text with all that is known of each device"
+    )
     parser.set_defaults(act=_act)
 
 
+def report() -> str:
+    """Versions and devices as plain text, for a report; no path of this machine is in it."""
+    from metalloid.runtime.registry import devices
+
+    rows = [*_versions(), *_devices()]
+    for device in devices():
+        rows += [(f"{device.name} {name}", value) for name, value in device.details().items()]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
 def _act(options: argparse.Namespace) -> int:
+    if options.report:
+        print(report())
+        return 0
     from rich.console import Console
     from rich.table import Table
 

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 
 from metalloid import __version__
-from metalloid.cli import bench, cache, check, compile, demo, info, run
+from metalloid.cli import bench, cache, check, compile, demo, info, run, selftest
 from metalloid.errors import MetalloidError
 
-_VERBS = (run, check, compile, info, cache, demo, bench)
+_VERBS = (run, check, compile, info, selftest, cache, demo, bench)
 
 
 def build_parser() -> argparse.ArgumentParser:

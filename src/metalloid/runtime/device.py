@@ -154,6 +154,10 @@ class Device(ABC):
     def info(self) -> DeviceInfo:
         """What this device is."""
 
+    def details(self) -> dict[str, str]:
+        """More of what it is, for reports: its limits, and what it can do."""
+        return {}
+
     @abstractmethod
     def compile(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]

@@ -52,6 +52,8 @@ class Batch:
             allocation.batch = self
         for allocation in command.writes:
             allocation.batch = self
+        for copy in command.copies:
+            self._device.heap.lend(copy.source)
 
     def commit(self) -> None:
         """Encode and hand over; the device's lock is held."""
@@ -63,7 +65,8 @@ class Batch:
                 self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
                 self._buffer.commit()
         except BaseException as error:  # nobody may wait for what does not run
-            self._fault, self._is_finished = f"it was not encoded: {error}", True
+            self._fault = f"it was not encoded: {error}"
+            self._end(copy=False)
             raise
 
     def _encode(self, encoder: Any) -> None:
@@ -133,7 +136,7 @@ class Batch:
             if spent > _SPIN:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-        self.finish()
+        self._device.finish_through(self)
         return True
 
     def finish(self) -> None:
@@ -147,14 +150,18 @@ class Batch:
                 if buffer.status() != self._device.completed:
                     error = buffer.error()
                     self._fault = str(error.localizedDescription()) if error else "it failed"
-            self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
-            for command in self.commands:
-                for source, nbytes in command.copies:
+            self._end(copy=True)
+
+    def _end(self, copy: bool) -> None:
+        """Copy back what is owed, if there is something, and let everything go."""
+        self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
+        for command in self.commands:
+            for source, nbytes in command.copies:
+                if copy:
                     ctypes.memmove(source.stands_for, source.address, nbytes)
-                    if source.batch is self:
-                        self._device.heap.take_back(source)
-            self.commands, self._buffer = [], None
-            self._is_finished = True
+                self._device.heap.take_back(source)
+        self.commands, self._buffer = [], None
+        self._is_finished = True
 
     def check(self, kernel: str) -> None:
         """Raise what went wrong.

@@ -22,6 +22,7 @@ class Borrower:
 
     def __init__(self, command: Command, heap: Heap, settle: Callable[[], None]) -> None:
         self.command, self.heap, self._settle = command, heap, settle
+        self._own: list[Allocation] = []
         self._structs = dict(_structs(command.arguments))
         self._sizes: dict[int, int] = {}
         for memory in command.arguments.staged:
@@ -47,12 +48,12 @@ class Borrower:
         """
         heap, command = self.heap, self.command
         loans = heap.lent(address, nbytes)
+        loans += [own for own in self._own if own.meets(address, nbytes) and own not in loans]
         if len(loans) == 1 and loans[0].covers(address, nbytes):
-            allocation = loans[0]  # a launch under way has it, and newer than the process
+            allocation = loans[0]  # this launch has it, or one under way, newer than the process
         else:
             if loans:
                 self._settle()
-                loans = []
             wrapped = heap.wrapped(address, nbytes)
             allocation = wrapped or heap.private(nbytes)
             if not wrapped:
@@ -60,8 +61,7 @@ class Borrower:
                 ctypes.memmove(allocation.address, address, nbytes)
         if is_written and allocation.stands_for != allocation.address:
             command.copies.append(CopyBack(allocation, allocation.nbytes))
-            if not loans:
-                heap.lend(allocation)
+            self._own.append(allocation)
         (command.writes if is_written else command.reads).append(allocation)
         return allocation
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,13 @@ _MOST_LAUNCHES = 64
 _LONGEST_BATCH = 0.002
 #: Batches on their way at most: Metal's queues take 64 command buffers.
 _MOST_IN_FLIGHT = 48
+
+
+#: Families of GPUs that a report names.
+_FAMILIES = tuple(
+    f"MTLGPUFamily{name}"
+    for name in (*(f"Apple{number}" for number in range(1, 11)), "Mac2", "Common3", "Metal3")
+)
 
 
 class MetalDevice(Device):
@@ -68,6 +76,25 @@ class MetalDevice(Device):
             int(self.gpu.recommendedMaxWorkingSetSize()),
             1,
         )
+
+    def details(self) -> dict[str, str]:
+        """See `Device.details`."""
+        gpu, module = self.gpu, self.binding.module
+        families = [
+            name.removeprefix("MTLGPUFamily")
+            for name in _FAMILIES
+            if gpu.supportsFamily_(getattr(module, name))
+        ]
+        return {
+            "GPU": str(gpu.name()),
+            "macOS": platform.mac_ver()[0] or "none",
+            "families": ", ".join(families) or "none that is known",
+            "partial threadgroups": "yes" if self.is_exact else "no",
+            "threadgroup memory": f"{gpu.maxThreadgroupMemoryLength()} bytes",
+            "largest buffer": f"{gpu.maxBufferLength()} bytes",
+            "working set": f"{gpu.recommendedMaxWorkingSetSize()} bytes",
+            "in use": f"{gpu.currentAllocatedSize()} bytes",
+        }
 
     def compile(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
@@ -151,6 +178,17 @@ class MetalDevice(Device):
             self._in_flight.popleft().finish()
         self._in_flight.append(batch)
         batch.commit()
+
+    def finish_through(self, batch: Batch) -> None:
+        """Take what batches have left up to one that has ended: those before it have, too."""
+        with self._lock:
+            while batch in self._in_flight:
+                earlier = self._in_flight[0]
+                if earlier is not batch:
+                    earlier.wait(None)
+                else:
+                    self._in_flight.popleft()
+        batch.finish()
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

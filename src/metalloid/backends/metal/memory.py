@@ -6,7 +6,6 @@ their memory with the processor, so that address is one of a Metal buffer's own 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import mmap
 import threading
@@ -38,18 +37,25 @@ class Allocation:
         The address in the process whose bytes it holds; its own, unless they were copied.
     batch : Batch or None
         The last one that uses it.
+    owed : int
+        How many times its contents will be copied to where it stands for.
     """
 
-    __slots__ = ("address", "batch", "buffer", "nbytes", "stands_for")
+    __slots__ = ("address", "batch", "buffer", "nbytes", "owed", "stands_for")
 
     def __init__(self, buffer: Any, address: int, nbytes: int) -> None:
         self.buffer, self.address, self.nbytes = buffer, address, nbytes
         self.stands_for = address
         self.batch: Batch | None = None
+        self.owed = 0
 
     def fill(self, contents: np.ndarray) -> None:
         """Copy bytes to its begin; nobody else uses it yet."""
         ctypes.memmove(self.address, contents.ctypes.data, contents.nbytes)
+
+    def meets(self, address: int, nbytes: int) -> bool:
+        """Whether it stands for a part of some memory of the process."""
+        return self.stands_for < address + nbytes and address < self.stands_for + self.nbytes
 
     def covers(self, address: int, nbytes: int) -> bool:
         """Whether it stands for all of some memory of the process."""
@@ -120,21 +126,21 @@ class Heap:
     def lend(self, loan: Allocation) -> None:
         """Remember memory that stands for the process's own until its contents are copied back."""
         with self._lock:
-            self._loans.append(loan)
+            if loan.owed == 0:
+                self._loans.append(loan)
+            loan.owed += 1
 
     def lent(self, address: int, nbytes: int) -> list[Allocation]:
         """What stands for memory of the process, or for a part of it."""
         with self._lock:
-            return [
-                loan
-                for loan in self._loans
-                if loan.stands_for < address + nbytes and address < loan.stands_for + loan.nbytes
-            ]
+            return [loan for loan in self._loans if loan.meets(address, nbytes)]
 
     def take_back(self, loan: Allocation) -> None:
-        """Forget what `lend` remembered."""
-        with self._lock, contextlib.suppress(ValueError):
-            self._loans.remove(loan)
+        """Forget what `lend` remembered, if that was the last time."""
+        with self._lock:
+            loan.owed -= 1
+            if loan.owed == 0:
+                self._loans.remove(loan)
 
     def wrapped(self, address: int, nbytes: int) -> Allocation | None:
         """The process's own memory as a buffer, without copying; None if Metal does not take it.

@@ -37,7 +37,7 @@ class MTLBlitCommandEncoder(CommandEncoder):
             for buffer, offset in ((source, source_offset), (destination, destination_offset))
         ]
         kernel = _library(self.device().metalloid).copy_bytes
-        self.add(Launch(kernel, ends, (size, 1, 1), None, (source, destination)))
+        self.add(Launch(kernel, ends, (size, 1, 1), None, (source, destination), (destination,)))
 
     def fillBuffer_range_value_(self, buffer: MTLBuffer, part: Any, value: int) -> None:
         """Set bytes of a buffer to a value."""
@@ -48,7 +48,7 @@ class MTLBlitCommandEncoder(CommandEncoder):
             raise ValueError(f"depythonifying 'unsigned char', got {value}")
         arguments = [self._part(selector, buffer, location, length), value]
         kernel = _library(self.device().metalloid).fill_bytes
-        self.add(Launch(kernel, arguments, (length, 1, 1), None, buffer))
+        self.add(Launch(kernel, arguments, (length, 1, 1), None, (buffer,), (buffer,)))
 
     def synchronizeResource_(self, resource: MTLBuffer) -> None:
         """Let the host see a managed buffer as it is: it does in any case."""

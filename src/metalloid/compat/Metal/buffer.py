@@ -16,6 +16,7 @@ from metalloid.compat.Metal.constants import (
 )
 from metalloid.compat.Metal.conversions import unsigned
 from metalloid.compat.Metal.failures import fail
+from metalloid.compat.Metal.hazards import check_host
 from metalloid.compat.Metal.objects import MetalObject
 from metalloid.compat.Metal.structures import location_and_length
 
@@ -29,26 +30,39 @@ _STORAGE_MODES = 3
 class Contents:
     """The pointer to a buffer's memory, as PyObjC shows pointers."""
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_bytes", "_owner")
 
-    def __init__(self, contents: np.ndarray) -> None:
-        self._bytes = contents
+    def __init__(self, contents: np.ndarray, owner: MTLBuffer) -> None:
+        self._bytes, self._owner = contents, weakref.ref(owner)
 
     def as_buffer(self, count: int) -> memoryview:
-        """The first `count` bytes, writable."""
+        """The first `count` bytes, writable, once no command buffer under way writes them."""
+        owner = self._owner()
+        if owner is not None:
+            check_host(owner)
         if unsigned(count) > self._bytes.nbytes:
             raise ValueError(f"the buffer has {self._bytes.nbytes} bytes, not {count}")
         return memoryview(self._bytes[:count])  # type: ignore[arg-type]
 
 
 class MTLBuffer(MetalObject):
-    """Memory that the host and kernels see."""
+    """Memory that the host and kernels see.
 
-    __slots__ = ("_options", "memory")
+    Attributes
+    ----------
+    memory : SharedMemory
+    writer : weakref.ref or None
+        The last command buffer that writes it, and when that was committed; see `hazards`.
+    written : int
+    """
+
+    __slots__ = ("_options", "memory", "writer", "written")
 
     def __init__(self, device: MTLDevice, memory: SharedMemory, options: int) -> None:
         super().__init__(device)
         self.memory, self._options = memory, unsigned(options)
+        self.writer: weakref.ref[Any] | None = None
+        self.written = 0
         device.allocated_bytes += memory.bytes.nbytes
         weakref.finalize(self, device.forget, memory.bytes.nbytes).atexit = False
 
@@ -68,7 +82,7 @@ class MTLBuffer(MetalObject):
         """Its memory, which kernels may be writing; None if it is private to the device."""
         if self.storageMode() == MTLStorageModePrivate:
             return None
-        return Contents(self.memory.bytes[: self.memory.length])
+        return Contents(self.memory.bytes[: self.memory.length], self)
 
     def gpuAddress(self) -> int:
         """Where kernels see it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import metalloid as mtl
 from metalloid.compat.Metal.blit_encoder import MTLBlitCommandEncoder
-from metalloid.compat.Metal.commands import Command, Signal, Wait
+from metalloid.compat.Metal.commands import Command, Launch, Signal, Wait
 from metalloid.compat.Metal.compute_encoder import MTLComputeCommandEncoder
 from metalloid.compat.Metal.constants import (
     MTLCommandBufferErrorInternal,
@@ -24,6 +24,7 @@ from metalloid.compat.Metal.constants import (
 from metalloid.compat.Metal.conversions import instance, text, unsigned
 from metalloid.compat.Metal.events import MTLEvent
 from metalloid.compat.Metal.failures import NSError, fail
+from metalloid.compat.Metal.hazards import Borrowed, check_order
 from metalloid.compat.Metal.objects import MetalObject
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class MTLCommandBuffer(MetalObject):
     """Commands that are run together, in order."""
 
     __slots__ = (
+        "_borrowed",
         "_commands",
         "_completed_handlers",
         "_encoder",
@@ -71,6 +73,7 @@ class MTLCommandBuffer(MetalObject):
         self._handlers_thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._is_issued = self._is_finished = False
+        self._borrowed = Borrowed()
         self._error: NSError | None = None
         self._start = self._end = 0.0
 
@@ -158,9 +161,14 @@ class MTLCommandBuffer(MetalObject):
             self._fail("commit", "commit an already committed command buffer")
         if self._encoder:
             self._fail("commit", "commit command buffer with uncommitted encoder")
+        check_order(self, self._commands)
         if self._status == MTLCommandBufferStatusNotEnqueued:
             self.enqueue()
         self._status = MTLCommandBufferStatusCommitted
+        if not self._retains:
+            for command in self._commands:
+                if isinstance(command, Launch):
+                    self._borrowed.add(command)
         self._queue.advance()
         if self._completed_handlers:
             self._handlers_thread = threading.Thread(target=self._call_handlers, name="Metal")
@@ -201,6 +209,7 @@ class MTLCommandBuffer(MetalObject):
     def waitUntilCompleted(self) -> None:
         """Wait until all is done. What went wrong is told by `status` and `error`."""
         self._check_committed("waitUntilCompleted")
+        self._borrowed.check()
         self._finish()
         thread = self._handlers_thread
         if thread is not None and thread is not threading.current_thread():

@@ -21,15 +21,18 @@ class MTLCommandQueue(MetalObject):
     ----------
     latest : Event or None
         The last launch that was handed to metalloid.
+    ordered : dict
+        By other queue: the turn up to which this one has waited for it; see `hazards`.
     """
 
-    __slots__ = ("_busy_until", "_is_advancing", "_line", "latest")
+    __slots__ = ("_busy_until", "_is_advancing", "_line", "latest", "ordered")
 
     def __init__(self, device: MTLDevice) -> None:
         super().__init__(device)
         self._line: deque[MTLCommandBuffer] = deque()
         self._busy_until, self._is_advancing = 0.0, False
         self.latest: mtl.Event | None = None
+        self.ordered: dict[MTLCommandQueue | None, int] = {}
 
     def commandBuffer(self) -> MTLCommandBuffer:
         """A new command buffer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ class Command(Protocol):
 class Launch:
     """A kernel with its arguments."""
 
-    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "keeps")
+    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "uses", "writes")
 
     def __init__(
         self,
@@ -46,12 +47,17 @@ class Launch:
         arguments: list[Any],
         threads: tuple[int, int, int],
         group: tuple[int, int, int] | None,
-        keeps: Any = None,
+        uses: Sequence[Any] = (),
+        writes: Sequence[Any] = (),
     ) -> None:
         self._kernel, self._arguments = kernel, arguments
         self._threads, self._group = threads, group
-        #: Objects that live as long as the command buffer.
-        self.keeps = keeps
+        #: Buffers, which live as long as the command buffer; those that the kernel may write to.
+        self.uses, self.writes = uses, writes
+
+    def let_go(self) -> None:
+        """Hold the buffers no longer; their memory lives on."""
+        self.uses = self.writes = ()
 
     def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
         """See `Command`."""
@@ -74,9 +80,10 @@ class IndirectLaunch(Launch):
         arguments: list[Any],
         counts: np.ndarray,
         group: tuple[int, int, int],
-        keeps: Any = None,
+        uses: Sequence[Any] = (),
+        writes: Sequence[Any] = (),
     ) -> None:
-        super().__init__(kernel, arguments, (0, 0, 0), group, keeps)
+        super().__init__(kernel, arguments, (0, 0, 0), group, uses, writes)
         self._counts, self._size = counts, group
 
     def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
@@ -90,14 +97,14 @@ class IndirectLaunch(Launch):
 class Signal:
     """An event reaches a value when all before it in the queue is done."""
 
-    __slots__ = ("_event", "_value")
+    __slots__ = ("_value", "event")
 
     def __init__(self, event: MTLEvent, value: int) -> None:
-        self._event, self._value = event, value
+        self.event, self._value = event, value
 
     def issue(self, previous: mtl.Event | None) -> bool:
         """See `Command`."""
-        self._event.reach(self._value, previous)
+        self.event.reach(self._value, previous)
         return True
 
 
@@ -108,11 +115,11 @@ class Wait:
     launches which the event follows have been issued.
     """
 
-    __slots__ = ("_event", "_value")
+    __slots__ = ("_value", "event")
 
     def __init__(self, event: MTLEvent, value: int) -> None:
-        self._event, self._value = event, value
+        self.event, self._value = event, value
 
     def issue(self, previous: mtl.Event | None) -> bool:
         """See `Command`."""
-        return self._event.is_issued(self._value)
+        return self.event.is_issued(self._value)

@@ -17,10 +17,15 @@ from metalloid.compat.Metal.bindings import (
 )
 from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.commands import IndirectLaunch, Launch
-from metalloid.compat.Metal.constants import MTLDispatchTypeSerial
+from metalloid.compat.Metal.constants import (
+    MTLBarrierScopeBuffers,
+    MTLDispatchTypeConcurrent,
+    MTLDispatchTypeSerial,
+)
 from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.encoder import CommandEncoder
 from metalloid.compat.Metal.failures import fail
+from metalloid.compat.Metal.hazards import Overlap
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
 from metalloid.compat.Metal.samplers import MTLSamplerState
 from metalloid.compat.Metal.structures import extents, location_and_length
@@ -37,13 +42,13 @@ Resource = MTLBuffer | MTLTexture
 class MTLComputeCommandEncoder(CommandEncoder):
     """Encodes launches. What is set stays set for those that follow."""
 
-    __slots__ = ("_bindings", "_dispatch_type", "_pipeline")
+    __slots__ = ("_bindings", "_dispatch_type", "_overlap", "_pipeline")
 
     def __init__(
         self, buffer: MTLCommandBuffer, dispatch_type: int = MTLDispatchTypeSerial
     ) -> None:
         super().__init__(buffer)
-        self._bindings, self._dispatch_type = Bindings(), dispatch_type
+        self._bindings, self._dispatch_type, self._overlap = Bindings(), dispatch_type, Overlap()
         self._pipeline: MTLComputePipelineState | None = None
 
     def dispatchType(self) -> int:
@@ -159,9 +164,11 @@ class MTLComputeCommandEncoder(CommandEncoder):
                 f"indirectBufferOffset({offset}) must be a multiple of 4, with "
                 f"{IndirectLaunch.BYTES} bytes behind it in [buffer length]({memory.length}).",
             )
-        kernel, arguments, owners = self._prepared(selector, size)
+        kernel, arguments, uses, writes = self._prepared(selector, size)
         counts = memory.bytes[offset : offset + IndirectLaunch.BYTES]
-        self._buffer.add(IndirectLaunch(kernel, arguments, counts, size, [*owners, buffer]))
+        self._add(
+            selector, IndirectLaunch(kernel, arguments, counts, size, [*uses, buffer], writes)
+        )
 
     def useResource_usage_(self, resource: Resource, usage: int) -> None:
         """Say that a buffer or texture is used which no index names."""
@@ -179,13 +186,13 @@ class MTLComputeCommandEncoder(CommandEncoder):
     def memoryBarrierWithScope_(self, scope: int) -> None:
         """Wait for the launches so far: all do in any case."""
         self.check("memoryBarrierWithScope:")
-        unsigned(scope)
+        if unsigned(scope) & MTLBarrierScopeBuffers:
+            self._overlap.barrier()
 
     def memoryBarrierWithResources_count_(self, resources: Sequence[Resource], count: int) -> None:
         """Wait for the launches so far that use some buffers: all do in any case."""
         self.check("memoryBarrierWithResources:count:")
-        for place in range(unsigned(count)):
-            _resource(resources[place])
+        self._overlap.barrier([_resource(resources[place]) for place in range(unsigned(count))])
 
     def _dispatch(
         self,
@@ -195,13 +202,20 @@ class MTLComputeCommandEncoder(CommandEncoder):
     ) -> None:
         if 0 in threads:
             self._fail(selector, f"a dispatch of {threads} threads by {group} has no threads.")
-        kernel, arguments, owners = self._prepared(selector, group)
-        self._buffer.add(Launch(kernel, arguments, threads, group, owners))
+        kernel, arguments, uses, writes = self._prepared(selector, group)
+        self._add(selector, Launch(kernel, arguments, threads, group, uses, writes))
+
+    def _add(self, selector: str, launch: Launch) -> None:
+        if self._dispatch_type == MTLDispatchTypeConcurrent:
+            assert self._pipeline is not None
+            name = f"MTLComputeCommandEncoder {selector}"
+            self._overlap.add(launch, self._pipeline.kernel.name, name)
+        self._buffer.add(launch)
 
     def _prepared(
         self, selector: str, group: tuple[int, int, int]
-    ) -> tuple[mtl.Kernel, list[Any], list[Any]]:
-        """Kernel, arguments and the buffers they are, if they fit threadgroups of that size."""
+    ) -> tuple[mtl.Kernel, list[Any], list[MTLBuffer], list[MTLBuffer]]:
+        """Kernel, arguments, and the buffers it uses and writes, if all fits the threadgroups."""
         self.check(selector)
         pipeline = self._pipeline
         if pipeline is None:
@@ -222,7 +236,14 @@ class MTLComputeCommandEncoder(CommandEncoder):
         if pipeline.threadgroup:
             most = self.device().maxThreadgroupMemoryLength()
             arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
-        return pipeline.kernel, arguments, owners
+        parameters = pipeline.kernel.signature.buffers
+        uses = [owner for owner in owners if owner is not None]
+        writes = [
+            owner
+            for owner, parameter in zip(owners, parameters, strict=True)
+            if owner is not None and not parameter.layout.read_only
+        ]
+        return pipeline.kernel, arguments, uses, writes
 
     def _check_index(self, selector: str, index: int) -> None:
         self.check(selector)

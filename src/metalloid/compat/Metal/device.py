@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,12 +69,15 @@ class MTLDevice:
     running : deque of MTLCommandBuffer
         Those that were issued. They live until they have ended, whoever else has forgotten them.
     allocated_bytes : int
+    alive : set of MetalObject
+        Whatever it has made that nobody has released.
     """
 
     def __init__(self, device: Any, registry_id: int) -> None:
         self.metalloid, self._registry_id = device, registry_id
         self.progress = threading.Condition(threading.RLock())
         self.allocated_bytes = 0
+        self.alive: weakref.WeakSet[Any] = weakref.WeakSet()
         self.waiting: set[MTLCommandQueue] = set()
         self.running: deque[MTLCommandBuffer] = deque()
 

@@ -21,11 +21,13 @@ _LONGEST_WAIT = 0.1  # seconds between looks at launches that are under way
 class MTLEvent(MetalObject):
     """A number that grows; queues wait until it has reached a value."""
 
-    __slots__ = ("_issued", "_signals", "_value")
+    __slots__ = ("_issued", "_signals", "_value", "queues")
 
     def __init__(self, device: MTLDevice) -> None:
         super().__init__(device)
         self._issued = self._value = 0
+        #: Those that signal it; see `hazards`.
+        self.queues: set[Any] = set()
         #: Values to come, each with the launch that is under way before it.
         self._signals: list[tuple[int, mtl.Event | None]] = []
 

@@ -22,6 +22,7 @@ class MetalObject:
 
     def __init__(self, device: MTLDevice) -> None:
         self._device = device
+        device.alive.add(self)
         self._label: str | None = None
 
     def device(self) -> MTLDevice:

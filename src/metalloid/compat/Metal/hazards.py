@@ -1,0 +1,135 @@
+"""What Metal leaves to the program, and nobody notices until it goes wrong: found here.
+
+Metal orders launches of one queue by the buffers they use, and nothing else: not launches of a
+concurrent encoder, not those of another queue, not what the host does. A buffer that a command
+buffer does not retain must be kept by its owner. The software device runs everything in order and
+keeps everything alive, so such errors would do no harm on it; they fail all the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from metalloid.compat.Metal.commands import Launch, Signal, Wait
+from metalloid.compat.Metal.constants import MTLCommandBufferStatusScheduled
+from metalloid.compat.Metal.failures import fail
+
+if TYPE_CHECKING:
+    from metalloid.compat.Metal.buffer import MTLBuffer
+    from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
+
+_turns = itertools.count(1)
+
+
+class Overlap:
+    """What launches of a concurrent encoder use that may run at once."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, str] = {}
+        self._written: dict[int, str] = {}
+
+    def add(self, launch: Launch, kernel: str, selector: str) -> None:
+        """Raise if a launch writes what another uses, or uses what another writes."""
+        writes = {id(buffer) for buffer in launch.writes}
+        for buffer in launch.uses:
+            other = self._written.get(id(buffer))
+            if other is None and id(buffer) in writes:
+                other = self._read.get(id(buffer))
+            if other is not None:
+                fail(
+                    selector,
+                    f"Compute Function({kernel}) and Compute Function({other}) may run at once, "
+                    "and one writes a buffer that the other uses: a memory barrier is missing",
+                )
+        for buffer in launch.uses:
+            (self._written if id(buffer) in writes else self._read)[id(buffer)] = kernel
+
+    def barrier(self, buffers: Iterable[Any] | None = None) -> None:
+        """Order what follows behind what was added; of some buffers only, if they are named."""
+        for used in (self._read, self._written):
+            if buffers is None:
+                used.clear()
+            for buffer in buffers or ():
+                used.pop(id(buffer), None)
+
+
+def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
+    """Note what a command buffer writes that is committed now.
+
+    Raises
+    ------
+    FailedAssertion
+        If it uses what a command buffer of another queue has yet to write, and waits for no event
+        of that queue.
+    """
+    queue = commands.commandQueue()
+    turn = next(_turns)
+    for command in launches:
+        if isinstance(command, Signal):
+            command.event.queues.add(queue)
+        elif isinstance(command, Wait):
+            # The host may signal it, or who has not been committed yet: that is not looked into.
+            for other in command.event.queues or {None}:
+                queue.ordered[other] = turn
+        elif isinstance(command, Launch):
+            for buffer in command.uses:
+                _check_writer(commands, buffer)
+            for buffer in command.writes:
+                buffer.writer, buffer.written = weakref.ref(commands), turn
+
+
+def _check_writer(commands: MTLCommandBuffer, buffer: MTLBuffer) -> None:
+    writer, queue = under_way(buffer), commands.commandQueue()
+    if writer is None or writer.commandQueue() is queue:
+        return
+    known = max(queue.ordered.get(writer.commandQueue(), 0), queue.ordered.get(None, 0))
+    if known < buffer.written:
+        fail(
+            "MTLCommandBuffer commit",
+            "it uses a buffer that a command buffer of another queue has yet to write: wait for "
+            "an event of that queue",
+        )
+
+
+def under_way(buffer: MTLBuffer) -> MTLCommandBuffer | None:
+    """The command buffer that writes a buffer now.
+
+    What still waits in line, perhaps for this queue or the host, is not looked into.
+    """
+    writer: MTLCommandBuffer | None = buffer.writer() if buffer.writer is not None else None
+    if writer is None or writer.status() != MTLCommandBufferStatusScheduled:
+        return None
+    return writer
+
+
+def check_host(buffer: MTLBuffer) -> None:
+    """Raise if the host looks at what a command buffer writes now."""
+    if under_way(buffer) is not None:
+        fail(
+            "MTLBuffer contents",
+            "the host uses a buffer that a command buffer under way writes: wait until it has "
+            "completed",
+        )
+
+
+class Borrowed:
+    """Buffers of a command buffer that does not retain them."""
+
+    def __init__(self) -> None:
+        self._buffers: list[weakref.ref[MTLBuffer]] = []
+
+    def add(self, launch: Launch) -> None:
+        """Hold a launch's buffers no longer."""
+        self._buffers += [weakref.ref(buffer) for buffer in launch.uses]
+        launch.let_go()
+
+    def check(self) -> None:
+        """Raise if one was released before the host knew of the end."""
+        if any(buffer() is None for buffer in self._buffers):
+            fail(
+                "MTLCommandBuffer waitUntilCompleted",
+                "a buffer was released while a command buffer with unretained references used it",
+            )
