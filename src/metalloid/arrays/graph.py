@@ -90,6 +90,7 @@ class Graph:
         place_at, find = place_of.__getitem__, known.setdefault
         place = len(nodes)
         part: tuple[Any, ...]
+        identity: tuple[Any, ...]
         for node in expressions:
             if node.kind is MAP:
                 args = node.args
