@@ -130,14 +130,14 @@ class RowWriter(Writer):
             into = f"part{place}" if blocked else f"v{place}"
             self._line(f"{into} = {self._combine(place, into, self._names[arg])};")
         self._close_loops()
-        for place in searches:
-            self._close_search(place)
         if blocked:
             for place in reductions:
                 if place not in searches:
                     self._line(f"v{place} = {self._combine(place, f'v{place}', f'part{place}')};")
             self._depth -= 1
             self._line("}")
+        for place in searches:
+            self._close_search(place)
         if self.axes.form == "row":
             self._line("for (ushort distance = 16; distance > 0; distance /= 2) {")
             self._depth += 1
