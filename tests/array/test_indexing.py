@@ -96,6 +96,7 @@ def test_updates_count_every_index(name, function):
     np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+@pytest.mark.needs("the process's memory")
 def test_filling_piece_by_piece_writes_the_pieces_only():
     x = mtl.zeros(1000)
     mtl.eval(x)

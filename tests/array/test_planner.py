@@ -36,6 +36,7 @@ def test_movements_cost_nothing(x):
     assert len(kernels(y)) == 1
 
 
+@pytest.mark.needs("the process's memory")
 def test_a_view_of_known_values_launches_nothing(x):
     assert kernels(x.T) == []
     view = x.T[1:3]

@@ -122,3 +122,48 @@ def test_rows_that_are_normalised(shape):
     np.testing.assert_allclose(
         np.asarray(mtl.log(mtl.sum(mtl.exp(own), axis=1))), np.log(np.exp(exact).sum(1)), rtol=1e-5
     )
+
+
+SEARCHED = {
+    "ties": lambda x: np.round(x * 3),
+    "all the same": lambda x: np.zeros_like(x),
+    "nothing above": lambda x: np.full_like(x, -np.inf),
+    "nothing below": lambda x: np.full_like(x, np.inf),
+    "NaN": lambda x: np.where(np.abs(x) > 2.5, np.nan, x),
+    "NaN at the end": lambda x: np.concatenate([x.ravel()[:-1], [np.nan]]).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize("values", SEARCHED)
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((5,), None), ((100_003,), None), ((3, 70), 1), ((70, 3), 0), ((40, 5), 1), ((2, 90_000), 1),
+     ((90_000, 2), 0), ((4, 30, 5), 1)],
+)  # fmt: skip
+def test_places_of_the_first_of_all(values, shape, axis):
+    x = SEARCHED[values](np.random.default_rng(7).standard_normal(shape)).astype(np.float32)
+    own = mtl.asarray(x)
+    np.testing.assert_array_equal(own.argmax(axis=axis), x.argmax(axis=axis))
+    np.testing.assert_array_equal(own.argmin(axis=axis), x.argmin(axis=axis))
+    turned = mtl.flip(own + 0)
+    np.testing.assert_array_equal(turned.argmax(axis=axis), np.flip(x).argmax(axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint64", "float16", "float64"])
+def test_places_in_other_types(dtype):
+    x = np.random.default_rng(8).integers(0, 9, (3, 50_000)).astype(dtype)
+    own = mtl.asarray(x)
+    for axis in (1, None):
+        np.testing.assert_array_equal(own.argmax(axis=axis), x.argmax(axis=axis))
+        np.testing.assert_array_equal((~own if dtype == "bool" else -own).argmin(axis=axis),
+                                      (~x if dtype == "bool" else 0 - x).argmin(axis=axis))  # fmt: skip
+
+
+def test_a_search_beside_a_sum():
+    """One kernel for both, whose sums are added up in blocks."""
+    x = np.random.default_rng(9).integers(0, 1000, (600, 5000)).astype(np.float32)
+    own = mtl.asarray(x)
+    got = own.sum(axis=1) + own.argmax(axis=1).astype(mtl.float32)
+    assert got.msl().count("block_end") > 0
+    assert got.msl().count("kernel void") == 1
+    np.testing.assert_array_equal(got, x.sum(1) + x.argmax(1))

@@ -71,7 +71,8 @@ MEMBERS = {
     "if (i >= n) return; for (uint k = 0; k < n; ++k) x[k] += simd_sum(x[i + k]);": 1,
     "if (g == 0) x[i] = simd_sum(x[i]);": 1,
     "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
-    "if (x[i] > 0) x[i] = simd_sum(x[i]);": 2,
+    "if (x[i] > 0) x[i] = simd_sum(x[i]);": 1,
+    "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": 2,
     "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
 }
 

@@ -233,6 +233,7 @@ def test_arrays_are_complete_when_the_call_returns():
     assert (x == 1).all()
 
 
+@pytest.mark.needs("the process's memory")
 def test_arrays_may_be_waited_for_later():
     lib = mtl.library(CHAIN)
     x = np.zeros(100, np.uint32)
@@ -246,6 +247,7 @@ def test_arrays_may_be_waited_for_later():
     assert event.seconds > 0
 
 
+@pytest.mark.needs("the process's memory")
 def test_who_asks_whether_a_launch_is_done_does_not_wait_for_those_who_wait():
     lib = mtl.library(CHAIN)
     x, slow, add_one = np.zeros(1, np.uint32), lib.slow, lib.add_one

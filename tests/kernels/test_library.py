@@ -271,6 +271,7 @@ def test_a_union_with_vectors_is_copied():
     assert out.tolist() == [0x01020304 + 7, 5]
 
 
+@pytest.mark.needs("the CPU")
 def test_an_engine_that_there_is_not():
     lib = mtl.library(HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = 3; }}")
     with mtl.config.scope(cpu_engine="fast"), pytest.raises(ValueError, match="one of simd, refer"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -22,6 +22,8 @@ def ranges(draw):
 
 @settings(max_examples=30)
 @given(ranges())
+@example(("int64", -1, 2**63 - 1))
+@example(("int64", -(2**63), 2**63 - 1))
 def test_the_upper_half_of_a_product(case):
     dtype, low, high = case
     source = mtl.random.bits(20, mtl.uint64, KEY).tolist()

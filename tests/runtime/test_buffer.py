@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.runtime import registry
 
 ADD = mtl.library(
     "kernel void add(device int* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"
@@ -28,6 +29,7 @@ def test_a_new_buffer_is_zero():
         del buffer
 
 
+@pytest.mark.needs("the CPU")
 def test_sizes_beyond_any_address_are_refused():
     for size in (2**60, 2**63, 2**64 + 16):
         with pytest.raises(mtl.OutOfMemory, match=f"{size} bytes"):
@@ -105,3 +107,12 @@ def test_a_process_may_end_while_its_kernels_run(argument):
 def test_representation():
     assert repr(mtl.Buffer(12)) == "<Buffer 12 bytes (uint8 (12,)) on cpu>"
     assert len(mtl.Buffer(np.zeros((3, 2)))) == 3
+
+
+def test_the_default_device_is_looked_for_once(monkeypatch):
+    """Most launches of generated kernels ask for it, and kinds that are absent are slow to say so."""
+    monkeypatch.setattr(registry, "_open", {})
+    with mtl.config.scope(device=""):
+        first = mtl.default_device()
+        monkeypatch.setattr(registry, "_module", lambda kind: pytest.fail(f"asked for {kind}"))
+        assert mtl.default_device() is first

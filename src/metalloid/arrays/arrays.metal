@@ -231,12 +231,13 @@ METAL_FUNC bool invert(bool x) { return !x; }
 template <typename T>
 METAL_FUNC T shift_left(T x, T places) {
   const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(wrapping<T>(x) << wrapping<T>(places)) : T(0);
+  // Masked, for clang would let an instruction of NVIDIA's decide, by 32 bits of the 64.
+  return fits ? T(wrapping<T>(x) << (wrapping<T>(places) & (8 * sizeof(T) - 1))) : T(0);
 }
 template <typename T>
 METAL_FUNC T shift_right(T x, T places) {
   const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(x >> places) : x < T(0) ? T(-1) : T(0);
+  return fits ? T(x >> (places & T(8 * sizeof(T) - 1))) : x < T(0) ? T(-1) : T(0);
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
-// 64-bit floats, which Metal lacks, for devices that have them: their parts, sums without errors, and
-// functions that are exact, or nearly so. Others are in chapters, `doubles_*.metal`. A long double, as in 0.1l, is a constant of all digits, and is no
-// type to compute in.
+// 64-bit floats, which Metal lacks, for devices that have them: their parts, sums without errors,
+// and functions that are exact, or nearly so. Others are in chapters, `doubles_*.metal`. A long
+// double, as in 0.1l, is a constant of all digits, and is no type to compute in.
 namespace metal {
 
 #define DOUBLE_FUNCTION(name) \
@@ -32,7 +32,8 @@ METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
   return sum;
 }
 
-// Between two limits; of NaN the first. Comparisons are one instruction with the choice, fmin is not.
+// Between two limits; of NaN the first. A comparison and the choice are one instruction, fmin is
+// not.
 METAL_FUNC double within(double x, double least, double most) {
   const double not_less = x > least ? x : least;
   return not_less < most ? not_less : most;
@@ -84,8 +85,8 @@ METAL_FUNC double rest_of_root(double root, Pair square) {
   return root == 0.0 ? 0.0 : rest / (root + root);
 }
 
-// Scaled by a power of two, so that the squares are normal numbers. The root is corrected by what its
-// square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
+// Scaled by a power of two, so that the squares are normal numbers. The root is corrected by what
+// its square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
 METAL_FUNC double hypot(double a, double b) {
   constexpr double huge = 0x1p500l, tiny = 0x1p-400l, up = 0x1p600l, down = 0x1p-600l;
   const double x = metal::fabs(a), y = metal::fabs(b), most = x > y ? x : y;
@@ -99,8 +100,8 @@ METAL_FUNC double hypot(double a, double b) {
   return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
 }
 
-// The bits of a number from `least` to its double, for positive ones, and of what power of two it is a
-// multiple: counted from 2^-1023, or from 2^-1077 for those that are small.
+// The bits of a number from `least` up to twice that, of which a positive one is a multiple by a
+// power of two: counted from -1023, or from -1077 for those below the normal numbers.
 struct Normalised {
   ulong bits;
   int power;

@@ -4,7 +4,8 @@ namespace numpy {
 constant constexpr double LN2_INVERSE = 0x1.71547652b82fep+0l;
 constant constexpr Pair LN2 = {0x1.62e42fefa39efp-1l, 0x1.abc9e3b39803fp-56l};
 
-// A number as power ln 2 + high + low, where the high part is at most ln(2) / 2.
+// A number as power ln 2 + high + low, where the high part is at most ln(2) / 2 (W. J. Cody,
+// W. Waite, "Software Manual for the Elementary Functions").
 struct Exponent {
   double high, low;
   int power;
@@ -18,8 +19,8 @@ METAL_FUNC Exponent exponent_of(double high, double low = 0.0) {
   return {rest.high, rest.low, int(whole)};
 }
 
-// The series of (sinh(x) - x) / x^3 and (cosh(x) - 1) / x^2 of x^2, whose errors are below 4e-18 up to
-// ln(2) / 2.
+// Taylor's series of (sinh(x) - x) / x^3 and (cosh(x) - 1) / x^2 of x^2, whose errors are below
+// 4e-18 up to ln(2) / 2.
 METAL_FUNC double sinh_series(double square) {
   constexpr double series[] = {1 / 6227020800.0l, 1 / 39916800.0l, 1 / 362880.0l,
                                1 / 5040.0l,       1 / 120.0l,      1 / 6.0l};
@@ -75,8 +76,8 @@ METAL_FUNC Mantissa mantissa_of(double x) {
   return {as_type<double>(of.bits) - 1.0, 0.0, double(of.power) - (of.is_small ? 1077.0 : 1023.0)};
 }
 
-// A logarithm in two parts, the first of which is rounded right nearly always. The series' first
-// term, and what it is added to, have their errors with them.
+// A logarithm in two parts, the first of which is rounded right nearly always: as in fdlibm's pow
+// the series' first term, and what it is added to, have their errors with them.
 METAL_FUNC Pair log_of(Mantissa x) {
   const double divisor = 2.0 + x.high, inverse = 1.0 / divisor;
   const double below = (x.high - (divisor - 2.0)) + x.low;
@@ -107,7 +108,7 @@ METAL_FUNC double log1p_of(Pair x, double more = 0.0) {
   const Pair sum = sum_of(1.0, x.high);
   const Mantissa of_sum = mantissa_of(sum.high);
   const double power = of_sum.power;
-  const double low = (sum.low + x.low) * power_of_two(-int(within(power, -1.0, 64.0)));
+  const double low = (sum.low + x.low) * power_of_two(-int(within(power, -64.0, 64.0)));
   const Mantissa near = {x.high, x.low, more}, far = {of_sum.high, low, power + more};
   const Pair logarithm = log_of(power == 0.0 ? near : far);
   return logarithm.high + logarithm.low;

@@ -1,8 +1,9 @@
 // Hyperbolic functions of 64-bit floats, and their inverses.
 namespace numpy {
 
-// The functions of x = power ln 2 + r, from 0 on, divided by 2^(power - 1): with b = 4^-power they are
-// (1 - b) cosh(r) + (1 + b) sinh(r) and (1 + b) cosh(r) + (1 - b) sinh(r).
+// The functions of x = power ln 2 + r, from 0 on, divided by 2^(power - 1): with b = 4^-power they
+// are (1 - b) cosh(r) + (1 + b) sinh(r) and (1 + b) cosh(r) + (1 - b) sinh(r), by the theorems of
+// addition.
 struct Hyperbolic {
   Pair sine, cosine;
   int power;
@@ -22,7 +23,7 @@ METAL_FUNC Hyperbolic hyperbolic(double size) {
           sum_of_larger(cosine.high, cosine.low + (along.low + more.low + cosine_rest)), x.power};
 }
 
-// Above these, 1 + x is x, and the square of x is too large.
+// Above this, 1 + x is x, and the square of x may be too large.
 constant constexpr double WITHOUT_ONE = 0x1p60l;
 
 }  // namespace numpy
@@ -45,7 +46,7 @@ METAL_FUNC double tanh(double x) {
   return x != x ? x : copysign(result.high + result.low, x);
 }
 
-// log(x + sqrt(x^2 + 1)), where the logarithm's argument is 1 and the rest.
+// log(x + sqrt(x^2 + 1)), where the logarithm's argument is 1 and the rest (fdlibm).
 METAL_FUNC double asinh(double x) {
   const double size = fabs(x), square = size * size;
   const numpy::Pair sum = numpy::sum_of_larger(size, square / (1.0 + sqrt(1.0 + square)));
@@ -70,7 +71,7 @@ METAL_FUNC double acosh(double x) {
 }
 
 // Half of log((1 + x) / (1 - x)), whose mantissa (1 + s) / (1 - s) has s as the quotient of
-// (1 + x) - (1 - x) 2^power and the sum of the two.
+// (1 + x) - (1 - x) 2^power and the sum of the two: the logarithm's series starts from it.
 METAL_FUNC double atanh(double x) {
   const double size = fabs(x);
   const numpy::Pair up = numpy::sum_of_larger(1.0, size), down = numpy::sum_of_larger(1.0, -size);

@@ -36,8 +36,8 @@ METAL_FUNC double atan_series(double square) {
   return square * polynomial(series, square);
 }
 
-// The angle of a point of the octant: that of 0, 1/2 or 1 and the rest, the differences for which are
-// exact (P. H. Sterbenz: the numbers are within a factor of two).
+// The angle of a point of the octant: that of a slope of 0, 1/2 or 1 and the rest, as in fdlibm's
+// atan. The differences are exact (P. H. Sterbenz: the numbers are within a factor of two).
 METAL_FUNC Pair octant_angle(double smaller, double larger) {
   const bool is_flat = smaller < 0.25 * larger, is_steep = smaller > 0.71875 * larger;
   const double slope = is_flat ? 0.0 : is_steep ? 1.0 : 0.5, part = slope * smaller;

@@ -1,8 +1,8 @@
 // The error function of 64-bit floats and its inverse.
 namespace numpy {
 
-// x + x Q(x^2) near zero; beyond, erfc is the exponential function of a polynomial of x - 1. Minimax,
-// errors below 2^-58.
+// x + x Q(x^2) near zero; beyond, erfc is the exponential function of a polynomial of x - 1.
+// Minimax, errors below 2^-58.
 METAL_FUNC double erf(double x) {
   constexpr double near[] = {5.9709043540469204e-11l, -1.1381326973892175e-9l,
                              1.4662075904063183e-8l,  -1.6350673281803426e-7l,

@@ -28,10 +28,10 @@ constant constexpr uint TWO_OVER_PI[] = {
     0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau,
     0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u};
 
-// The same for huge numbers (M. H. Payne, R. N. Hanek, "Radian reduction for trigonometric functions",
-// 1983). A number is an integer below 2^53 times 2^e, so 192 bits of 2/pi, from that of weight 2^(1-e)
-// on, decide on its product with 2/pi modulo 4: the first two bits are the quarter, the others its
-// fraction, of which no more than 62 are zeros.
+// The same for huge numbers (M. H. Payne, R. N. Hanek, "Radian reduction for trigonometric
+// functions", 1983). A number is an integer below 2^53 times 2^e, so 192 bits of 2/pi, from that of
+// weight 2^(1-e) on, decide on its product with 2/pi modulo 4: the first two bits are the quarter,
+// the others its fraction, of which no more than 62 are zeros.
 METAL_FUNC Angle angle_of_huge(double x) {
   const ulong bits = as_type<ulong>(x);
   const int e = int(bits >> 52 & 0x7FF) - 1075;

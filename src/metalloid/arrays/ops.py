@@ -276,11 +276,16 @@ class Reduction:
         always: one of them is what another lane has.
     identity : str
         MSL of the value that changes nothing; `{T}` is the type, `{V}` that of a placed value.
+    least, is_better : str
+        Of a search, which goes through values in the order of their places: the value that it
+        begins with, and whether another is to be taken instead of the one that it has.
     """
 
     name: str
     text: str
     identity: str
+    least: str = ""
+    is_better: str = ""
 
 
 REDUCTIONS = {
@@ -293,7 +298,19 @@ REDUCTIONS = {
         # Not || and &&: the lanes of a simdgroup compute the second operand together.
         Reduction("any", "{0} | {1}", "false"),
         Reduction("all", "{0} & {1}", "true"),
-        Reduction("argmax", "numpy::larger({0}, {1})", "{T}(numpy::lowest<{V}>(), LONG_MAX)"),
-        Reduction("argmin", "numpy::smaller({0}, {1})", "{T}(numpy::highest<{V}>(), LONG_MAX)"),
+        Reduction(
+            "argmax",
+            "numpy::larger({0}, {1})",
+            "{T}(numpy::lowest<{V}>(), LONG_MAX)",
+            "numpy::lowest<{V}>()",
+            "numpy::is_larger({0}, {1})",
+        ),
+        Reduction(
+            "argmin",
+            "numpy::smaller({0}, {1})",
+            "{T}(numpy::highest<{V}>(), LONG_MAX)",
+            "numpy::highest<{V}>()",
+            "numpy::is_smaller({0}, {1})",
+        ),
     )
 }

@@ -17,6 +17,16 @@ METAL_FUNC bool comes_first(placed<T> a, placed<T> b, bool is_beyond) {
   const bool ties = a.value == b.value || (a_is_nan && b_is_nan);
   return ties ? a.place < b.place : a_is_nan || (is_beyond && !b_is_nan);
 }
+// Whether a value takes the place of the best one so far, which came before it. Without branches.
+template <typename T>
+METAL_FUNC bool is_larger(T x, T best) {
+  return !(x <= best) & !isnan(best);
+}
+template <typename T>
+METAL_FUNC bool is_smaller(T x, T best) {
+  return !(x >= best) & !isnan(best);
+}
+
 template <typename T>
 METAL_FUNC placed<T> larger(placed<T> a, placed<T> b) {
   return comes_first(a, b, a.value > b.value) ? a : b;

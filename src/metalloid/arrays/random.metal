@@ -89,8 +89,8 @@ METAL_FUNC ulong below(ulong bits, uint span) {
 
 // -- the Poisson distribution, of a key of its own
 
-// D. Knuth, "The Art of Computer Programming" 2, 3.4.1: as many uniform numbers as keep their product
-// above a limit.
+// D. Knuth, "The Art of Computer Programming" 2, 3.4.1: as many uniform numbers as keep their
+// product above a limit.
 METAL_FUNC long poisson_by_products(uint2 key, float mean) {
   const float limit = metal::exp(-mean);
   float product = 1.0f;
@@ -111,7 +111,8 @@ METAL_FUNC float poisson_logarithm(float count, float mean, float away) {
   float rest = over * (1.0f / 12 - square * (1.0f / 360 - square * (1.0f / 1260 - square / 1680)));
   if (count < 3.5f) rest = count < 1.5f ? 0.08106147f : count < 2.5f ? 0.0413407f : 0.02767793f;
   const float v = away / (mean + count), s = v * v;
-  const float near = away * v + 2.0f * count * v * s * (1.0f / 3 + s * (1.0f / 5 + s * (1.0f / 7 + s / 9)));
+  const float series = 1.0f / 3 + s * (1.0f / 5 + s * (1.0f / 7 + s / 9));
+  const float near = away * v + 2.0f * count * v * s * series;
   const float far = count * metal::log(count / mean) - away;
   return -rest - (s < 0.01f ? near : far) - 0.5f * metal::log(6.2831855f * count);
 }

@@ -109,25 +109,35 @@ class RowWriter(Writer):
 
     def _reduce(self, reductions: list[int], known: set[int]) -> None:
         """One loop over the row for reductions that do not need each other."""
+        searches = [place for place in reductions if self._is_search(place)]
         for place in reductions:
             self._names[place] = f"v{place}"
-            self._start(place, f"v{place}")
+            if place in searches:
+                self._open_search(place)
+            else:
+                self._start(place, f"v{place}")
         blocked = self._is_blocked(reductions)
         if blocked:
-            self._open_block(reductions)
+            self._open_block([place for place in reductions if place not in searches])
         row = self._open_loops(blocked)
-        self._compute([self.entries[place].args[0] for place in reductions], set(known), row)
-        for place in reductions:
+        args = {place: self.entries[place].args[0] for place in reductions}
+        wanted = [self.entries[a].args[0] if k in searches else a for k, a in args.items()]
+        self._compute(wanted, set(known), row)
+        for place, arg in args.items():
+            if place in searches:
+                self._look_at(place, self._names[self.entries[arg].args[0]], row[0])
+                continue
             into = f"part{place}" if blocked else f"v{place}"
-            self._line(
-                f"{into} = {self._combine(place, into, self._names[self.entries[place].args[0]])};"
-            )
+            self._line(f"{into} = {self._combine(place, into, self._names[arg])};")
         self._close_loops()
         if blocked:
             for place in reductions:
-                self._line(f"v{place} = {self._combine(place, f'v{place}', f'part{place}')};")
+                if place not in searches:
+                    self._line(f"v{place} = {self._combine(place, f'v{place}', f'part{place}')};")
             self._depth -= 1
             self._line("}")
+        for place in searches:
+            self._close_search(place)
         if self.axes.form == "row":
             self._line("for (ushort distance = 16; distance > 0; distance /= 2) {")
             self._depth += 1
@@ -137,6 +147,40 @@ class RowWriter(Writer):
             self._depth -= 1
             self._line("}")
         known |= set(reductions)
+
+    # -- searches: a lane counts places in 32 bits, and meets none that is lower than its last
+
+    def _is_search(self, place: int) -> bool:
+        """Whether a reduction looks for a value whose place is that in the row."""
+        pairs = self.entries[self.entries[place].args[0]]
+        if not self.entries[place].dtype.names or pairs.kind != "map" or len(self.axes.row) > 1:
+            return False
+        where = pairs.args[1]
+        return self.entries[where].kind == "count" and self.axes.accesses[where].row == (1,)
+
+    def _open_search(self, place: int) -> None:
+        entry = self.entries[place]
+        value = msl_name(entry.dtype["value"])
+        least = REDUCTIONS[entry.data].least.format(V=value)
+        first = "at.x" if self.axes.form == "row" else "0"
+        self._line(f"{value} best{place} = {least};")
+        self._line(f"uint found{place} = {first};")
+
+    def _look_at(self, place: int, value: str, at: str) -> None:
+        best, found = f"best{place}", f"found{place}"
+        text = REDUCTIONS[self.entries[place].data].is_better.format(value, best)
+        self._line(f"const bool is_better{place} = {text};")
+        self._line(f"{best} = is_better{place} ? {value} : {best};")
+        self._line(f"{found} = is_better{place} ? {at} : {found};")
+
+    def _close_search(self, place: int) -> None:
+        """The place in the array; a lane that has seen nothing has none."""
+        entry = self.entries[place]
+        where = self.entries[entry.args[0]].args[1]
+        found = f"found{place}"
+        count = f"long({self.axes.accesses[where].pointer}) + long({self._index(where, [found])})"
+        pair = f"best{place}, {found} < row_end ? {count} : LONG_MAX"
+        self._line(f"{msl_name(entry.dtype)} v{place} = {msl_name(entry.dtype)}({pair});")
 
     def _start(self, place: int, name: str) -> None:
         """A variable with what changes nothing."""

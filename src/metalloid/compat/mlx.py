@@ -250,15 +250,16 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
             value, is_mlx = _memory(value, mx), True
         elif kind is not np.ndarray or value.dtype in _NARROWED:
             value = _input(value, mx)
+            if type(value) is not np.ndarray:
+                raise TypeError  # it may be lazy
         given.append(value)
     for value in dtypes:
         known.append(_dtype(value, mx))
-    results: list[Any] = kernel(
-        inputs=given, output_shapes=shapes, output_dtypes=known, grid=grid, threadgroup=threadgroup
-    )
+    results: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
     if is_mlx or (mx is not None and type(dtypes[0]) is mx.Dtype):
-        for place, result in enumerate(results):
-            results[place] = _to_mlx(mx, result)
+        if len(results) == 1:
+            return [_to_mlx(mx, results[0])]
+        return [_to_mlx(mx, result) for result in results]
     return results
 
 
@@ -328,10 +329,9 @@ def _template(value: Any, mx: Any) -> Any:
 
 
 def _to_mlx(mx: Any, array: Any) -> Any:
-    array = np.asarray(array)
-    if array.dtype is not _BFLOAT16:
-        return mx.array(array)
-    return mx.array(array.view(np.uint16)).view(mx.bfloat16)
+    if array.dtype is _BFLOAT16:
+        return mx.array(np.asarray(array).view(np.uint16)).view(mx.bfloat16)
+    return mx.array(array if type(array) is np.ndarray else np.asarray(array))
 
 
 # -- programs that are not changed

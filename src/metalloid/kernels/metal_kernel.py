@@ -147,6 +147,24 @@ class MetalKernel:
             on = lazy.device if device is None else get_device(device)
             lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
             return lazy_results
+        return self.at_once(
+            inputs, grid, threadgroup, output_shapes, output_dtypes, template, init_value, verbose,
+            device,
+        )  # fmt: skip
+
+    def at_once(
+        self,
+        inputs: Sequence[Any],
+        grid: int | Sequence[int],
+        threadgroup: int | Sequence[int] | None,
+        output_shapes: Sequence[Sequence[int]],
+        output_dtypes: Sequence[Any],
+        template: Sequence[tuple[str, Any]] = (),
+        init_value: Any = None,
+        verbose: bool = False,
+        device: str | Device | None = None,
+    ) -> list[Any]:
+        """A call with inputs of which none is a metalloid `Array`."""
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value)

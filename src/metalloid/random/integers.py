@@ -125,8 +125,9 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     extents = broadcast_shape(where, first.shape, last.shape, own)
     source = random_bits(where, extents, uint64, key)
     start = broadcast(first, source.shape)
-    span = Array(broadcast(last, source.shape)) - Array(start)
-    some = where_node(span > 0, span.astype(uint64), 0)
+    end = Array(broadcast(last, source.shape))
+    span = (end - Array(start)).astype(uint64)  # of int64 it may take all 64 bits
+    some = where_node(end > Array(start), span, 0)
     offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
     return (Array(start) + offset).astype(wanted)
 

@@ -46,6 +46,22 @@ class DeviceInfo:
     threads: int
 
 
+def spread(grid: Size, threads: int) -> Size:
+    """A threadgroup of at most so many threads: wide in x, where neighbours in memory are.
+
+    Examples
+    --------
+    >>> spread((100, 100, 1), 256)
+    (100, 2, 1)
+    """
+    sizes = []
+    for extent in grid:
+        size = max(1, min(extent, threads))
+        sizes.append(size)
+        threads //= size
+    return (sizes[0], sizes[1], sizes[2])
+
+
 class Program(ABC):
     """A kernel compiled for a device.
 

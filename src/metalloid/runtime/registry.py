@@ -24,6 +24,7 @@ _KINDS = {
 _TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
 
 _open: dict[str, Device] = {}
+_DEFAULT = ""  # in `_open`, for the one that was found first: asking for those before it takes long
 _lock = threading.RLock()  # a device may be made on another
 
 
@@ -51,12 +52,16 @@ def get_device(name: str | Device | None = None) -> Device:
     wanted = name or settings.device
     if wanted:
         return _device(wanted)
+    known = _open.get(_DEFAULT)
+    if known is not None:
+        return known
     for kind in _KINDS:
         try:
             device = _device(kind)
         except DeviceUnavailable:
             continue
         if device.by_default:
+            _open[_DEFAULT] = device
             return device
     reasons = "; ".join(f"{kind}: {reason}" for kind, reason in absent_devices().items())
     raise DeviceUnavailable(f"[device] this machine has none. {reasons}")

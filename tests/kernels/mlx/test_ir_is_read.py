@@ -58,6 +58,7 @@ def check(lib, name, ir_of):
 @pytest.mark.parametrize(
     "name", [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
+@pytest.mark.needs("the CPU")
 def test_the_first_kernel_of_a_driver(name, thread_ir):
     lib = driver.__wrapped__(name)  # one whose kernels nobody has compiled
     check(lib, next(iter(lib.functions)), thread_ir)
@@ -73,6 +74,7 @@ def test_a_sample_of_the_others(name, thread_ir):
 
 
 @pytest.mark.parametrize("file", ["examples/square.metal", "src/metalloid/cli/julia.metal"])
+@pytest.mark.needs("the CPU")
 def test_own_kernels(file, thread_ir):
     lib = mtl.library(path=file)
     for name in lib:

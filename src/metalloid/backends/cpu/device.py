@@ -34,6 +34,7 @@ from metalloid.runtime.device import (
     DeviceInfo,
     Program,
     Size,
+    spread,
 )
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.messages import emit
@@ -84,16 +85,11 @@ class CpuProgram(Program):
         return stages
 
     def default_group_size(self, grid: Size) -> Size:
-        """Wide in x, where neighbours in memory are, then y, then z."""
+        """See `Program.default_group_size`."""
         left = self.max_group_size
         if self.flags & native.FIBRES:
             left = min(left, _FIBRES_BY_DEFAULT)
-        sizes = []
-        for extent in grid:
-            size = max(1, min(extent, left))
-            sizes.append(size)
-            left //= size
-        return (sizes[0], sizes[1], sizes[2])
+        return spread(grid, left)
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""

@@ -15,7 +15,7 @@ from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size
+from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
 _MOST_REMEMBERED = 1024  # shapes of launches
@@ -53,14 +53,9 @@ class OfflineProgram(Program):
         return {name: path.read_text() for name, path in self._kernel.stages.items()}
 
     def default_group_size(self, grid: Size) -> Size:
-        """Wide in x, where neighbours in memory are, then y, then z."""
+        """See `Program.default_group_size`."""
         left = min(self.max_group_size, _USUAL_THREADS)
-        sizes = []
-        for extent in grid:
-            size = max(1, min(extent, left))
-            sizes.append(size)
-            left //= size
-        return (sizes[0], sizes[1], sizes[2])
+        return spread(grid, left)
 
 
 class CudaProgram(OfflineProgram):

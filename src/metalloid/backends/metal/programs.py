@@ -21,7 +21,7 @@ from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature, build_signature
-from metalloid.runtime.device import Program, Size
+from metalloid.runtime.device import Program, Size, spread
 from metalloid.settings import settings
 
 #: Threads per threadgroup where the launch does not say: whole simdgroups, several on each core.
@@ -65,14 +65,9 @@ class MetalProgram(Program):
         return {"metal": self._source}
 
     def default_group_size(self, grid: Size) -> Size:
-        """Wide in x, where neighbours in memory are, then y, then z."""
+        """See `Program.default_group_size`."""
         left = min(self.max_group_size, _USUAL_GROUP)
-        sizes = []
-        for extent in grid:
-            size = max(1, min(extent, left))
-            sizes.append(size)
-            left //= size
-        return (sizes[0], sizes[1], sizes[2])
+        return spread(grid, left)
 
 
 class Programs:
