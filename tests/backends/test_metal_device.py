@@ -408,3 +408,9 @@ def test_nothing_is_left_alive(metal, lib):
     metal.synchronize()
     del x
     assert count() == before
+
+
+def test_the_devices_own_code_costs_little():
+    import launch
+
+    assert max(launch.metal_device()) < 15e-6
