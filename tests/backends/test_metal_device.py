@@ -243,7 +243,9 @@ def test_the_text_is_the_authors(lib):
 
 def test_included_files_are_put_in_their_place(metal, tmp_path):
     (tmp_path / "deep").mkdir()
-    (tmp_path / "one.h").write_text('#pragma once\n#include "deep/two.h"\n#include <three.h>\n')
+    (tmp_path / "one.h").write_text(
+        '#pragma once\n#include <metal_stdlib>\n#include "deep/two.h"\n#include <three.h>\n'
+    )
     (tmp_path / "deep" / "two.h").write_text("#define TWO 2\n")
     (tmp_path / "three.h").write_text("#ifndef T\n#define T 3\n#endif\n")
     main = '#include <metal_stdlib>\n#include "one.h"\n#include "one.h"\n'
@@ -254,7 +256,8 @@ def test_included_files_are_put_in_their_place(metal, tmp_path):
     made.k(x, threads=1)
     assert x[0] == 2 + 3 + 4  # lines are the author's
     text = made.k.asm["metal"]
-    assert text.count("#include <metal_stdlib>") == 1  # Metal has that
+    assert text.count("#include <metal_stdlib>") == 2  # Metal has that
+    assert text.count("__CLANG_REWRITTEN_INCLUDES") == 3  # what is not Metal's
     assert f'# 4 "{tmp_path / "main.metal"}"' in text
 
 
@@ -405,3 +408,9 @@ def test_nothing_is_left_alive(metal, lib):
     metal.synchronize()
     del x
     assert count() == before
+
+
+def test_the_devices_own_code_costs_little():
+    import launch
+
+    assert max(launch.metal_device()) < 15e-6

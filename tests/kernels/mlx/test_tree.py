@@ -68,6 +68,7 @@ def coverage(tree, *options):
     return done.stdout, lines
 
 
+@pytest.mark.needs("the CPU")
 def test_the_table_of_a_small_tree(tree):
     first, lines = coverage(tree, "--family", "arange", "--match", "float")
     assert [(line["name"], line["checked"]) for line in lines] == [("arangefloat32", "agrees")]

@@ -75,15 +75,12 @@ class Batch:
         Launches may overlap, except those of which one writes what the other uses: a barrier keeps
         them apart. Metal itself does so between command buffers.
         """
-        set_pipeline, set_buffer = (
-            encoder.setComputePipelineState_,
-            encoder.setBuffer_offset_atIndex_,
-        )
-        set_bytes = encoder.setBytes_length_atIndex_
+        set_pipeline = encoder.setComputePipelineState_
+        set_buffer, set_bytes = encoder.setBuffer_offset_atIndex_, encoder.setBytes_length_atIndex_
         dispatch, barrier = self._device.dispatch_of(encoder), encoder.memoryBarrierWithScope_
         scope, read_write = self._device.buffers_scope, self._device.read_write
         program: Any = None
-        bound: dict[int, tuple[Any, int] | None] = {}
+        bound: dict[int, tuple[Any, int]] = {}
         read: set[Any] = set()
         written: set[Any] = set()
         for command in self.commands:
@@ -100,12 +97,13 @@ class Batch:
                 program = command.program
                 set_pipeline(program.pipeline)
             for index, buffer, offset in command.buffers:
-                if bound.get(index) != (buffer, offset):
+                known, place = bound.get(index, (None, 0))
+                if known is not buffer or place != offset:
                     set_buffer(buffer, offset, index)
                     bound[index] = (buffer, offset)
             for index, contents, nbytes in command.inline:
                 set_bytes(contents, nbytes, index)
-                bound[index] = None
+                bound.pop(index, None)
             for index, nbytes in command.threadgroup:
                 encoder.setThreadgroupMemoryLength_atIndex_(nbytes, index)
             for buffer in command.used:

@@ -96,8 +96,7 @@ class Heap:
                     f"{self._gpu.recommendedMaxWorkingSetSize()} are its working set, "
                     f"{self._most} the most in one buffer)."
                 )
-            contents = buffer.contents().as_buffer(room)
-        address = ctypes.addressof(ctypes.c_char.from_buffer(contents))
+            address = _address_of(buffer, room)
         return Allocation(buffer, address, room)
 
     def allocate(self, nbytes: int) -> Allocation:
@@ -155,4 +154,11 @@ class Heap:
             buffer = self._gpu.newBufferWithBytesNoCopy_length_options_deallocator_(
                 memory, room, self._options, None
             )
-        return None if buffer is None else Allocation(buffer, address, room)
+            if buffer is None or _address_of(buffer, room) != address:
+                return None  # whoever was between us and Metal has made a copy
+        return Allocation(buffer, address, room)
+
+
+def _address_of(buffer: Any, nbytes: int) -> int:
+    """Where Python sees the contents of a Metal buffer."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer.contents().as_buffer(nbytes)))

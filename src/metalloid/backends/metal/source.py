@@ -10,10 +10,11 @@ from metalloid.compiler.prelude import include_folder
 from metalloid.compiler.unit import Options
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
-#: What clang makes of an include: itself, for who has the file, or else the file's text.
+#: What clang makes of an include of an empty file, as Metal's own headers are here: itself, for who
+#: has the file, or else nothing but line markers.
 _EXPANDED = re.compile(
-    r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* (\S+) expanded by -frewrite-includes \*/)\n"
-    r"(.*\n)#else \1\n(?:.*\n)*?#endif \1\n",
+    r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* \S+ expanded by -frewrite-includes \*/)\n"
+    r"(.*\n)#else \1\n(?:# .*\n)*#endif \1\n",
     re.M,
 )
 #: What line markers say of entering and leaving files; some were just left out.
@@ -33,7 +34,8 @@ def whole_text(source: str, file: str, options: Options, cache: Cache) -> str:
         return source
 
     def restored(match: re.Match[str]) -> str:
-        return match[3] if match[2] in own else match[0]
+        (names,) = _INCLUDE.findall(match[2])
+        return match[2] if own.intersection(names) else match[0]
 
     text = _EXPANDED.sub(restored, with_includes(source, file, options, cache))
     return _FLAGS.sub(r"\1", text).replace('"<stdin>"', f'"{file}"')

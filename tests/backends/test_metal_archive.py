@@ -1,0 +1,128 @@
+"""Pipelines on disk: what is asked of Metal's binary archives, by a module that stands for them."""
+
+import contextlib
+import types
+from pathlib import Path
+
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.metal.archive import Archive
+from metalloid.backends.metal.binding import Binding
+
+
+class Descriptor:
+    @classmethod
+    def alloc(cls):
+        return cls()
+
+    def init(self):
+        self.url = self.function = None
+        return self
+
+    def setUrl_(self, url):
+        self.url = url
+
+    def setComputeFunction_(self, function):
+        self.function = function
+
+    def setBinaryArchives_(self, archives):
+        self.archives = archives
+
+
+class BinaryArchive:
+    def __init__(self, names):
+        self.names = names
+
+    def addComputePipelineFunctionsWithDescriptor_error_(self, descriptor, error):
+        self.names.append(descriptor.function.name())
+        return True, None
+
+    def serializeToURL_error_(self, url, error):
+        Path(url).write_text("\n".join(self.names))
+        return True, None
+
+
+class Gpu:
+    def name(self):
+        return "G"
+
+    def newBinaryArchiveWithDescriptor_error_(self, descriptor, error):
+        text = Path(descriptor.url).read_text() if descriptor.url else ""
+        if text == "of another system":
+            return None, "no"
+        return BinaryArchive(text.split()), None
+
+    def newComputePipelineStateWithDescriptor_options_reflection_error_(self, descriptor, *rest):
+        if descriptor.function.name() == "bad":
+            return None, types.SimpleNamespace(localizedDescription=lambda: "too large")
+        return ("pipeline", descriptor.function.name()), None
+
+
+def function(name):
+    return types.SimpleNamespace(name=lambda: name)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    url = types.SimpleNamespace(fileURLWithPath_=lambda path: path)
+    module = types.SimpleNamespace(
+        MTLBinaryArchiveDescriptor=Descriptor, MTLComputePipelineDescriptor=Descriptor, NSURL=url
+    )
+    binding = Binding(module, True, contextlib.nullcontext)
+    with mtl.config.scope(cache_dir=str(tmp_path)):
+        yield lambda: Archive(Gpu(), binding)
+
+
+def files(tmp_path):
+    return list(tmp_path.rglob("*.metalarchive*"))
+
+
+def test_what_was_made_is_there_the_next_time(opened, tmp_path):
+    archive = opened()
+    archive.save()
+    assert files(tmp_path) == []  # there is nothing to keep
+    assert archive.pipeline(function("one")) == ("pipeline", "one")
+    archive.save()
+    (path,) = files(tmp_path)
+    assert path.read_text() == "one"
+    again = opened()
+    again.pipeline(function("two"))
+    again.save()
+    assert path.read_text() == "one\ntwo"
+
+
+def test_an_archive_that_metal_does_not_take_is_begun_again(opened, tmp_path):
+    archive = opened()
+    archive.pipeline(function("one"))
+    archive.save()
+    (path,) = files(tmp_path)
+    path.write_text("of another system")
+    again = opened()
+    again.pipeline(function("two"))
+    again.save()
+    assert path.read_text() == "two"
+
+
+def test_a_full_disk_does_no_harm(opened, tmp_path, monkeypatch):
+    archive = opened()
+    archive.pipeline(function("one"))
+
+    def full(self, target):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    archive.save()
+
+
+def test_a_pipeline_that_cannot_be_made(opened):
+    with pytest.raises(mtl.CompileError, match=r"\[bad\] Metal cannot make it a pipeline: too la"):
+        opened().pipeline(function("bad"))
+
+
+def test_nothing_is_kept_without_a_cache(opened, tmp_path):
+    with mtl.config.scope(cache_bytes=0):
+        archive = opened()
+        archive.pipeline(function("one"))
+        archive.save()
+    assert files(tmp_path) == []
