@@ -35,7 +35,7 @@ STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLSize"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
-    "MTLBuffer": {"memory", "when_released", "writer", "written"},
+    "MTLBuffer": {"is_told", "memory", "when_released", "writer", "written"},
     "MTLCommandBuffer": {"add", "encoder_ended", "issue", "keep"},
     "MTLCommandQueue": {"advance", "append", "latest", "ordered", "timeline"},
     "MTLComputePipelineState": {

@@ -67,9 +67,12 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
     """
     queue = commands.commandQueue()
     turn = next(_turns)
+    written: list[MTLBuffer] = []
     for command in launches:
         if isinstance(command, Signal):
             command.event.queues.add(queue)
+            for buffer in written:
+                buffer.is_told = True
         elif isinstance(command, Wait):
             # The host may signal it, or who has not been committed yet: that is not looked into.
             for other in command.event.queues or {None}:
@@ -79,6 +82,8 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
                 _check_writer(commands, buffer)
             for buffer in command.writes:
                 buffer.writer, buffer.written = weakref.ref(commands), turn
+                buffer.is_told = False
+                written.append(buffer)
 
 
 def _check_writer(commands: MTLCommandBuffer, buffer: MTLBuffer) -> None:
@@ -106,8 +111,12 @@ def under_way(buffer: MTLBuffer) -> MTLCommandBuffer | None:
 
 
 def check_host(buffer: MTLBuffer) -> None:
-    """Raise if the host looks at what a command buffer writes now."""
-    if under_way(buffer) is not None:
+    """Raise if the host looks at what a command buffer writes now.
+
+    Behind what writes it an event may be signalled, by which the host knows before the command
+    buffer is done: that is not looked into.
+    """
+    if under_way(buffer) is not None and not buffer.is_told:
         fail(
             "MTLBuffer contents",
             "the host uses a buffer that a command buffer under way writes: wait until it has "
