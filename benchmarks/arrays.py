@@ -12,13 +12,12 @@ Results are compared with NumPy's in float64 before anything is timed.
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from timing import installed
 
 import metalloid as mtl
 from metalloid.bench.measure import medians
@@ -40,25 +39,15 @@ def peers() -> Iterator[Peer]:
     same = lambda f: f  # noqa: E731
     yield Peer("metalloid", mtl, mtl.asarray, lambda y: (mtl.eval(y), y)[1], same)
     yield Peer("numpy", np, np.asarray, same, same)
-    if mx := _installed("mlx.core"):
+    if mx := installed("mlx.core"):
         mx.set_default_device(mx.cpu)
         yield Peer("mlx", mx, mx.array, lambda y: (mx.eval(y), y)[1], mx.compile)
-    if jax := _installed("jax"):
+    if jax := installed("jax"):
         import jax.numpy as jnp
 
         yield Peer("jax", jnp, jnp.asarray, lambda y: y.block_until_ready(), jax.jit)
-    if torch := _installed("torch"):
+    if torch := installed("torch"):
         yield Peer("torch", torch, torch.from_numpy, same, same)
-
-
-def _installed(name: str) -> Any:
-    path = sys.path.pop(0)  # numba would take our coverage.py for the package of that name
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-    finally:
-        sys.path.insert(0, path)
 
 
 # -- the work: a function of a peer's namespace and its arrays
@@ -134,11 +123,11 @@ def runs_of(function: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> dic
             np.asarray(result, np.float64), exact, 2e-4, near_zero, err_msg=peer.name
         )
         found[peer.name] = run
-    if function is fused and (numexpr := _installed("numexpr")):
+    if function is fused and (numexpr := installed("numexpr")):
         x, y = arrays
         text = "exp(-x * x) * sin(y) + sqrt(x) / (1 + y * y)"
         found["numexpr"] = lambda: numexpr.evaluate(text, {"x": x, "y": y})
-    if function is fused and (numba := _installed("numba")):
+    if function is fused and (numba := installed("numba")):
         found["numba"] = _numba(numba, *arrays)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import statistics
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ from metal_stub import stub_device
 from timing import alternating, best, show, table
 
 import metalloid as mtl
-import metalloid.compat.metalcompute as mc
 
 SOURCE = """
 #include <metal_stdlib>
@@ -80,33 +78,6 @@ def barriers(lib: mtl.Library) -> None:
     table("Barriers of the reference engine", ("threads", "per thread and barrier"), rows)
 
 
-def drop_ins(lib: mtl.Library, count: int = 10_000) -> None:
-    """Loops of small launches by the names of other systems, in time of this process."""
-    buffers = [mtl.Buffer(256) for _ in range(3)]
-    device = mc.Device()
-    function = device.kernel(SOURCE).function("add")
-    their_buffers = [device.buffer(40) for _ in range(3)]
-
-    def native() -> None:
-        for _ in range(count):
-            lib.add(*buffers, threads=10).wait()
-
-    def metalcompute() -> None:
-        for _ in range(count):
-            function(10, *their_buffers)
-
-    def seconds(loop: Callable[[], None]) -> float:
-        start = time.process_time()
-        loop()
-        return (time.process_time() - start) / count
-
-    rounds = [(seconds(native), seconds(metalcompute)) for _ in range(15)]
-    ours, theirs = (min(times) for times in zip(*rounds, strict=True))
-    more = statistics.median(b - a for a, b in rounds)
-    rows = [("metalloid", show(ours), ""), ("compat.metalcompute", show(theirs), show(more))]
-    table("Drop-ins: a launch on buffers, waited for", ("by", "CPU time", "more"), rows)
-
-
 def metal_device(count: int = 1000) -> list[float]:
     """The Metal device's own code, on a GPU that does nothing: CPU time of a launch in a batch."""
     device = stub_device()
@@ -144,7 +115,6 @@ def main() -> None:
     launches(lib)
     elementwise(lib)
     barriers(lib)
-    drop_ins(lib)
     metal_device()
     imports()
 

@@ -11,13 +11,11 @@ timed.
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from timing import alternating, show, table
+from timing import alternating, installed, show, table
 
 import metalloid as mtl
 import metalloid.compat.metalcompute as mc
@@ -59,17 +57,6 @@ SQUARE = WAVE.replace(ID, "uint2 at [[thread_position_in_grid]]").replace(
 )
 
 Loop = Callable[[], np.ndarray]
-
-
-def installed(name: str) -> Any:
-    """A module, if there is one."""
-    path = sys.path.pop(0)  # numba would take our coverage.py for the package of that name
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-    finally:
-        sys.path.insert(0, path)
 
 
 # -- one kernel, again and again

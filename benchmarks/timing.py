@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 def best(action: Callable[[], object], repeat: int = 15, number: int = 1,
@@ -46,3 +49,14 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
         )
         if number == 0:
             print("  ".join("-" * width for width in widths))
+
+
+def installed(name: str) -> Any:
+    """A module, if there is one."""
+    path = sys.path.pop(0)  # numba would take our coverage.py for the package of that name
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+    finally:
+        sys.path.insert(0, path)

@@ -148,22 +148,26 @@ class CudaDevice(Device):
                     buffer.host_copy.to_device()
             for position, value in arguments.constants:
                 arguments.words[position] = self._constants.place(value)
-            blocks = self._bring(arguments) if arguments.staged else ()
             function, parts = program.geometry(grid, group)
-            is_timed = self.timer.is_on
-            started = self.timer.mark() if is_timed else None
-            for dimensions, data in parts:
-                program.pack_into(self._data, 0, *words, *data)
-                (status,) = self._launch_kernel(
-                    function, *dimensions, arguments.threadgroup_bytes, self.stream,
-                    self._parameters, 0,
-                )  # fmt: skip
-                if status:
-                    raise self.failure(status, name)
-            ended = self.timer.mark() if is_timed else None
-            event = CudaEvent(self, program, (started, ended), arguments)
-            for block in blocks:
-                self._fetch(block, name)
+            blocks = self._bring(arguments) if arguments.staged else ()
+            try:
+                is_timed = self.timer.is_on
+                started = self.timer.mark() if is_timed else None
+                for dimensions, data in parts:
+                    program.pack_into(self._data, 0, *words, *data)
+                    (status,) = self._launch_kernel(
+                        function, *dimensions, arguments.threadgroup_bytes, self.stream,
+                        self._parameters, 0,
+                    )  # fmt: skip
+                    if status:
+                        raise self.failure(status, name)
+                ended = self.timer.mark() if is_timed else None
+                event = CudaEvent(self, program, (started, ended), arguments)
+                for block in blocks:
+                    self._fetch(block, name)
+            finally:
+                for block in blocks:
+                    self.free(block.address - block.shift, 0)
         if wait:
             event.wait()
         return event
@@ -194,7 +198,7 @@ class CudaDevice(Device):
         return blocks
 
     def _fetch(self, block: Block, kernel: str) -> None:
-        """Copy back what a kernel may have changed, and free the block."""
+        """Copy back what a kernel may have changed."""
         for part in block.written:
             if part.nbytes:
                 source = block.address + part.address - block.start
@@ -203,7 +207,6 @@ class CudaDevice(Device):
                 )
                 if status:
                     raise self.failure(status, kernel)
-        self.free(block.address - block.shift, 0)
 
     def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
         """The error for a status that came up at a launch, or when one was waited for."""

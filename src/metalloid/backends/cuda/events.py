@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.driver import check, driver
-from metalloid.errors import LaunchError
+from metalloid.errors import LaunchError, MetalloidError
 from metalloid.runtime.device import Arguments
 from metalloid.runtime.event import Event
 from metalloid.settings import settings
@@ -51,7 +51,9 @@ class CudaEvent(Event):
     Without marks around it, it counts as done when all launches are.
     """
 
-    __slots__ = ("_device", "_ended", "_in_use", "_kernel", "_reports", "_seconds", "_started")
+    __slots__ = (
+        "_device", "_ended", "_error", "_in_use", "_kernel", "_reports", "_seconds", "_started"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class CudaEvent(Event):
         self._started, self._ended = marks
         self._in_use: Arguments | None = arguments  # what the launch uses lives until it has ended
         self._seconds: float | None = None
+        self._error: MetalloidError | None = None
 
     def __del__(self) -> None:
         # Recorded again only after what it marks, for the stream is in order.
@@ -81,6 +84,8 @@ class CudaEvent(Event):
                 raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
             if looks > _FIRST_LOOKS:
                 time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
+        if self._error is not None:
+            raise self._error
         return self
 
     @property
@@ -88,6 +93,16 @@ class CudaEvent(Event):
         """See `Event.done`."""
         if self._in_use is None:
             return True
+        try:
+            if not self._has_ended():
+                return False
+        except MetalloidError as error:  # for `wait` to raise, now and again
+            self._error = error
+        self._in_use = None
+        return True
+
+    def _has_ended(self) -> bool:
+        """Ask the driver; raises how the launch failed."""
         device = self._device
         device._enter()
         if self._ended is None:
@@ -96,7 +111,6 @@ class CudaEvent(Event):
             (status,) = device._driver.cuEventQuery(self._ended)
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
-        self._in_use = None
         if status:
             raise device.failure(status, self._kernel)
         if self._reports:

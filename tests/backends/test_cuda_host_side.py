@@ -1,0 +1,130 @@
+"""What of the NVIDIA device needs no GPU: events, numbers kept on the device, reports."""
+
+import enum
+import gc
+import logging
+import struct
+
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
+from metalloid.runtime.device import Arguments
+
+
+class CUresult(enum.IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_NOT_READY = 600
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+
+
+class Driver:
+    CUresult = CUresult
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def cuEventQuery(self, mark):
+        return (self.answers.pop(0),)
+
+    cuStreamQuery = cuEventQuery
+
+
+class Timer:
+    def __init__(self):
+        self.free = []
+
+
+class Device:
+    stream = "stream"
+
+    def __init__(self, *answers, says=None):
+        self._driver, self.timer, self.says = Driver(*answers), Timer(), says
+
+    def _enter(self):
+        pass
+
+    def failure(self, status, kernel):
+        return mtl.KernelFault(f"[{kernel}] {status.name}", kernel=kernel)
+
+    def pass_on_reports(self, kernel):
+        raise mtl.KernelFault(f"[{kernel}] {self.says}", kernel=kernel)
+
+
+class Program:
+    class signature:
+        name = "step"
+
+    def __init__(self, reports=False):
+        self.reports = reports
+
+
+def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
+    device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
+    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    assert not event.done
+    assert event.done
+    assert repr(event) == "<Event: step, done>"
+    for _ in range(2):
+        with pytest.raises(mtl.KernelFault, match="ILLEGAL_ADDRESS"):
+            event.wait()
+    assert device._driver.answers == []  # nobody asked the driver again
+    del event
+    gc.collect()  # the error's traceback holds it
+    assert device.timer.free == ["start", "end"]
+
+
+def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
+    device = Device(CUresult.CUDA_SUCCESS, says="assertion failed")
+    event = CudaEvent(device, Program(reports=True), (None, None), Arguments(0))
+    assert event.done
+    with pytest.raises(mtl.KernelFault, match="assertion failed"):
+        event.wait()
+    del event
+    assert device.timer.free == []  # it had no marks
+
+
+def test_a_wait_has_an_end():
+    device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 10_000)
+    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
+        event.wait(0.01)
+
+
+def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
+    memory = {}
+    constants = Constants(4096, memory.__setitem__)
+    count = Constants.ARENA_BYTES // PLACE_BYTES
+    values = [struct.pack("=i", number) for number in range(count + 1)]
+    places = [constants.place(value) for value in values[:count]]
+    assert len(set(places)) == count
+    assert all(memory[place] == value for place, value in zip(places, values, strict=False))
+    memory.clear()
+    assert [constants.place(value) for value in values[:count]] == places
+    assert memory == {}  # nothing was copied again
+    assert constants.place(values[count]) == places[0]  # the oldest goes
+    assert memory == {places[0]: values[count]}
+    assert constants.place(values[0]) == places[1]
+
+
+def test_reports(caplog):
+    assert read_head(bytes(HEAD_BYTES)) is None
+    assert BLOCK_BYTES - HEAD_BYTES == 2**20  # report_block.messages
+    text = b"\0\0value %d\0"
+    size = 48 + 16 + len(text)
+    message = struct.pack("=IIQ3I3III", size, 3, 0, 1, 0, 0, 5, 0, 0, 1, 0)
+    message += struct.pack("=cB6xq", b"i", 1, -7) + text
+    head = struct.pack("=IIII3I3I256s256s", size, 0, 1, 12, 1, 0, 0, 5, 0, 0, b"x > 0", b"a.metal")
+    report = read_head(head)
+    with (
+        caplog.at_level(logging.DEBUG, "metalloid.kernels"),
+        pytest.raises(mtl.KernelFault) as raised,
+    ):
+        pass_on(report, message, "step")
+    assert caplog.messages == ["[step] value -7 (thread (5, 0, 0) of threadgroup (1, 0, 0))"]
+    assert str(raised.value) == (
+        "[step] a.metal:12: assertion failed: x > 0, in thread (5, 0, 0) of threadgroup (1, 0, 0)."
+    )
+    assert raised.value.thread == (5, 0, 0)
