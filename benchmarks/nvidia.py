@@ -25,6 +25,7 @@ import metalloid as mtl
 from metalloid.bench.cases import kernels
 
 Action = Callable[[], object]
+_IN_A_GRAPH = 100
 _TRANSPOSE = """
 kernel void transpose(device float* y, device const float* x, constant uint& n,
                       uint2 group [[threadgroup_position_in_grid]],
@@ -243,9 +244,21 @@ def launch(stream: Any, repeat: int) -> None:
     cupy_x, cupy_y = cupy.zeros(1024, cupy.float32), cupy.zeros(1024, cupy.float32)
     theirs = per(lambda: twin((4,), (256,), (cupy_x, cupy_y, np.float32(2), np.uint32(1024))))
     base = per(bare)
+    graph = mtl.Graph("cuda")
+    with graph:
+        for _ in range(_IN_A_GRAPH):
+            ours()
+
+    def several() -> None:
+        for _ in range(20):
+            graph.launch()
+        device.synchronize()
+
+    in_graph = per(several, 1) / (20 * _IN_A_GRAPH)
     rows = [(name, micro(t), f"{t / base:.2f}") for name, t in (
         ("cuLaunchKernel by cuda.bindings", base), ("metalloid", timed),
-        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs))]  # fmt: skip
+        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs),
+        (f"metalloid, one of {_IN_A_GRAPH} in a graph, with its end", in_graph))]  # fmt: skip
     table("A launch of saxpy, two buffers and a number", ("", "time", "ratio"), rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from metalloid.runtime.event import Event
 
 if TYPE_CHECKING:
     from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.graph import Graph
 
 #: Threads of a simdgroup, on every device.
 SIMDGROUP_WIDTH = 32
@@ -147,6 +148,15 @@ class Arguments:
         self.pointers: list[int] = []
 
 
+class Launch(NamedTuple):
+    """A launch that has been checked and bound."""
+
+    program: Any
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
 class Device(ABC):
     """A machine that runs kernels.
 
@@ -165,6 +175,8 @@ class Device(ABC):
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
+    #: What takes the launches instead of the device, for now.
+    recording: Graph | None = None
 
     @abstractmethod
     def info(self) -> DeviceInfo:
@@ -227,6 +239,14 @@ class Device(ABC):
         KernelFault
             If it failed and was waited for; otherwise the event's `wait` raises it.
         """
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """A function that makes these launches, again and again; gives the event of the last."""
+
+        def replay() -> Event:
+            return [self.launch(*launch, wait=False) for launch in launches][-1]
+
+        return replay
 
     @abstractmethod
     def synchronize(self) -> None:
