@@ -12,6 +12,7 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event
+from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
     from metalloid.runtime.buffer import Buffer
@@ -165,6 +166,8 @@ class Device(ABC):
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
+    #: What generated kernels should look like.
+    traits: Traits = MANY_THREADS
 
     @abstractmethod
     def info(self) -> DeviceInfo:
