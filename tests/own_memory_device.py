@@ -8,6 +8,7 @@ import ctypes
 
 from metalloid.backends.cpu.device import CpuDevice
 from metalloid.runtime.staging import blocks_of, contents, point_words
+from metalloid.runtime.traits import MANY_THREADS
 
 
 class OwnMemoryDevice(CpuDevice):
@@ -15,6 +16,7 @@ class OwnMemoryDevice(CpuDevice):
 
     name = "own:0"
     memory = "own"
+    traits = MANY_THREADS
 
     def __init__(self):
         super().__init__()

@@ -12,6 +12,7 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event
+from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
     from metalloid.runtime.buffer import Buffer
@@ -177,6 +178,8 @@ class Device(ABC):
     has_float64 = True
     #: What takes the launches instead of the device, for now.
     recording: Graph | None = None
+    #: What generated kernels should look like.
+    traits: Traits = MANY_THREADS
 
     @abstractmethod
     def info(self) -> DeviceInfo:
