@@ -27,11 +27,27 @@ _START_CALL = re.compile(rf"{_CALL}{START}\(i32 (?:noundef )?(\S+)\)")
 _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.all("
 _OPENING = "call void @mtl_open_parted_barrier("
 _BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
+_LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes")
 _DECLARATIONS = (f"declare i32 {ACTIVE}()", "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)")
 
 
-def name_members(ir: str) -> str:
-    """Replace `activemask` where it is known who takes part, and barriers where it is not."""
+def name_members(ir: str, has_order: bool) -> str:
+    """Replace `activemask` where it is known who takes part, and barriers where it is not.
+
+    Settles, too, which lane runs which thread of a simdgroup (lanes_nvptx.h).
+    """
+    return _settle(_with_members(ir), "plain" if has_order else "matrix")
+
+
+def _settle(ir: str, order: str) -> str:
+    """Choose the functions of an order of lanes."""
+    for name in _LANE_FUNCTIONS:
+        ir = re.sub(rf"^declare [^\n]*@mtl_{name}\([^\n]*\n", "", ir, flags=re.M)
+        ir = ir.replace(f"@mtl_{name}(", f"@mtl_{order}_{name}(")
+    return ir
+
+
+def _with_members(ir: str) -> str:
     found = _FUNCTION.search(ir)
     assert found is not None
     if ACTIVE not in found[0] and _BARRIER not in found[0]:

@@ -18,7 +18,10 @@ ACTIVE = "@llvm.nvvm.activemask"
 _WIDTH = 32
 _REGISTERS = "@llvm.nvvm.read.ptx.sreg."
 #: Results that all threads of a warp have in common, whatever they give.
-_COMMON = (f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE)
+_COMMON = (
+    f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE,
+    "@mtl_numbers_of_lanes",
+)  # fmt: skip
 
 
 class Partings(NamedTuple):
@@ -123,7 +126,7 @@ def _shape_of_call(instruction: Instruction) -> Shape | None:
         return None
     if callee == START:
         return uniform(_WIDTH, align=5)
-    if callee == f"{_REGISTERS}laneid":
+    if callee == "@mtl_lane":
         return consecutive(_WIDTH, 5)
     if callee.startswith(_COMMON):
         return uniform(_WIDTH)

@@ -5,6 +5,9 @@
 #pragma once
 
 #include "metal_simdgroup.h"
+#if defined(__NVPTX__)
+#include "matrices_nvptx.h"
+#endif
 
 namespace metalloid {
 // Row of the lane's elements, and column of the first of them.
@@ -82,13 +85,23 @@ METALLOID_INLINE void simdgroup_store(simdgroup_matrix<T, 8, 8> matrix, Destinat
 }
 
 // d = a b + c, in floats: an element begins with c's, and a fused multiplication and addition for
-// each column of a follows. It is rounded to its own type once.
+// each column of a follows. It is rounded to its own type once. Tensor cores add in another order,
+// and round towards zero.
 template <class D, class A, class B, class C>
 METALLOID_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                                     simdgroup_matrix<A, 8, 8> a,
                                                     simdgroup_matrix<B, 8, 8> b,
                                                     simdgroup_matrix<C, 8, 8> c) {
-  const float2 left(a.thread_elements()), right(b.thread_elements()), start(c.thread_elements());
+  const float2 start(c.thread_elements());
+#if defined(__NVPTX__)
+  if constexpr (metalloid::has_tensor_cores<A, B>) {
+    const auto sum = metalloid::tensor_product<A>(a.thread_elements(), b.thread_elements(),
+                                                  mtl_two_floats{start.x, start.y});
+    d.thread_elements() = vec<D, 2>(float2(sum.x, sum.y));
+    return;
+  }
+#endif
+  const float2 left(a.thread_elements()), right(b.thread_elements());
   const auto sum =
       __msl_simdgroup_matrix_multiply_f32(left.x, left.y, right.x, right.y, start.x, start.y);
   d.thread_elements() = vec<D, 2>(float2(sum.first, sum.second));
