@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import product_text
 from metalloid.runtime import registry
 
 RNG = np.random.default_rng(11)
@@ -126,6 +127,27 @@ def test_columns(device, shape):
     np.testing.assert_allclose(np.asarray(mtl.abs(own).sum(axis=0)),
                                np.abs(x.astype(np.float64)).sum(0), rtol=1e-6)  # fmt: skip
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=0)), x.argmax(axis=0))
+
+
+@pytest.mark.parametrize(("first", "second"), [("C", "C"), ("F", "C"), ("C", "F"), ("F", "F")])
+@pytest.mark.parametrize(("dtype", "shape"), [("float32", (132, 20, 260)), ("int8", (129, 9, 70))])
+def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
+    monkeypatch.setattr(product_text, "_MANY_TILES", 1)
+    m, k, n = shape
+    a = (RNG.standard_normal((m, k)) * 9).astype(dtype)
+    b = (RNG.standard_normal((k, n)) * 9).astype(dtype)
+    left = mtl.asarray(a if first == "C" else np.ascontiguousarray(a.T), device=device)
+    right = mtl.asarray(b if second == "C" else np.ascontiguousarray(b.T), device=device)
+    with mtl.config.scope(products="registers"):
+        product = (left if first == "C" else left.T) @ (right if second == "C" else right.T)
+    assert "multiply_in_squares<" in product.msl()
+    assert ", 8, " in product.msl().split("kernel void")[-1]
+    exact = a.astype(np.int64) @ b.astype(np.int64) if dtype == "int8" else a.astype(float) @ b
+    if dtype == "int8":
+        np.testing.assert_array_equal(np.asarray(product), exact.astype(np.int8))
+    else:
+        bound = (k + 1) * 2**-24 * (np.abs(a).astype(float) @ np.abs(b))
+        assert (np.abs(np.asarray(product) - exact) <= bound).all()
 
 
 def test_cores_keep_their_shape():
