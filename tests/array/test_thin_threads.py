@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import product_text
+from metalloid.arrays import product_text, scan_kernels
 from metalloid.runtime import registry
 
 RNG = np.random.default_rng(11)
@@ -127,6 +127,37 @@ def test_columns(device, shape):
     np.testing.assert_allclose(np.asarray(mtl.abs(own).sum(axis=0)),
                                np.abs(x.astype(np.float64)).sum(0), rtol=1e-6)  # fmt: skip
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=0)), x.argmax(axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "int64", "uint8", "float64"])
+@pytest.mark.parametrize(("shape", "axis"), [((3,), 0), ((2, 5001), 1), ((4100, 2), 0)])
+def test_running_sums(device, dtype, shape, axis):
+    x = (RNG.standard_normal(shape) * 50).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    for values, exact in ((own, x), (own[1:], x[1:])):
+        got = np.asarray(mtl.cumulative_sum(values, axis=axis, dtype=dtype))
+        if "float" in dtype:
+            want = np.cumsum(exact, axis=axis, dtype=np.longdouble)
+            bound = 40 * np.finfo(dtype).eps * np.cumsum(np.abs(exact), axis=axis)
+            assert (np.abs(got - want) <= bound).all()
+        else:
+            np.testing.assert_array_equal(got, np.cumsum(exact, axis=axis, dtype=dtype))
+
+
+def test_running_sums_are_portable():
+    for type_ in ("float", "ulong", "uchar"):
+        mtl.library(scan_kernels.text("cumulative_sum", type_), portable=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("n", [257, 4096, 9001])
+def test_sorts_by_tiles(device, dtype, n):
+    x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own)), np.sort(x))
+    order = np.argsort(x, axis=1, kind="stable")
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order)
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
 
 
 @pytest.mark.parametrize(("first", "second"), [("C", "C"), ("F", "C"), ("C", "F"), ("F", "F")])
