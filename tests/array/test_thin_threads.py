@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import product_text, scan_kernels
 from metalloid.runtime import registry
 
 RNG = np.random.default_rng(11)
@@ -126,6 +127,58 @@ def test_columns(device, shape):
     np.testing.assert_allclose(np.asarray(mtl.abs(own).sum(axis=0)),
                                np.abs(x.astype(np.float64)).sum(0), rtol=1e-6)  # fmt: skip
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=0)), x.argmax(axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "int64", "uint8", "float64"])
+@pytest.mark.parametrize(("shape", "axis"), [((3,), 0), ((2, 5001), 1), ((4100, 2), 0)])
+def test_running_sums(device, dtype, shape, axis):
+    x = (RNG.standard_normal(shape) * 50).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    for values, exact in ((own, x), (own[1:], x[1:])):
+        got = np.asarray(mtl.cumulative_sum(values, axis=axis, dtype=dtype))
+        if "float" in dtype:
+            want = np.cumsum(exact, axis=axis, dtype=np.longdouble)
+            bound = 40 * np.finfo(dtype).eps * np.cumsum(np.abs(exact), axis=axis)
+            assert (np.abs(got - want) <= bound).all()
+        else:
+            np.testing.assert_array_equal(got, np.cumsum(exact, axis=axis, dtype=dtype))
+
+
+def test_running_sums_are_portable():
+    for type_ in ("float", "ulong", "uchar"):
+        mtl.library(scan_kernels.text("cumulative_sum", type_), portable=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("n", [257, 4096, 9001])
+def test_sorts_by_tiles(device, dtype, n):
+    x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own)), np.sort(x))
+    order = np.argsort(x, axis=1, kind="stable")
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order)
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
+
+
+@pytest.mark.parametrize(("first", "second"), [("C", "C"), ("F", "C"), ("C", "F"), ("F", "F")])
+@pytest.mark.parametrize(("dtype", "shape"), [("float32", (132, 20, 260)), ("int8", (129, 9, 70))])
+def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
+    monkeypatch.setattr(product_text, "_MANY_TILES", 1)
+    m, k, n = shape
+    a = (RNG.standard_normal((m, k)) * 9).astype(dtype)
+    b = (RNG.standard_normal((k, n)) * 9).astype(dtype)
+    left = mtl.asarray(a if first == "C" else np.ascontiguousarray(a.T), device=device)
+    right = mtl.asarray(b if second == "C" else np.ascontiguousarray(b.T), device=device)
+    with mtl.config.scope(products="registers"):
+        product = (left if first == "C" else left.T) @ (right if second == "C" else right.T)
+    assert "multiply_in_squares<" in product.msl()
+    assert ", 8, " in product.msl().split("kernel void")[-1]
+    exact = a.astype(np.int64) @ b.astype(np.int64) if dtype == "int8" else a.astype(float) @ b
+    if dtype == "int8":
+        np.testing.assert_array_equal(np.asarray(product), exact.astype(np.int8))
+    else:
+        bound = (k + 1) * 2**-24 * (np.abs(a).astype(float) @ np.abs(b))
+        assert (np.abs(np.asarray(product) - exact) <= bound).all()
 
 
 def test_cores_keep_their_shape():

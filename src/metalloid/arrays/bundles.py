@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metalloid.arrays.access import BUNDLE, RESULT, Axes
+from metalloid.arrays.layout import Ints
 from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.types import complex64, complex128
 
@@ -17,13 +18,28 @@ def packed_accesses(kernel: FusedKernel, sources: Sequence[Source], axes: Axes) 
     What goes through memory in other steps, or begins at odd places, is best read one element a
     thread, neighbours by neighbours.
     """
+    is_map = axes.form == "map"
+    return _packed(kernel, sources, {
+        place: (access.kept[:-1], (access.kept or (0,))[-1]) if is_map else
+        (access.kept, access.row[-1])
+        for place, access in axes.accesses.items()
+    })  # fmt: skip
+
+
+def packed_factor(factor: FusedKernel, sources: Sequence[Source], axes: Axes,
+                  is_down: bool) -> frozenset[int]:  # fmt: skip
+    """The same of a matrix that is read down its columns, or along its rows."""
+    return _packed(factor, sources, {
+        place: ((*access.kept, access.row[is_down]), access.row[1 - is_down])
+        for place, access in axes.accesses.items()
+    })  # fmt: skip
+
+
+def _packed(kernel: FusedKernel, sources: Sequence[Source],
+            strides: dict[int, tuple[Ints, int]]) -> frozenset[int]:  # fmt: skip
     packed = set()
-    for place, access in axes.accesses.items():
+    for place, (outer, along) in strides.items():
         entry = kernel.entries[place] if place != RESULT else None
-        if axes.form == "map":
-            outer, along = access.kept[:-1], (access.kept or (0,))[-1]
-        else:
-            outer, along = access.kept, access.row[-1]
         if (entry is not None and entry.kind != "load") or along == 0:
             continue
         dtype = sources[entry.data if entry else kernel.out].dtype

@@ -101,7 +101,7 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
-        return SIMDGROUPS if dtype in FLOATS else REGISTERS
+        return SIMDGROUPS if dtype.name in device.traits.matrices else REGISTERS
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
     matrices = math.prod(batch)

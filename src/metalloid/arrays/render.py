@@ -6,7 +6,6 @@ The text depends on structure only: extents, strides and the numbers of an expre
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from metalloid.arrays.access import RESULT, Axes
 from metalloid.arrays.bundles import leaves_of, packed_accesses
 from metalloid.arrays.numbers import Member
 from metalloid.arrays.ops import CHAPTERS
-from metalloid.arrays.product_rule import TILE
-from metalloid.arrays.product_text import THREADS, ProductWriter
+from metalloid.arrays.product_text import ProductWriter
 from metalloid.arrays.row_text import RowWriter
 from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import NARROW, Writer
@@ -79,7 +77,7 @@ def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
         Whether leaves lie where `Rendered.aligned` wants them.
     """
     if isinstance(kernel, ProductKernel):
-        return _render_product(kernel, sources)
+        return _render_product(kernel, sources, traits, is_aligned)
     axes = Axes(kernel)
     packed: frozenset[int] = frozenset()
     if traits.has_thin_threads and is_aligned:
@@ -109,19 +107,21 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
     return RowWriter(kernel, sources, axes)
 
 
-def _render_product(kernel: ProductKernel, sources: Sequence[Source]) -> Rendered:
-    writer = ProductWriter(kernel, sources)
+def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Traits,
+                    is_aligned: bool) -> Rendered:  # fmt: skip
+    is_narrow = kernel.factors[0].dtype.itemsize <= 4  # squares of others take too much room
+    in_squares = traits.has_thin_threads and is_narrow and not kernel.in_simdgroups
+    writer = ProductWriter(kernel, sources, in_squares, is_aligned)
     writer.write()
     members = _by_size(writer.members)
     name = _name(kernel.entries)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     head = _head(name, types, members, _IN_TILES, writer.structs)
-    rows, columns, _ = writer.shape
-    grid = (-(-columns // TILE) * THREADS, -(-rows // TILE), math.prod(writer.batch))
     parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
     files = _files([entry for entries in parts for entry in entries], "map")
-    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members, grid,
-                    (THREADS, 1, 1), (*files, "products.metal"))  # fmt: skip
+    files += ("products.metal", *(("wide.metal", "wide_products.metal") if in_squares else ()))
+    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
+                    *writer.launch(), files, writer.aligned)  # fmt: skip
 
 
 def _by_size(members: Sequence[Member]) -> list[Member]:

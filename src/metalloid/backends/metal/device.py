@@ -22,6 +22,7 @@ from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.traits import MATRIX_UNITS
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
 _MOST_LAUNCHES = 64
@@ -46,6 +47,7 @@ class MetalDevice(Device):
 
     memory = "shared"
     has_float64 = False
+    traits = MATRIX_UNITS
 
     def __init__(self, gpu: Any, index: int, binding: Binding) -> None:
         self.gpu, self.binding = gpu, binding
