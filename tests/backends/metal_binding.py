@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metalloid.compat import Metal
+
 
 def metadata():
     """What pyobjc-framework-Metal says of each selector, and its enumerations by name."""
@@ -60,7 +62,9 @@ class Checked:
     def wrap(self, value):
         if isinstance(value, tuple):
             return tuple(map(self.wrap, value))
-        plain = isinstance(value, str | int | float | dict | memoryview | type(None))
+        plain = isinstance(
+            value, str | int | float | dict | memoryview | type(None) | Metal.MTLResourceID
+        )
         return value if plain else Checked(value, self._selectors, self._used)
 
 
@@ -75,7 +79,7 @@ def check_argument(selector, data, argument, args):
         assert argument >= 0, where
     elif kind == b"q":
         assert isinstance(argument, int), where
-    elif kind == b"{MTLSize=QQQ}":
+    elif kind in (b"{MTLSize=QQQ}", b"{MTLOrigin=QQQ}"):
         assert len(argument) == 3, where
         assert all(type(n) is int and n >= 0 for n in argument), where
     elif kind == b"^v":

@@ -228,12 +228,6 @@ def test_errors_of_metals_own_compiler_are_at_the_users_lines(metal, monkeypatch
     assert (caught.value.lineno, caught.value.offset) == (2, 3)
 
 
-def test_textures_are_refused(metal):
-    source = "kernel void k(metal::texture2d<float> t, device float* x) {}"
-    with pytest.raises(mtl.CompileError, match=r"'t' \[\[texture\(0\)\]\] is a texture2d"):
-        mtl.library(f"#include <metal_stdlib>\n{source}", device=metal)["k"]
-
-
 # -- what goes to Metal's compiler
 
 

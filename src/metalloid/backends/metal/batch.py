@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 import time
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.textures import Image
 from metalloid.errors import KernelFault
 from metalloid.runtime.event import Event
 
@@ -62,28 +65,51 @@ class Batch:
         try:
             with device.binding.pool():
                 self._buffer = device.queue.commandBuffer()
-                self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
+                self._encode()
                 self._buffer.commit()
         except BaseException as error:  # nobody may wait for what does not run
             self._fault = f"it was not encoded: {error}"
             self._end(copy=False)
             raise
 
-    def _encode(self, encoder: Any) -> None:
+    def _encode(self) -> None:
+        """One encoder for launches in a row; textures are filled before theirs, and emptied."""
+        for has_images, commands in itertools.groupby(
+            self.commands, lambda each: bool(each.images)
+        ):
+            if not has_images:
+                self._encode_launches(commands)
+                continue
+            for command in commands:
+                images = command.images.values()
+                self._copy(Image.fill, images)
+                self._encode_launches([command])
+                self._copy(Image.empty, [image for image in images if image.is_written])
+
+    def _copy(self, way: Callable[[Image, Any], None], images: Collection[Image]) -> None:
+        """Copy texels between textures and buffers."""
+        if images:
+            encoder = self._buffer.blitCommandEncoder()
+            for image in images:
+                way(image, encoder)
+            encoder.endEncoding()
+
+    def _encode_launches(self, commands: Iterable[Command]) -> None:
         """Bind and dispatch. What stays bound is not bound again.
 
         Launches may overlap, except those of which one writes what the other uses: a barrier keeps
         them apart. Metal itself does so between command buffers.
         """
+        encoder = self._buffer.computeCommandEncoderWithDispatchType_(self._device.concurrent)
         set_pipeline = encoder.setComputePipelineState_
         set_buffer, set_bytes = encoder.setBuffer_offset_atIndex_, encoder.setBytes_length_atIndex_
         dispatch, barrier = self._device.dispatch_of(encoder), encoder.memoryBarrierWithScope_
-        scope, read_write = self._device.buffers_scope, self._device.read_write
+        scope, usages = self._device.buffers_scope, self._device.usages
         program: Any = None
         bound: dict[int, tuple[Any, int]] = {}
         read: set[Any] = set()
         written: set[Any] = set()
-        for command in self.commands:
+        for command in commands:
             reads, writes = command.reads, command.writes
             if not (
                 written.isdisjoint(reads) and written.isdisjoint(writes) and read.isdisjoint(writes)
@@ -106,8 +132,12 @@ class Batch:
                 bound.pop(index, None)
             for index, nbytes in command.threadgroup:
                 encoder.setThreadgroupMemoryLength_atIndex_(nbytes, index)
-            for buffer in command.used:
-                encoder.useResource_usage_(buffer, read_write)
+            for index, texture in command.textures:
+                encoder.setTexture_atIndex_(texture, index)
+            for index, sampler in command.samplers:
+                encoder.setSamplerState_atIndex_(sampler, index)
+            for resource, is_written in command.used:
+                encoder.useResource_usage_(resource, usages[is_written])
             dispatch(command.grid, command.group)
         encoder.endEncoding()
 

@@ -17,6 +17,7 @@ from metalloid.backends.metal.capture import capturing
 from metalloid.backends.metal.memory import Heap
 from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
 from metalloid.backends.metal.resolve import command_of
+from metalloid.backends.metal.samplers import Samplers
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
@@ -56,10 +57,13 @@ class MetalDevice(Device):
         self.queue = gpu.newCommandQueue()
         self.concurrent = module.MTLDispatchTypeConcurrent
         self.buffers_scope = module.MTLBarrierScopeBuffers
-        self.read_write = module.MTLResourceUsageRead | module.MTLResourceUsageWrite
+        read, write = module.MTLResourceUsageRead, module.MTLResourceUsageWrite
+        #: Of resources that kernels only read, and of others.
+        self.usages = (read, read | write)
         self.completed = module.MTLCommandBufferStatusCompleted
         self.is_exact = _runs_partial_threadgroups(gpu, module)
         self.heap = Heap(gpu, binding)
+        self.samplers = Samplers(gpu, module)
         self._programs = Programs(gpu, binding, self.target)
         self._open: Batch | None = None
         self._in_flight: deque[Batch] = deque()
@@ -142,7 +146,7 @@ class MetalDevice(Device):
                 "Choose threads= and group_size= so that they do."
             )
         with self._lock:
-            command = command_of(program, arguments, grid, group, self.heap, self.synchronize)
+            command = command_of(program, arguments, grid, group, self)
             batch = self._open
             if batch is None:
                 batch = self._open = Batch(self)
