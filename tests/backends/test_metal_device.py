@@ -307,39 +307,9 @@ def test_families_decide_about_partial_threadgroups():
 # -- which devices there are
 
 
-def test_linux_has_no_apple_gpu_unless_told():
-    with pytest.raises(mtl.DeviceUnavailable, match=r"found under macOS.*METALLOID_METAL_BINDING"):
-        binding._open("Metal", "linux", False)
-
-
-def test_pyobjc_is_missing():
-    with pytest.raises(mtl.DeviceUnavailable, match=r"Install pyobjc-framework-Metal"):
-        binding._open("Metal", "darwin", False)
-    with pytest.raises(mtl.DeviceUnavailable, match=r"'no_such_module' cannot be imported"):
-        binding._open("no_such_module", "linux", False)
-
-
-def test_an_old_macos(monkeypatch):
-    monkeypatch.setattr("platform.mac_ver", lambda: ("12.6.1", ("", "", ""), "arm64"))
-    with pytest.raises(mtl.DeviceUnavailable, match=r"macOS 12.6.1 is too old.*13 or newer"):
-        binding._check_system("darwin")
-    monkeypatch.setattr("platform.mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
-    binding._check_system("darwin")
-
-
 @pytest.fixture
 def empty_registry(monkeypatch):
     monkeypatch.setattr(registry, "_open", {})
-
-
-@pytest.mark.usefixtures("empty_registry")
-def test_a_machine_without_gpu(monkeypatch):
-    monkeypatch.setattr(Metal, "MTLCreateSystemDefaultDevice", lambda: None)
-    with mtl.config.scope(metal_binding="metalloid.compat.Metal", device=""):
-        with pytest.raises(mtl.DeviceUnavailable, match=r"no GPU that Metal supports"):
-            mtl.Device("metal")
-        assert mtl.default_device().name == "cpu"
-        assert "no GPU that Metal supports" in registry.absent_devices()["metal"]
 
 
 @pytest.mark.usefixtures("empty_registry")

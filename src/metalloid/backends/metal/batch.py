@@ -200,10 +200,12 @@ class Batch:
         """
         if not self._fault:
             return
-        others = [name for name in self._names if name != kernel]
-        together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
-        where = "" if self._fault.startswith("[") else f"[{kernel}] "
-        raise KernelFault(f"{where}{self._fault}{together}", kernel=kernel, reason=self._fault)
+        text = self._fault
+        if not text.startswith("["):  # Metal does not say which kernel it was
+            others = [name for name in self._names if name != kernel]
+            together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
+            text = f"[{kernel}] {text}{together}"
+        raise KernelFault(text, kernel=kernel, reason=self._fault)
 
 
 class MetalEvent(Event):
