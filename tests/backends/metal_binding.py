@@ -10,9 +10,15 @@ import pytest
 from metalloid.compat import Metal
 
 
-def metadata():
-    """What pyobjc-framework-Metal says of each selector, and its enumerations by name."""
-    path = os.environ.get("METALLOID_PYOBJC_METAL")
+def metadata(path=""):
+    """What pyobjc-framework-Metal says of each selector, and its enumerations by name.
+
+    Parameters
+    ----------
+    path : str, optional
+        Of another framework's data.
+    """
+    path = path or os.environ.get("METALLOID_PYOBJC_METAL")
     if not path:
         pytest.skip("METALLOID_PYOBJC_METAL is missing: the data of pyobjc-framework-Metal")
     selectors = {}
@@ -103,4 +109,6 @@ class CheckedModule:
             return value
         if isinstance(value, type):
             return Checked(value, self._selectors, self.used)
-        return lambda *args: Checked(None, self._selectors, self.used).wrap(value(*args))
+        return lambda *args: Checked(None, self._selectors, self.used).wrap(
+            value(*(getattr(a, "target", a) for a in args))
+        )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.products import ProductCommand
 from metalloid.backends.metal.textures import Image
 from metalloid.errors import KernelFault
 from metalloid.runtime.event import Event
@@ -27,7 +27,7 @@ class Batch:
 
     Attributes
     ----------
-    commands : list of Command
+    commands : list of Command and ProductCommand
         Empty after the end.
     is_committed : bool
     begun : float
@@ -36,7 +36,7 @@ class Batch:
 
     def __init__(self, device: MetalDevice) -> None:
         self._device = device
-        self.commands: list[Command] = []
+        self.commands: list[Command | ProductCommand] = []
         self.count = 0
         self.is_committed = False
         self.begun = time.monotonic()
@@ -47,8 +47,8 @@ class Batch:
         self._fault = ""
         self.seconds = 0.0
 
-    def add(self, command: Command) -> None:
-        """Take a launch."""
+    def add(self, command: Command | ProductCommand) -> None:
+        """Take a launch or a product."""
         self.commands.append(command)
         self.count += 1
         for allocation in command.reads:
@@ -73,18 +73,26 @@ class Batch:
             raise
 
     def _encode(self) -> None:
-        """One encoder for launches in a row; textures are filled before theirs, and emptied."""
-        for has_images, commands in itertools.groupby(
-            self.commands, lambda each: bool(each.images)
-        ):
-            if not has_images:
-                self._encode_launches(commands)
+        """One encoder for launches in a row; what needs encoders of its own stands between them."""
+        row: list[Command] = []
+        for command in self.commands:
+            if isinstance(command, Command) and not command.images:
+                row.append(command)
                 continue
-            for command in commands:
-                images = command.images.values()
-                self._copy(Image.fill, images)
-                self._encode_launches([command])
-                self._copy(Image.empty, [image for image in images if image.is_written])
+            self._encode_launches(row)
+            row = []
+            if isinstance(command, Command):
+                self._encode_with_textures(command)
+            else:
+                command.encode(self._buffer)
+        self._encode_launches(row)
+
+    def _encode_with_textures(self, command: Command) -> None:
+        """Textures are filled before the launch, and emptied behind it."""
+        images = command.images.values()
+        self._copy(Image.fill, images)
+        self._encode_launches([command])
+        self._copy(Image.empty, [image for image in images if image.is_written])
 
     def _copy(self, way: Callable[[Image, Any], None], images: Collection[Image]) -> None:
         """Copy texels between textures and buffers."""
@@ -94,12 +102,14 @@ class Batch:
                 way(image, encoder)
             encoder.endEncoding()
 
-    def _encode_launches(self, commands: Iterable[Command]) -> None:
+    def _encode_launches(self, commands: Sequence[Command]) -> None:
         """Bind and dispatch. What stays bound is not bound again.
 
         Launches may overlap, except those of which one writes what the other uses: a barrier keeps
         them apart. Metal itself does so between command buffers.
         """
+        if not commands:
+            return
         encoder = self._buffer.computeCommandEncoderWithDispatchType_(self._device.concurrent)
         set_pipeline = encoder.setComputePipelineState_
         set_buffer, set_bytes = encoder.setBuffer_offset_atIndex_, encoder.setBytes_length_atIndex_
@@ -182,7 +192,7 @@ class Batch:
 
     def _end(self, copy: bool) -> None:
         """Copy back what is owed, if there is something, and let everything go."""
-        self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
+        self._names = list(dict.fromkeys(command.name for command in self.commands))
         for command in self.commands:
             for source, nbytes in command.copies:
                 if copy:

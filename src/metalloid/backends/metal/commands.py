@@ -75,3 +75,8 @@ class Command:
         self.writes: list[Allocation] = []
         self.used: list[tuple[Any, bool]] = []
         self.copies: list[CopyBack] = []
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        return self.program.signature.name
