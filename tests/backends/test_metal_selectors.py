@@ -32,6 +32,12 @@ OF_CLASSES = {
     # MTLTextureDescriptor
     "setArrayLength:", "setDepth:", "setHeight:", "setMipmapLevelCount:", "setPixelFormat:",
     "setStorageMode:", "setTextureType:", "setUsage:", "setWidth:",
+    # Metal Performance Shaders: see test_metal_products.py
+    "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:",
+    "initWithBuffer:offset:descriptor:",
+    "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:",
+    "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:",
+    "setBatchSize:", "setBatchStart:",
 }  # fmt: skip
 _SELECTOR = re.compile(r"[a-zA-Z]+_(?:[a-zA-Z]+_)*|[a-z]+[A-Z]\w*[a-z]")
 _OF_PYTHON = {"registerMetaDataForSelector"}

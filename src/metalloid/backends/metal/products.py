@@ -35,8 +35,9 @@ class ProductCommand:
 
     def encode(self, commands: Any) -> None:
         """Write it to a command buffer, with encoders of its own."""
+        left, right, result = self._matrices
         self._product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_(
-            commands, *self._matrices
+            commands, left, right, result
         )
 
 
