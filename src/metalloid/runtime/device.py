@@ -109,6 +109,33 @@ class HostMemory(NamedTuple):
     position: int = -1
 
 
+class Matrices(NamedTuple):
+    """Matrices behind each other in a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where the first begins, in bytes.
+    rows, columns : int
+        Of each.
+    row_bytes, matrix_bytes : int
+        From a row, or a matrix, to the next.
+    is_turned : bool
+        Whether columns lie in memory where rows do elsewhere.
+    dtype : str
+    """
+
+    buffer: Buffer
+    start: int
+    rows: int
+    columns: int
+    row_bytes: int
+    matrix_bytes: int
+    is_turned: bool
+    dtype: str
+
+
 class Arguments:
     """What a launch binds to the parameters of a program.
 
@@ -281,6 +308,20 @@ class Device(ABC):
             return [self.launch(*launch, wait=False) for launch in launches][-1]
 
         return replay
+
+    def multiplies(self) -> frozenset[str]:
+        """Types of matrices that a library of its maker multiplies.
+
+        Raises
+        ------
+        DeviceUnavailable
+            If that is not installed.
+        """
+        return frozenset()
+
+    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+        """Have so many matrices multiplied by that library, after the launches so far."""
+        raise NotImplementedError
 
     @abstractmethod
     def synchronize(self) -> None:
