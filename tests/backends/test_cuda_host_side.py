@@ -4,11 +4,13 @@ import enum
 import gc
 import logging
 import struct
+import threading
 
 import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.runtime.device import Arguments
@@ -99,6 +101,28 @@ def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
     assert constants.place(values[count]) == places[0]  # the oldest goes
     assert memory == {places[0]: values[count]}
     assert constants.place(values[0]) == places[1]
+
+
+def test_streams_are_put_in_order():
+    calls = []
+
+    class Streams:
+        def __getattr__(self, name):
+            return lambda *args: calls.append((name, *args)) or (0,)
+
+    device = object.__new__(CudaDevice)
+    device._driver, device._lock, device._mark = Streams(), threading.RLock(), "mark"
+    device._enter, device.stream = lambda: None, "ours"
+    device.hand_over(5)
+    device.follow(6)
+    assert calls == [
+        ("cuEventRecord", "mark", "ours"),
+        ("cuStreamWaitEvent", 5, "mark", 0),
+        ("cuEventRecord", "mark", 6),
+        ("cuStreamWaitEvent", "ours", "mark", 0),
+    ]
+    device.hand_over(1)  # CUDA's default stream waits by itself
+    assert len(calls) == 4
 
 
 def test_reports(caplog):

@@ -245,9 +245,18 @@ class Device(ABC):
         OutOfMemory
         """
 
+    def allocate_visible(self, nbytes: int) -> int:
+        """The same, of memory that Python sees where it lies, once launches have ended.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        return self.allocate(nbytes)
+
     @abstractmethod
     def free(self, address: int, nbytes: int) -> None:
-        """Give back what `allocate` gave."""
+        """Give back what `allocate` or `allocate_visible` gave."""
 
     @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:

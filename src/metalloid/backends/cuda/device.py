@@ -50,6 +50,7 @@ class CudaDevice(Device):
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._lost = ""
+        self._visible: set[int] = set()  # addresses of managed memory
         self._reports = 0
         self._enter()
         # In turn with CUDA's default stream, which other libraries use unless told otherwise.
@@ -262,11 +263,28 @@ class CudaDevice(Device):
                 check(outcome, "clearing memory")
         return address
 
+    def allocate_visible(self, nbytes: int) -> int:
+        """See `Device.allocate_visible`: managed memory."""
+        bindings = self._driver
+        with self._lock:
+            self._enter()
+            everywhere = bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL
+            size = min(max(nbytes, 1), 2**63)
+            outcome = bindings.cuMemAllocManaged(size, everywhere)
+            address = int(check(outcome, f"allocating {nbytes} bytes on {self.name}"))
+            self._visible.add(address)
+        ctypes.memset(address, 0, nbytes)  # its pages are the host's first
+        return address
+
     def free(self, address: int, nbytes: int) -> None:
         """See `Device.free`."""
         if self._lost:
             return  # the memory went with the context
         self._enter()
+        if address in self._visible:
+            self._visible.remove(address)
+            self._driver.cuMemFree(address)  # waits for all launches
+            return
         self._driver.cuMemFreeAsync(address, self.stream)
 
     def copy_in(self, address: int, source: memoryview) -> None:

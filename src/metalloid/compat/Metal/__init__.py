@@ -92,8 +92,9 @@ def _devices() -> tuple[MTLDevice, ...]:
 
 def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
     """The default device, or the first there is; None if there is none."""
-    found = _devices()
-    chosen = (device for device in found if device.metalloid.name == settings.device)
+    found, wanted = _devices(), settings.device
+    names = (wanted, f"{wanted}:0")
+    chosen = (device for device in found if device.metalloid.name in names)
     return next(chosen, found[0] if found else None)
 
 

@@ -104,14 +104,14 @@ class MTLBlitCommandEncoder(CommandEncoder):
         self.check("synchronizeResource:")
         instance(resource, MTLBuffer)
 
-    def _part(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> memoryview:
+    def _part(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> Any:
         memory = instance(buffer, MTLBuffer).memory
         if size == 0 or unsigned(offset) + size > memory.length:
             fail(
                 f"MTLBlitCommandEncoder {selector}",
                 f"{size} bytes from offset({offset}) must lie in [buffer length]({memory.length}).",
             )
-        return memoryview(memory.bytes[offset : offset + size])  # type: ignore[arg-type]
+        return memory.part(offset, size)
 
     def _texels(
         self, selector: str, texture: MTLTexture, region: Any, level: int, slice_: int

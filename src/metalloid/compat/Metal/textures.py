@@ -227,7 +227,9 @@ def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTextur
         "cube": (6, height, width), "cube_array": (wanted.arrayLength(), 6, height, width),
     }[kind]  # fmt: skip
     try:
-        made = mtl.Texture(extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid)
+        made = mtl.Texture(
+            extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid, visible=True
+        )
     except mtl.ArgumentError as failure:
         fail(selector, str(failure))
     except mtl.OutOfMemory:
