@@ -98,3 +98,39 @@ kernel void f(device float* c, device const float* a, device const float* b) {{
     c = np.zeros((24, 16), np.float32)
     mtl.library(text).f(c, a, b, threads=32)
     assert np.array_equal(c, a @ b + 1)
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat"])
+@pytest.mark.parametrize("turned", ["true", "false", "flag"])
+def test_what_is_loaded_turned(kind, turned):
+    """a b' with b in the threadgroup's memory, turned while it is loaded, and what was loaded."""
+    text = f"""
+#include <metal_stdlib>
+using namespace metal;
+kernel void f(device float* product, device float* loaded, device const float* a,
+              device const float* b, constant bool& flag,
+              uint t [[thread_index_in_threadgroup]]) {{
+  threadgroup {kind} shared[2][8 * 10];
+  for (uint k = t; k < 64; k += 32) {{
+    shared[0][k / 8 * 10 + k % 8] = {kind}(a[k]);
+    shared[1][k / 8 * 10 + k % 8] = {kind}(b[k]);
+  }}
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_matrix<{kind}, 8, 8> left, right;
+  simdgroup_load(left, shared[0], 10);
+  simdgroup_load(right, shared[1], 10, ulong2(0), {turned});
+  simdgroup_matrix<float, 8, 8> sums(0.0f);
+  simdgroup_multiply_accumulate(sums, left, right, sums);
+  simdgroup_store(sums, product, 8);
+  sums.thread_elements() = float2(right.thread_elements());
+  simdgroup_store(sums, loaded, 8);
+}}"""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, (8, 8)).astype(np.float32) for _ in range(2))
+    product, loaded = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32)
+    kernel = mtl.library(text).f
+    for flag in (True, False):
+        kernel(product, loaded, a, b, flag, threads=32)
+        right = b.T if turned == "true" or (turned == "flag" and flag) else b
+        assert np.array_equal(loaded, right)
+        assert np.array_equal(product, a @ right)

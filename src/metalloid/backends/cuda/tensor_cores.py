@@ -58,29 +58,37 @@ def use_tensor_cores(ir: str) -> str:
     lines = function.split("\n")
     uses = Counter(_VALUE.findall(function))
     ends = [place for place, line in enumerate(lines) if _LABEL.match(line)]
+    turned = dict(match.groups() for line in lines if (match := _TURNED.match(line)))
     written: dict[int, list[str]] = {}
     for start, end in zip([0, *ends], [*ends, len(lines)], strict=True):
-        written |= _block(lines, range(start, end), uses)
+        written |= _block(lines, range(start, end), uses, turned)
     text = "\n".join(
         each for place, line in enumerate(lines) for each in written.get(place, [line])
     )
     return ir[: found.start()] + text + ir[found.end() :]
 
 
-def _block(lines: list[str], places: range, uses: Counter[str]) -> dict[int, list[str]]:
-    """What stands in the place of some lines of a block."""
+def _block(
+    lines: list[str], places: range, uses: Counter[str], turned: dict[str, str]
+) -> dict[int, list[str]]:
+    """What stands in the place of some lines of a block.
+
+    Parameters
+    ----------
+    turned : dict of str
+        What was turned, by the result; what was turned twice is as it was.
+    """
     written: dict[int, list[str]] = {}
     sums: dict[str, _Sum] = {}
-    turned: dict[str, str] = {}  # what was turned, by the result
     for place in places:
         if match := _TURNED.match(lines[place]):
-            turned[match[1]] = match[2]
             written[place] = [
                 f'  {match[1]} = call i32 asm "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", '
                 f'"=r,r"(i32 {match[2]}) {_ATTRIBUTES}'
             ]
         elif match := _PRODUCT.match(lines[place]):
             result, kind, left, right, start = match.groups()
+            right = turned.get(turned.get(right, ""), right)
             written[place] = []
             before = sums.get(start)
             if before and before.kind == kind and len(before.left) == 1 and uses[start] == 2:

@@ -67,6 +67,16 @@ METALLOID_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, Source s
                                      bool transposed = false) {
   static_assert(is_same_v<remove_cv_t<remove_addrspace_t<remove_cv_t<remove_pointer_t<Source>>>>, T>,
                 "simdgroup_load reads elements of the matrix's own type");
+#if defined(__NVPTX__)
+  if constexpr (sizeof(T) == 2) {
+    if (transposed) {
+      const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, false);
+      const vec<T, 2> as_it_lies(own[0], own[1]);
+      matrix.thread_elements() = as_type<vec<T, 2>>(mtl_turned_matrix(as_type<uint>(as_it_lies)));
+      return;
+    }
+  }
+#endif
   const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, transposed);
   matrix.thread_elements() = {own[0], own[transposed ? elements_per_row : 1]};
 }
