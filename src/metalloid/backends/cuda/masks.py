@@ -25,6 +25,8 @@ _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
 _ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")
 _START_CALL = re.compile(rf"{_CALL}{START}\(i32 (?:noundef )?(\S+)\)")
 _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.all("
+_LEAVE = "  call void @mtl_leave_parted_barrier()"
+_EXIT = '  call void asm sideeffect "exit;", ""()'
 _OPENING = "call void @mtl_open_parted_barrier("
 _BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
 _LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes")
@@ -75,7 +77,8 @@ def _lines(ir: str, partings: Partings | None) -> str:
     lines = list(_with_blocks(body))
     masked, branched, leaving = partings or _NONE
     has_parted = any(_BARRIER in line and block in branched for block, line in lines)
-    has_mask = partings is not None and (has_parted or ACTIVE in found[0])
+    has_mask = partings is not None and ACTIVE in found[0]
+    told = [_LEAVE] if has_parted else []
     result = [head]
     ends: list[str] = []
     if has_mask:
@@ -98,7 +101,9 @@ def _lines(ir: str, partings: Partings | None) -> str:
             if has_mask:
                 result += _narrowed(name, match[1], leaving[block])
             line = line.replace(match[2 if leaving[block] else 3], f"%mtl.leave.{name}")
-            ends += _leave(name, has_parted)
+            ends += ["", f"mtl.leave.{name}:", *told, _EXIT, "  unreachable"]
+        elif line == "  ret void":
+            result += told
         result.append(line)
     ir = ir[: found.start()] + "\n".join([*result, *ends, end, last]) + ir[found.end() :]
     for declaration in _DECLARATIONS if has_mask else ():
@@ -115,18 +120,6 @@ def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
         if label := _LABEL.match(line):
             block = f"%{label[1]}"
         yield block, line
-
-
-def _leave(block: str, has_parted: bool) -> list[str]:
-    """Where threads end that return at the end of a block."""
-    told = f"  call void @mtl_leave_parted_barrier(i32 %mtl.stay.{block})"
-    return [
-        "",
-        f"mtl.leave.{block}:",
-        *([told] if has_parted else []),
-        '  call void asm sideeffect "exit;", ""()',
-        "  unreachable",
-    ]
 
 
 def _narrowed(block: str, condition: str, returns_if_true: bool) -> list[str]:

@@ -20,6 +20,7 @@ _REGISTERS = "@llvm.nvvm.read.ptx.sreg."
 #: Results that all threads of a warp have in common, whatever they give.
 _COMMON = (
     f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE,
+    "@llvm.nvvm.redux.sync",
     "@mtl_numbers_of_lanes",
 )  # fmt: skip
 
@@ -75,6 +76,8 @@ def _branched(divergence: Divergence) -> set[str]:
         ways = [*graph.successors[branch]]
         if loop is not None and not loop.blocks.issuperset(ways):
             continue
+        if any(_goes_around(graph, way, meeting[branch]) for way in ways):
+            continue
         stops = {meeting[branch], *([loop.header] if loop else [])}
         while ways:
             block = ways.pop()
@@ -83,6 +86,25 @@ def _branched(divergence: Divergence) -> set[str]:
                 stops.add(block)
                 ways += graph.successors[block]
     return found
+
+
+def _goes_around(graph: Graph, way: str, stop: str) -> bool:
+    """Whether all that lies between is a loop: its first test stands in front of it."""
+
+    def straight(block: str) -> str:
+        loop = graph.loop_of[block]
+        while block != stop and len(graph.successors[block]) == 1 and graph.loop_of[block] == loop:
+            block = graph.successors[block][0]
+        return block
+
+    header = straight(way)
+    loop = graph.loop_of[header]
+    return (
+        loop is not None
+        and loop.header == header
+        and way not in loop.blocks
+        and all(straight(exit) == stop for exit in loop.exits)
+    )
 
 
 def _divergence(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, bool]]:
