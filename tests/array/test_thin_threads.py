@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import evaluate as evaluation
 from metalloid.arrays import product_text, scan_kernels
 from metalloid.runtime import registry
+from metalloid.runtime.traits import TENSOR_CORES
 
 RNG = np.random.default_rng(11)
 
@@ -179,6 +181,28 @@ def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
     else:
         bound = (k + 1) * 2**-24 * (np.abs(a).astype(float) @ np.abs(b))
         assert (np.abs(np.asarray(product) - exact) <= bound).all()
+
+
+@pytest.mark.parametrize(("dtype", "first", "second"), [
+    ("float16", "C", "C"), ("float16", "F", "F"), ("bfloat16", "C", "F"), ("bfloat16", "F", "C"),
+])  # fmt: skip
+def test_tensor_cores(device, monkeypatch, dtype, first, second):
+    """By the shuffles that stand for them elsewhere."""
+    evaluation._plans.clear()
+    monkeypatch.setattr(mtl.Buffer(4, device=device).device, "traits", TENSOR_CORES)
+    a, b = (normal(130, 40), normal(40, 136))
+    left = mtl.asarray(a if first == "C" else a.T.copy(), device=device).astype(dtype)
+    right = mtl.asarray(b if second == "C" else b.T.copy(), device=device).astype(dtype)
+    mtl.eval(left, right)
+    left, right = (x if order == "C" else x.T for x, order in ((left, first), (right, second)))
+    got = mtl.maximum(left @ right, 0)
+    assert "multiply_in_tensors<" in got.msl()
+    a, b = (np.asarray(x.astype("float32")).astype(np.float64) for x in (left, right))
+    unit = 2**-11 if dtype == "float16" else 2**-8
+    bound = 41 * 2**-24 * (np.abs(a) @ np.abs(b)) + unit * np.abs(a @ b) + 2**-25
+    exact = np.maximum(a @ b, 0)
+    assert (np.abs(np.asarray(got.astype("float32")) - exact) <= bound).all()
+    evaluation._plans.clear()
 
 
 def test_cores_keep_their_shape():

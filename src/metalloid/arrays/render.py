@@ -14,7 +14,7 @@ from metalloid.arrays.access import RESULT, Axes
 from metalloid.arrays.bundles import leaves_of, packed_accesses
 from metalloid.arrays.numbers import Member
 from metalloid.arrays.ops import CHAPTERS
-from metalloid.arrays.product_text import ProductWriter
+from metalloid.arrays.product_text import ProductWriter, form_of
 from metalloid.arrays.row_text import RowWriter
 from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import NARROW, Writer
@@ -109,9 +109,7 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
 
 def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Traits,
                     is_aligned: bool) -> Rendered:  # fmt: skip
-    is_narrow = kernel.factors[0].dtype.itemsize <= 4  # squares of others take too much room
-    in_squares = traits.has_thin_threads and is_narrow and not kernel.in_simdgroups
-    writer = ProductWriter(kernel, sources, in_squares, is_aligned)
+    writer = ProductWriter(kernel, sources, form_of(kernel, traits), is_aligned)
     writer.write()
     members = _by_size(writer.members)
     name = _name(kernel.entries)
@@ -119,7 +117,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Tr
     head = _head(name, types, members, _IN_TILES, writer.structs)
     parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
     files = _files([entry for entries in parts for entry in entries], "map")
-    files += ("products.metal", *(("wide.metal", "wide_products.metal") if in_squares else ()))
+    files += ("products.metal", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 
