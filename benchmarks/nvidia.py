@@ -25,6 +25,8 @@ import metalloid as mtl
 from metalloid.bench.cases import kernels
 
 Action = Callable[[], object]
+_IN_A_GRAPH = 100
+_CYCLES_BEFORE = 2_000_000  # a millisecond
 _TRANSPOSE = """
 kernel void transpose(device float* y, device const float* x, constant uint& n,
                       uint2 group [[threadgroup_position_in_grid]],
@@ -40,11 +42,16 @@ kernel void transpose(device float* y, device const float* x, constant uint& n,
 
 
 def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[float]:
-    """Medians of the GPU's own time of several actions, in turns; all use `stream`."""
+    """Medians of the GPU's own time of several actions, in turns; all use `stream`.
+
+    The GPU is kept busy while Python prepares an action, so that it does not wait within.
+    """
     times: list[list[float]] = [[] for _ in actions]
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     for turn in range(repeat + 3):
         for place, action in enumerate(actions):
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
+                torch.cuda._sleep(_CYCLES_BEFORE)
             start.record(stream)
             action()
             end.record(stream)
@@ -251,9 +258,21 @@ def launch(stream: Any, repeat: int) -> None:
     cupy_x, cupy_y = cupy.zeros(1024, cupy.float32), cupy.zeros(1024, cupy.float32)
     theirs = per(lambda: twin((4,), (256,), (cupy_x, cupy_y, np.float32(2), np.uint32(1024))))
     base = per(bare)
+    graph = mtl.Graph("cuda")
+    with graph:
+        for _ in range(_IN_A_GRAPH):
+            ours()
+
+    def several() -> None:
+        for _ in range(20):
+            graph.launch()
+        device.synchronize()
+
+    in_graph = per(several, 1) / (20 * _IN_A_GRAPH)
     rows = [(name, micro(t), f"{t / base:.2f}") for name, t in (
         ("cuLaunchKernel by cuda.bindings", base), ("metalloid", timed),
-        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs))]  # fmt: skip
+        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs),
+        (f"metalloid, one of {_IN_A_GRAPH} in a graph, with its end", in_graph))]  # fmt: skip
     table("A launch of saxpy, two buffers and a number", ("", "time", "ratio"), rows)
 
 

@@ -5,16 +5,22 @@
 
 import bisect
 import ctypes
+import weakref
 
 from metalloid.backends.cpu.device import CpuDevice
 from metalloid.runtime.staging import blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS
 
 
+class _Copy:
+    """Of memory of the host, for one launch."""
+
+
 class OwnMemoryDevice(CpuDevice):
     """The CPU with the manners of a card: copies are inside of what was allocated."""
 
     name = "own:0"
+    dlpack_device = (2, 0)  # as of NVIDIA
     memory = "own"
     traits = MANY_THREADS
 
@@ -53,14 +59,17 @@ class OwnMemoryDevice(CpuDevice):
             found = contents(block, arguments, blocks)
             ctypes.memmove(block.address, found, len(found))
         point_words(arguments, blocks)
-        try:
-            return super().launch(program, arguments, grid, group, wait or bool(blocks))
-        finally:
-            for block in blocks:
-                for part in block.written:
-                    source = block.address + part.address - block.start
-                    ctypes.memmove(part.address, source, part.nbytes)
-                self.free(block.address - block.shift, 0)
+        for block in blocks:
+            copy = _Copy()  # lives until the launch has ended
+            weakref.finalize(copy, self.free, block.address - block.shift, 0).atexit = False
+            arguments.keep.append(copy)
+        is_fetched = any(block.written for block in blocks)
+        event = super().launch(program, arguments, grid, group, wait or is_fetched)
+        for block in blocks:
+            for part in block.written:
+                source = block.address + part.address - block.start
+                ctypes.memmove(part.address, source, part.nbytes)
+        return event
 
     def copy_in(self, address, source):
         self._check(address, source.nbytes)

@@ -4,11 +4,13 @@ import enum
 import gc
 import logging
 import struct
+import threading
 
 import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.runtime.device import Arguments
@@ -53,17 +55,9 @@ class Device:
         raise mtl.KernelFault(f"[{kernel}] {self.says}", kernel=kernel)
 
 
-class Program:
-    class signature:
-        name = "step"
-
-    def __init__(self, reports=False):
-        self.reports = reports
-
-
 def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
     device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
-    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
     assert not event.done
     assert event.done
     assert repr(event) == "<Event: step, done>"
@@ -78,7 +72,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
 
 def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
     device = Device(CUresult.CUDA_SUCCESS, says="assertion failed")
-    event = CudaEvent(device, Program(reports=True), (None, None), Arguments(0))
+    event = CudaEvent(device, "step", True, (None, None), Arguments(0))
     assert event.done
     with pytest.raises(mtl.KernelFault, match="assertion failed"):
         event.wait()
@@ -88,7 +82,7 @@ def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
 
 def test_a_wait_has_an_end():
     device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 10_000)
-    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
     with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
         event.wait(0.01)
 
@@ -107,6 +101,28 @@ def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
     assert constants.place(values[count]) == places[0]  # the oldest goes
     assert memory == {places[0]: values[count]}
     assert constants.place(values[0]) == places[1]
+
+
+def test_streams_are_put_in_order():
+    calls = []
+
+    class Streams:
+        def __getattr__(self, name):
+            return lambda *args: calls.append((name, *args)) or (0,)
+
+    device = object.__new__(CudaDevice)
+    device._driver, device._lock, device._mark = Streams(), threading.RLock(), "mark"
+    device._enter, device.stream = lambda: None, "ours"
+    device.hand_over(5)
+    device.follow(6)
+    assert calls == [
+        ("cuEventRecord", "mark", "ours"),
+        ("cuStreamWaitEvent", 5, "mark", 0),
+        ("cuEventRecord", "mark", 6),
+        ("cuStreamWaitEvent", "ours", "mark", 0),
+    ]
+    device.hand_over(1)  # CUDA's default stream waits by itself
+    assert len(calls) == 4
 
 
 def test_reports(caplog):

@@ -28,7 +28,7 @@ from metalloid.arrays.node import (
     PRODUCT,
     REDUCE,
 )
-from metalloid.arrays.product_rule import HOST
+from metalloid.arrays.product_rule import FOREIGN
 from metalloid.arrays.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.arrays.trace import (
     MOST_ENTRIES,
@@ -137,7 +137,7 @@ class Planner:
             (call,) = self.graph.args[place]
             self._call(call)
             self.stored[place] = self._calls[call][node.data], contiguous(node.shape)
-        elif node.kind is PRODUCT and product_plan.way(self, place, False) == HOST:
+        elif node.kind is PRODUCT and product_plan.way(self, place, False) in FOREIGN:
             self._call(place)
             self.touched.append({place})
             self.stored[place] = self._calls[place][0], contiguous(node.shape)

@@ -7,14 +7,15 @@ import math
 import numbers
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import Buffer, Window
+from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
+from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import describe
 
@@ -116,6 +117,22 @@ class InputMemory:
         """After the launch: update the caller's array, if the kernel worked on a copy."""
         if self._written is not None:
             self._written[...] = self.memory
+
+
+def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
+    """Another library's memory of the device as a Buffer; anything else as it is."""
+    if isinstance(value, Buffer) or hasattr(value, "__metalloid_memory__"):
+        return value
+    try:
+        memory = device.borrow(value)
+    except (ArgumentError, BufferError, RuntimeError) as error:
+        raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
+    if memory is None:
+        return value
+    if not memory.is_contiguous or (is_written and memory.read_only):
+        why = "read-only" if memory.is_contiguous else "not contiguous"
+        raise ArgumentError(f"{label} is {describe(value)}, which is {why}. Pass a copy.")
+    return BorrowedBuffer(device, memory)
 
 
 def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:
@@ -228,7 +245,13 @@ def dtype_of(value: Any) -> np.dtype[Any] | None:
         return None  # not hashable
 
 
-def allocate(label: str, shape: Any, dtype: np.dtype[Any], initial: Any) -> np.ndarray:
+#: Makes an array, with anything in it, of a shape and a dtype.
+NewMemory = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+def allocate(
+    label: str, shape: Any, dtype: np.dtype[Any], initial: Any, new: NewMemory = np.empty
+) -> np.ndarray:
     """A new array for an output; uninitialised without an initial value."""
     try:
         extents = tuple(operator.index(extent) for extent in shape)
@@ -239,7 +262,7 @@ def allocate(label: str, shape: Any, dtype: np.dtype[Any], initial: Any) -> np.n
             f"{label} wants a shape, a sequence of numbers not below 0, got {shape!r}."
         )
     try:
-        output = np.empty(extents, dtype)
+        output = new(extents, dtype)
     except (MemoryError, ValueError):
         raise OutOfMemory(f"{label} of shape {extents} and {dtype} does not fit.") from None
     if initial is not None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError
+from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
 from metalloid.runtime.host_copy import Bytes, HostCopy
+from metalloid.runtime.lending import Lent, require_cuda, stays
 from metalloid.runtime.registry import get_device
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ class Buffer:
         A number of bytes (zero-filled), or an array to copy.
     device : str or Device, optional
         Where; the default device without.
+    visible : bool, optional
+        Whether Python should see the memory where it lies, on NVIDIA GPUs as well: CUDA then moves
+        its pages to whoever touches them, which is slower than a copy of all.
 
     Attributes
     ----------
@@ -50,6 +55,9 @@ class Buffer:
     its back. On NVIDIA GPUs it is a copy, fetched when the device's is newer. What Python writes to
     it goes back before the next launch that uses the buffer.
 
+    torch, CuPy and others take a buffer on a GPU as it lies there (``torch.from_dlpack(buffer)``,
+    ``cupy.asarray(buffer)``); its memory lives as long as what they make of it.
+
     Examples
     --------
     >>> import metalloid as mtl, numpy as np
@@ -62,7 +70,9 @@ class Buffer:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    def __init__(self, source: int | Any, device: str | Device | None = None) -> None:
+    def __init__(
+        self, source: int | Any, device: str | Device | None = None, visible: bool = False
+    ) -> None:
         import numpy as np
 
         self.device = get_device(device)
@@ -79,14 +89,21 @@ class Buffer:
                     f"got {type(source).__name__}."
                 )
             self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
-        self.address = self.device.allocate(self.nbytes)
+        self._is_visible = visible or self.device.memory != "own"
+        allocate = self.device.allocate_visible if visible else self.device.allocate
+        self.address = allocate(self.nbytes)
         self._pending: Event | None = None
         self.host_copy: HostCopy | None = None
+        self._is_lent = False
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
         # When the process ends a kernel may still run; the memory goes with the process.
         self._release.atexit = False
         if contents is not None and contents.nbytes:
-            self.device.copy_in(self.address, contents.reshape(-1).view(np.uint8).data)
+            given = contents.reshape(-1).view(np.uint8)
+            if visible:
+                self.host_bytes()[...] = given
+            else:
+                self.device.copy_in(self.address, given.data)
 
     def used_by(self, event: Event) -> None:
         """Record the latest launch that uses this buffer."""
@@ -105,15 +122,16 @@ class Buffer:
         import numpy as np
 
         self.wait()
-        if self.device.memory != "own":
+        if self._is_visible:
             return np.asarray(Bytes(self, self.address, self.nbytes))
         if self.host_copy is None:
             self.host_copy = HostCopy(self.device, self.address, self.nbytes)
+            self.host_copy.is_shared = self._is_lent
         return self.host_copy.view()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        if self.device.memory == "own":
+        if not self._is_visible:
             raise AttributeError("__array_interface__")  # NumPy then asks __array__
         self.wait()
         return {
@@ -130,11 +148,68 @@ class Buffer:
         array = self.host_bytes().view(self.dtype).reshape(self.shape)
         return np.array(array, dtype, copy=copy)
 
+    # -- other libraries
+
+    def _lent(self) -> Lent:
+        """The memory for others, who may write to it from now on."""
+        self._is_lent = True
+        if self.host_copy is not None:
+            self.host_copy.to_device()
+            self.host_copy.share()
+        return Lent(self.device, self, self.address, self.dtype, self.shape)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.dlpack_device
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
+                   dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:  # fmt: skip
+        if not stays(self.device, dl_device, copy):
+            array = self.__array__(copy=copy)
+            return array.__dlpack__(max_version=max_version)
+        if copy:
+            raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
+        return self._lent().to_dlpack(stream)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        require_cuda(self.device)
+        return self._lent().to_cuda()
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
     def __repr__(self) -> str:
         return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
+
+
+class BorrowedBuffer(Buffer):
+    """Memory of a device that another library owns.
+
+    Parameters
+    ----------
+    memory : Borrowed
+        Its elements need not lie behind each other.
+
+    Attributes
+    ----------
+    start : int
+        Where the first element lies, in bytes.
+    """
+
+    def __init__(self, device: Device, memory: Borrowed) -> None:
+        below, above = memory.reach
+        self.device, self.dtype, self.shape = device, memory.dtype, memory.shape
+        self.address, self.start, self.nbytes = memory.address - below, below, below + above
+        self._memory = memory  # and with it the owner
+        self._pending = self.host_copy = None
+        self._is_lent, self._is_visible = True, False
+
+    def used_by(self, event: Event) -> None:
+        """Record the latest launch, and let the library's own work wait for it."""
+        super().used_by(event)
+        if self._memory.then is not None:
+            self._memory.then()
 
 
 @dataclass(frozen=True)
@@ -146,7 +221,9 @@ class Window:
     buffer : Buffer
     start : int
         Where it begins, in bytes.
-    dtype, shape
+    dtype : numpy.dtype
+        "V1": bytes, which are taken as what a parameter wants.
+    shape : tuple of int
     """
 
     buffer: Buffer

@@ -32,6 +32,7 @@ _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
     ("f", 4): ctypes.c_float,
     ("f", 8): ctypes.c_double,
 }
+_BYTES = np.dtype("V1")
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
@@ -185,7 +186,7 @@ class BufferSlot(Slot):
         return buffer.address
 
     def _bind_window(self, window: Window, bound: Arguments) -> int:
-        if window.dtype != self._dtype:
+        if window.dtype not in (self._dtype, _BYTES):
             self._check_dtype(window)
         buffer = window.buffer
         if buffer.device is not self.device:
@@ -199,7 +200,7 @@ class BufferSlot(Slot):
         return buffer.address + window.start
 
     def _bind_foreign(self, value: Any, bound: Arguments) -> int:
-        """Anything with the buffer protocol or DLPack."""
+        """Anything with the buffer protocol, DLPack or CUDA's array interface."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
         if hasattr(value, "__metalloid_memory__"):  # a lazy array
@@ -212,6 +213,9 @@ class BufferSlot(Slot):
             pass
         else:
             return self._bind_array(self._array_of_view(value, view), bound)
+        borrowed = self.borrow(value, bound)
+        if borrowed is not None:
+            return self._bind_window(Window(borrowed, 0, borrowed.dtype, borrowed.shape), bound)
         if hasattr(value, "__dlpack__"):
             try:
                 array = from_dlpack(value)
