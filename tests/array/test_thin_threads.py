@@ -126,13 +126,14 @@ def test_long_reductions(device, n):
     assert int(mtl.asarray(where_nan, device=device).argmin()) == where_nan.argmin()
 
 
-@pytest.mark.parametrize("shape", [(5000, 3), slow((300, 257)), slow((70, 4096))])
+@pytest.mark.parametrize("shape", [slow((5000, 3)), slow((300, 257)), slow((70, 4096)), (3000, 68)])
 def test_columns(device, shape):
     x = normal(*shape)
     own = mtl.asarray(x, device=device)
     np.testing.assert_allclose(np.asarray(mtl.abs(own).sum(axis=0)),
                                np.abs(x.astype(np.float64)).sum(0), rtol=1e-6)  # fmt: skip
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=0)), x.argmax(axis=0))
+    assert ("read_four" in own.sum(axis=0).msl()) == (shape[1] >= 64 and shape[1] % 4 == 0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", *map(slow, ["int16", "int64", "uint8", "float64"])])

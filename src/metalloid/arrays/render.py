@@ -20,6 +20,7 @@ from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import NARROW, Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
+from metalloid.arrays.wide_column_text import WideColumnWriter, has_wide_columns
 from metalloid.arrays.wide_row_text import WideRowWriter
 from metalloid.arrays.wide_text import WideWriter
 from metalloid.runtime.traits import Traits
@@ -90,7 +91,7 @@ def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
     head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
     text = head + "\n".join(writer.lines) + "\n}\n"
     files = _files(kernel.entries, axes.form)
-    if isinstance(writer, WideWriter | WideRowWriter):
+    if isinstance(writer, WideWriter | WideRowWriter | WideColumnWriter):
         files += ("wide.metal",)
     return Rendered(name, text, buffers, members, *writer.launch(), files,
                     leaves_of(packed, kernel, sources))  # fmt: skip
@@ -104,6 +105,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
         return Writer(kernel, sources, axes)
     if traits.has_thin_threads and axes.form == "row" and len(axes.row) == 1:
         return WideRowWriter(kernel, sources, axes, packed)
+    if has_wide_columns(kernel, axes, packed):
+        return WideColumnWriter(kernel, sources, axes, packed)
     return RowWriter(kernel, sources, axes)
 
 
