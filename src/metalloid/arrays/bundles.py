@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from metalloid.arrays.access import BUNDLE, RESULT, Axes
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.steps import FusedKernel, Source
-from metalloid.arrays.types import complex64, complex128
+from metalloid.arrays.types import DType, complex64, complex128
 
 _NO_VECTORS = {complex64, complex128}
 
@@ -18,12 +18,17 @@ def packed_accesses(kernel: FusedKernel, sources: Sequence[Source], axes: Axes) 
     What goes through memory in other steps, or begins at odd places, is best read one element a
     thread, neighbours by neighbours.
     """
-    is_map = axes.form == "map"
-    return _packed(kernel, sources, {
-        place: (access.kept[:-1], (access.kept or (0,))[-1]) if is_map else
-        (access.kept, access.row[-1])
-        for place, access in axes.accesses.items()
-    })  # fmt: skip
+    strides = {}
+    for place, access in axes.accesses.items():
+        if axes.form == "row":
+            strides[place] = access.kept, access.row[-1]
+            continue
+        along = (access.kept or (0,))[-1]
+        is_result = place == RESULT and axes.form == "column"
+        if is_result and (along != 1 or not _is_packable(sources[kernel.out].dtype)):
+            continue  # few elements, wherever they go
+        strides[place] = (*access.kept[:-1], *access.row), along
+    return _packed(kernel, sources, strides)
 
 
 def packed_factor(factor: FusedKernel, sources: Sequence[Source], axes: Axes,
@@ -44,12 +49,16 @@ def _packed(kernel: FusedKernel, sources: Sequence[Source],
             continue
         dtype = sources[entry.data if entry else kernel.out].dtype
         start = entry.start if entry else kernel.start
-        if along != 1 or dtype in _NO_VECTORS or dtype.names:
+        if along != 1 or not _is_packable(dtype):
             return frozenset()
         if any(step % BUNDLE for step in (*outer, start)):
             return frozenset()
         packed.add(place)
     return frozenset(packed)
+
+
+def _is_packable(dtype: DType) -> bool:
+    return dtype not in _NO_VECTORS and not dtype.names
 
 
 def leaves_of(

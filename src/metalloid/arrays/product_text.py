@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from metalloid.arrays.access import BUNDLE, RESULT, Access, Axes
 from metalloid.arrays.bundles import leaves_of, packed_factor
@@ -18,15 +19,63 @@ from metalloid.arrays.text import Writer
 from metalloid.arrays.types import DType, kind_of, msl_name
 from metalloid.arrays.wide_text import UNROLLED
 from metalloid.runtime.device import Size
+from metalloid.runtime.traits import Traits
 
-#: Threads that make a tile; also in ``products.metal``.
-THREADS = 512
-#: Threads of a tile of squares, rows of the largest, and how many of those keep a GPU busy; also
-#: in ``wide_products.metal``.
-_SQUARE_THREADS, _SQUARE, _MANY_TILES = 256, 128, 128
+
+@dataclass(frozen=True)
+class Form:
+    """A way to make tiles; its numbers stand in its ``.metal`` file too.
+
+    Attributes
+    ----------
+    name : str
+        Of ``numpy::multiply_in_...``.
+    tile, threads : int
+        Rows and columns of a tile, and the threads that make it.
+    room : str
+        Threadgroup memory in elements: a constant, or a template of the type or the sums.
+    files : tuple of str
+    has_fours : bool
+        Whether factors are read four elements at a time.
+    of_factors : bool
+        Whether tiles hold the factors' type, not that of sums.
+    """
+
+    name: str
+    tile: int
+    threads: int
+    room: str
+    files: tuple[str, ...] = ()
+    has_fours: bool = False
+    of_factors: bool = False
+
+
+_WIDE = ("wide.metal", "wide_products.metal")
+REGISTERS = Form("registers", TILE, 512, "product_room<{T}>()")
+SIMDGROUPS = Form("simdgroups", TILE, 512, "product_room<{T}>()")
+SQUARES = Form("squares", 128, 256, "square_room<8>()", _WIDE, True)
+SMALL_SQUARES = Form("squares", 64, 256, "square_room<4>()", _WIDE, True)
+TENSORS = Form("tensors", 128, 256, "tensor_room", ("wide.metal", "tensor_products.metal"), True,
+               True)  # fmt: skip
+#: So many large squares keep a device busy.
+_MANY_TILES = 128
+
+
+def form_of(kernel: ProductKernel, traits: Traits) -> Form:
+    """How a product is made on a device."""
+    dtype = kernel.factors[0].dtype
+    if kernel.in_simdgroups:
+        is_half = dtype in FLOATS and dtype.itemsize == 2
+        return TENSORS if traits.has_tensor_cores and is_half else SIMDGROUPS
+    if not traits.has_thin_threads or dtype.itemsize > 4:  # squares of others take too much room
+        return REGISTERS
+    *batch, rows, columns = kernel.space
+    tiles = -(-rows // SQUARES.tile) * -(-columns // SQUARES.tile) * math.prod(batch)
+    is_large = min(rows, columns) > SMALL_SQUARES.tile and tiles >= _MANY_TILES
+    return SQUARES if is_large else SMALL_SQUARES
+
+
 _PLACES = ("row", "column")
-_FORMS = ("registers", "simdgroups")
-_ROOMS = {"registers": "product_room", "simdgroups": "product_room", "squares": "square_room"}
 
 
 class _TileAxes(Axes):
@@ -137,9 +186,10 @@ class ProductWriter:
         Extents.
     """
 
-    def __init__(self, kernel: ProductKernel, sources: Sequence[Source], in_squares: bool,
+    def __init__(self, kernel: ProductKernel, sources: Sequence[Source], form: Form,
                  is_aligned: bool) -> None:  # fmt: skip
-        self.kernel, self.sources, self.is_aligned = kernel, sources, is_aligned
+        self.kernel, self.sources, self.form = kernel, sources, form
+        self.is_aligned = is_aligned
         self.parts = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
         reads = [e.data for part in self.parts for e in part.entries if e.kind in _READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
@@ -165,8 +215,6 @@ class ProductWriter:
             batch = ()
         self.batch = batch
         self.aligned: tuple[tuple[int, int], ...] = ()
-        self.form = "squares" if in_squares else _FORMS[kernel.in_simdgroups]
-        self._choose_squares()
         self.writers = [
             _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
@@ -174,31 +222,31 @@ class ProductWriter:
 
     def write(self) -> None:
         """All lines."""
-        root = self.writers[-1]
-        type_ = sum_type(self.kernel.factors[0].dtype)
+        root, form = self.writers[-1], self.form
+        dtype = self.kernel.factors[0].dtype
+        added = sum_type(dtype)
+        type_ = msl_name(dtype) if form.of_factors else added
         names = ("Left", "Right", "Store")
         downs = [_is_down(factor) for factor in self.kernel.factors]
         self.structs = []
         for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
-            self.structs += writer.struct(name, type_)
-            if self.form == "squares" and name != "Store":
+            self.structs += writer.struct(name, added)
+            if form.has_fours and name != "Store":
                 self.structs += self._four(writer, type_, downs[k])
             self.structs += ["};", ""]
-        given = [type_, str(self.each)] if self.form == "squares" else [type_]
-        given += ["true" if is_down else "false" for is_down in downs]
-        room = given[1] if self.form == "squares" else type_
-        self.lines = [f"  threadgroup {type_} tiles[numpy::{_ROOMS[self.form]}<{room}>()];"]
+        each = [str(form.tile // 16)] if form.name == "squares" else []
+        given = [type_, *each, *("true" if is_down else "false" for is_down in downs)]
+        self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
         )
-        thread = "simdgroup * 32 + lane" if self.form == "squares" else "simdgroup, lane"
         self.lines += [
-            f"  numpy::multiply_in_{self.form}<{', '.join(given)}>(",
+            f"  numpy::multiply_in_{form.name}<{', '.join(given)}>(",
             f"      tiles, left, right, store, uint3({size}),",
-            f"      group, {thread});",
+            f"      group, {'simdgroup * 32 + lane' if form.has_fours else 'simdgroup, lane'});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
 
@@ -209,20 +257,12 @@ class ProductWriter:
         self.aligned += leaves_of(packed, part, self.sources)
         return writer.four(packed, type_, is_down)
 
-    def _choose_squares(self) -> None:
-        """How many rows and columns of sums a thread has, and the threads of a tile."""
-        rows, columns, _ = self.shape
-        tiles = -(-rows // _SQUARE) * -(-columns // _SQUARE) * math.prod(self.batch)
-        is_large = min(rows, columns) > _SQUARE // 2 and tiles >= _MANY_TILES
-        self.each = 8 if is_large else 4
-        self.tile = 16 * self.each if self.form == "squares" else TILE
-        self.threads = _SQUARE_THREADS if self.form == "squares" else THREADS
-
     def launch(self) -> tuple[Size, Size]:
         """Threads of the grid and of a threadgroup."""
         rows, columns, _ = self.shape
-        across, down = -(-columns // self.tile), -(-rows // self.tile)
-        return (across * self.threads, down, math.prod(self.batch)), (self.threads, 1, 1)
+        across, down = -(-columns // self.form.tile), -(-rows // self.form.tile)
+        threads = self.form.threads
+        return (across * threads, down, math.prod(self.batch)), (threads, 1, 1)
 
     def _batch(self) -> None:
         """The place along each axis of the batch."""

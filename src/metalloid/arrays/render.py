@@ -14,12 +14,13 @@ from metalloid.arrays.access import RESULT, Axes
 from metalloid.arrays.bundles import leaves_of, packed_accesses
 from metalloid.arrays.numbers import Member
 from metalloid.arrays.ops import CHAPTERS
-from metalloid.arrays.product_text import ProductWriter
+from metalloid.arrays.product_text import ProductWriter, form_of
 from metalloid.arrays.row_text import RowWriter
 from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import NARROW, Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
+from metalloid.arrays.wide_column_text import WideColumnWriter, has_wide_columns
 from metalloid.arrays.wide_row_text import WideRowWriter
 from metalloid.arrays.wide_text import WideWriter
 from metalloid.runtime.traits import Traits
@@ -90,7 +91,7 @@ def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
     head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
     text = head + "\n".join(writer.lines) + "\n}\n"
     files = _files(kernel.entries, axes.form)
-    if isinstance(writer, WideWriter | WideRowWriter):
+    if isinstance(writer, WideWriter | WideRowWriter | WideColumnWriter):
         files += ("wide.metal",)
     return Rendered(name, text, buffers, members, *writer.launch(), files,
                     leaves_of(packed, kernel, sources))  # fmt: skip
@@ -104,14 +105,14 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
         return Writer(kernel, sources, axes)
     if traits.has_thin_threads and axes.form == "row" and len(axes.row) == 1:
         return WideRowWriter(kernel, sources, axes, packed)
+    if has_wide_columns(kernel, axes, packed):
+        return WideColumnWriter(kernel, sources, axes, packed)
     return RowWriter(kernel, sources, axes)
 
 
 def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Traits,
                     is_aligned: bool) -> Rendered:  # fmt: skip
-    is_narrow = kernel.factors[0].dtype.itemsize <= 4  # squares of others take too much room
-    in_squares = traits.has_thin_threads and is_narrow and not kernel.in_simdgroups
-    writer = ProductWriter(kernel, sources, in_squares, is_aligned)
+    writer = ProductWriter(kernel, sources, form_of(kernel, traits), is_aligned)
     writer.write()
     members = _by_size(writer.members)
     name = _name(kernel.entries)
@@ -119,7 +120,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Tr
     head = _head(name, types, members, _IN_TILES, writer.structs)
     parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
     files = _files([entry for entries in parts for entry in entries], "map")
-    files += ("products.metal", *(("wide.metal", "wide_products.metal") if in_squares else ()))
+    files += ("products.metal", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 

@@ -10,6 +10,17 @@ constexpr uint tile_each() { return sizeof(Bits) > 4 ? 8 : 16; }
 template <typename Bits>
 constexpr uint tile_elements() { return tile_threads * tile_each<Bits>(); }
 
+// As `lanes_with`, in few instructions.
+METAL_FUNC uint lanes_with_digit(uint digit, bool takes_part) {
+  uint same = votes(takes_part);
+  #pragma clang loop unroll(full)
+  for (uint bit = 0; bit < 8; ++bit) {
+    const uint is_set = digit >> bit & 1;
+    same &= votes(is_set != 0) ^ (is_set - 1);
+  }
+  return same;
+}
+
 // The k-th element of a thread in its tile: simdgroups have parts of their own.
 template <typename Bits>
 METAL_FUNC uint place_in_tile(uint k, uint own) {
@@ -139,7 +150,7 @@ template <typename Bits, bool with_places>
   for (uint k = 0; k < each; ++k) {
     const uint digit = digit_of(mine[k], shift, order);
     const bool takes_part = place_in_tile<Bits>(k, own) < left;
-    const uint same = lanes_with(digit, takes_part);
+    const uint same = lanes_with_digit(digit, takes_part);
     const uint before = popcount(same & ((1u << lane) - 1));
     ranks[k] = mine_next[digit] + before;
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -174,6 +185,14 @@ template <typename Bits, bool with_places>
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!with_places) {
+    #pragma clang loop unroll_count(4)
+    for (uint at = own; at < left; at += tile_threads) {
+      const Bits value = sorted[at];
+      to[row + (shifts[digit_of(value, shift, order)] + at)] = value;
+    }
+    return;
+  }
   uint wanted[each];
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
@@ -184,22 +203,20 @@ template <typename Bits, bool with_places>
       to[row + wanted[k]] = value;
     }
   }
-  if (with_places) {
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    #pragma clang loop unroll(full)
-    for (uint k = 0; k < each; ++k) {
-      const uint at = first + place_in_tile<Bits>(k, own);
-      if (at < count) {
-        sorted_places[ranks[k]] = shift == 0 && !has_places ? at : places[row + at];
-      }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint at = first + place_in_tile<Bits>(k, own);
+    if (at < count) {
+      sorted_places[ranks[k]] = shift == 0 && !has_places ? at : places[row + at];
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    #pragma clang loop unroll(full)
-    for (uint k = 0; k < each; ++k) {
-      const uint at = k * tile_threads + own;
-      if (at < left) {
-        places_to[row + wanted[k]] = sorted_places[at];
-      }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint at = k * tile_threads + own;
+    if (at < left) {
+      places_to[row + wanted[k]] = sorted_places[at];
     }
   }
 }

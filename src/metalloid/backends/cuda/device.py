@@ -25,6 +25,7 @@ from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Launch, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
+from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
@@ -44,6 +45,7 @@ class CudaDevice(Device):
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         self.target = cuda_target(f"sm_{major}{minor}")
+        self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
         self._several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1

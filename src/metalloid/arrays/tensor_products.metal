@@ -1,0 +1,147 @@
+// Products of halves by the tensor cores of NVIDIA's GPUs. Not plain MSL: `metalloid::load_blocks`
+// and `multiply_blocks` are functions of this package (metal_tensor_blocks.h).
+//
+// 8 simdgroups make a tile, each 64 rows of 32 columns. As in wide_products.metal, the next step of
+// the depth comes from memory while this one is multiplied.
+namespace numpy {
+
+constexpr constant uint tensor_threads = 256;
+constexpr constant uint tensor_tile = 128;
+constexpr constant uint tensor_step = 32;
+constexpr constant uint tensor_elements = tensor_tile * tensor_step;
+constexpr constant uint tensor_room = 4 * tensor_elements;  // for both factors, twice
+
+// Where an element of a factor lies in threadgroup memory: eight beside each other, as in the
+// factor. These groups change places so that those of eight lines, which are read together, lie in
+// different banks.
+template <bool along_depth>
+METAL_FUNC uint tensor_place(uint line, uint depth) {
+  if (along_depth) {
+    return line * tensor_step + ((depth / 8) ^ (line / 2 % 4)) * 8;
+  }
+  return depth * tensor_tile + ((line / 8) ^ (depth % 8)) * 8;
+}
+
+// The groups of eight elements that a thread brings.
+template <bool along_depth>
+METAL_FUNC uint2 tensor_group(uint k, uint own) {
+  const uint group = k * tensor_threads + own;
+  return along_depth ? uint2(group / (tensor_step / 8), group % (tensor_step / 8) * 8)
+                     : uint2(group % (tensor_tile / 8) * 8, group / (tensor_tile / 8));
+}
+
+template <typename T, bool is_left, bool along_depth, typename Factor>
+METAL_FUNC void bring_eights(thread uint4 *to, Factor factor, uint first, uint depth, uint2 end,
+                             uint own) {
+  const bool is_whole = first + tensor_tile <= end.x && depth + tensor_step <= end.y;
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < 2; ++k) {
+    const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
+    T own_eight[8];
+    if (is_whole) {
+      #pragma clang loop unroll(full)
+      for (uint e = 0; e < 8; e += 4) {
+        const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
+        factor.four(is_left ? line : place, is_left ? place : line, own_eight + e);
+      }
+    } else {
+      #pragma clang loop unroll(full)
+      for (uint e = 0; e < 8; ++e) {
+        const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
+        own_eight[e] = T(0);
+        if (line < end.x && place < end.y) {
+          own_eight[e] = is_left ? T(factor(line, place)) : T(factor(place, line));
+        }
+      }
+    }
+    const uint2 low = as_type<uint2>(
+        vec<T, 4>(own_eight[0], own_eight[1], own_eight[2], own_eight[3]));
+    const uint2 high = as_type<uint2>(
+        vec<T, 4>(own_eight[4], own_eight[5], own_eight[6], own_eight[7]));
+    to[k] = uint4(low, high);
+  }
+}
+
+template <typename T, bool along_depth>
+METAL_FUNC void put_eights(threadgroup T *tile, const thread uint4 *eights, uint own) {
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < 2; ++k) {
+    const uint2 group = tensor_group<along_depth>(k, own);
+    const uint at = tensor_place<along_depth>(group.x, group.y);
+    *reinterpret_cast<threadgroup uint4 *>(tile + at) = eights[k];
+  }
+}
+
+template <typename T, bool left_down, bool right_down, typename Left, typename Right,
+          typename Store>
+METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right, Store store,
+                                    uint3 size, uint3 group, uint own) {
+  constexpr bool left_along = !left_down, right_along = right_down;
+  const uint row = group.y * tensor_tile, column = group.x * tensor_tile;
+  const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
+  const uint y = simdgroup / 4 * 64, x = simdgroup % 4 * 32;
+  const uint in_quarter = lane % 8, is_second = lane / 8 % 2 * 8, is_late = lane / 16 * 8;
+  float sums[4][4][4];
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < 64; ++k) {
+    sums[k / 16][k / 4 % 4][k % 4] = 0.0f;
+  }
+  uint4 from_left[2], from_right[2];
+  threadgroup T *now = tiles, *next = tiles + 2 * tensor_elements;
+  bring_eights<T, true, left_along>(from_left, left, row, 0, size.xz, own);
+  bring_eights<T, false, right_along>(from_right, right, column, 0, size.yz, own);
+  put_eights<T, left_along>(now, from_left, own);
+  put_eights<T, right_along>(now + tensor_elements, from_right, own);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < size.z; k += tensor_step) {
+    const bool is_last = k + tensor_step >= size.z;
+    if (!is_last) {
+      bring_eights<T, true, left_along>(from_left, left, row, k + tensor_step, size.xz, own);
+      bring_eights<T, false, right_along>(from_right, right, column, k + tensor_step, size.yz, own);
+    }
+    #pragma clang loop unroll(full)
+    for (uint j = 0; j < tensor_step; j += 16) {
+      uint a[4][4], b[2][4];
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < 4; ++i) {
+        const uint at = y + i * 16;
+        const uint from = left_along
+                              ? tensor_place<true>(at + in_quarter + is_second, j + is_late)
+                              : tensor_place<false>(at + is_second, j + in_quarter + is_late);
+        metalloid::load_blocks<!left_along>(a[i], now, from);
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < 2; ++i) {
+        const uint at = x + i * 16;
+        const uint from = right_along
+                              ? tensor_place<true>(at + in_quarter + is_late, j + is_second)
+                              : tensor_place<false>(at + is_late, j + in_quarter + is_second);
+        metalloid::load_blocks<!right_along>(b[i], now + tensor_elements, from);
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < 16; ++i) {
+        const uint n = i % 4;
+        metalloid::multiply_blocks<T>(sums[i / 4][n], a[i / 4], b[n / 2][n % 2 * 2],
+                                      b[n / 2][n % 2 * 2 + 1]);
+      }
+    }
+    if (!is_last) {
+      put_eights<T, left_along>(next, from_left, own);
+      put_eights<T, right_along>(next + tensor_elements, from_right, own);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup T *other = now;
+    now = next;
+    next = other;
+  }
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < 64; ++k) {
+    const uint to_row = row + y + k / 16 * 16 + lane / 4 + k % 4 / 2 * 8;
+    const uint to = column + x + k / 4 % 4 * 8 + lane % 4 * 2 + k % 2;
+    if (to_row < size.x && to < size.y) {
+      store(to_row, to, sums[k / 16][k / 4 % 4][k % 4]);
+    }
+  }
+}
+
+}  // namespace numpy
