@@ -6,12 +6,14 @@ import logging
 import struct
 import threading
 
+import numpy as np
 import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.runtime.device import Arguments
 
@@ -131,6 +133,38 @@ def test_streams_are_put_in_order():
     ]
     device.hand_over(1)  # CUDA's default stream waits by itself
     assert len(calls) == 4
+
+
+def test_pinned_memory_is_used_again_when_nobody_holds_it():
+    blocks = []
+
+    def pin(nbytes):
+        blocks.append(np.empty(nbytes, np.uint8))
+        return blocks[-1].ctypes.data
+
+    memory = PinnedMemory(pin, most=2**20)
+    first = memory.take(100_000)
+    view = first[10:].view(np.uint16)
+    assert (first.nbytes, len(blocks), blocks[0].nbytes) == (100_000, 1, 2**17)
+    assert np.shares_memory(first, blocks[0])
+    del first
+    second = memory.take(100_000)
+    assert len(blocks) == 2  # the first is still looked at
+    del view, second
+    third, fourth = memory.take(80_000), memory.take(2**17)
+    assert len(blocks) == 2
+    assert not np.shares_memory(third, fourth)
+    assert memory.pinned == 2**18
+    memory.take(2**19)
+    assert [a.nbytes for a in (memory.take(2**20), memory.take(2**25), memory.take(10))] == [
+        2**20, 2**25, 10]  # fmt: skip
+    assert len(blocks) == 3  # plain memory: there is no room, it is too large, it is too small
+
+
+def test_where_nothing_can_be_pinned_memory_is_plain():
+    memory = PinnedMemory(lambda nbytes: 0)
+    assert memory.take(2**20).nbytes == 2**20
+    assert memory.pinned == 0
 
 
 def test_reports(caplog):

@@ -14,6 +14,8 @@ from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
 
@@ -215,6 +217,12 @@ class Device(ABC):
     @abstractmethod
     def free(self, address: int, nbytes: int) -> None:
         """Give back what `allocate` or `allocate_visible` gave."""
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """Bytes of the host, with anything in them, that are quickly copied to."""
+        import numpy as np
+
+        return np.empty(nbytes, np.uint8)
 
     @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:

@@ -6,12 +6,13 @@ import ctypes
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
+from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
@@ -24,6 +25,9 @@ from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
@@ -67,7 +71,7 @@ class CudaDevice(Device):
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
-        self.timer = Timer(self)
+        self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -275,6 +279,15 @@ class CudaDevice(Device):
             self._driver.cuMemFree(address)  # waits for all launches
             return
         self._driver.cuMemFreeAsync(address, self.stream)
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """See `Device.host_memory`: pinned."""
+        return self._pinned.take(nbytes)
+
+    def _pin(self, nbytes: int) -> int:
+        self._enter()
+        status, address = self._driver.cuMemHostAlloc(nbytes, self._driver.CU_MEMHOSTALLOC_PORTABLE)
+        return 0 if status else int(address)
 
     def copy_in(self, address: int, source: memoryview) -> None:
         """See `Device.copy_in`."""
