@@ -1,10 +1,12 @@
 """What of the NVIDIA device needs no GPU: events, numbers kept on the device, reports."""
 
+import ctypes
 import enum
 import gc
 import logging
 import struct
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -133,6 +135,34 @@ def test_streams_are_put_in_order():
     ]
     device.hand_over(1)  # CUDA's default stream waits by itself
     assert len(calls) == 4
+
+
+@pytest.mark.parametrize("concurrent", [0, 1])
+def test_visible_memory_is_managed_or_the_hosts(concurrent):
+    memory, calls = ctypes.create_string_buffer(b"something", 16), []
+
+    def called(name):
+        return lambda *args: calls.append((name, *args)) or (0, ctypes.addressof(memory))
+
+    device = object.__new__(CudaDevice)
+    device._driver = types.SimpleNamespace(
+        CUdevice_attribute=types.SimpleNamespace(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS=89),
+        CUmemAttach_flags=types.SimpleNamespace(CU_MEM_ATTACH_GLOBAL=1),
+        CU_MEMHOSTALLOC_PORTABLE=1,
+        CU_MEMHOSTALLOC_DEVICEMAP=2,
+        **{name: called(name) for name in ("cuMemAllocManaged", "cuMemFree", "cuMemHostAlloc",
+                                           "cuMemFreeHost", "cuStreamSynchronize")},
+    )  # fmt: skip
+    device._lock, device._lost, device._visible = threading.RLock(), "", {}
+    device.name, device.stream, device._enter = "cuda:0", "ours", lambda: None
+    device._attribute = {89: concurrent}.__getitem__
+    address = device.allocate_visible(10)
+    assert memory.raw[:10] == bytes(10)
+    device.free(address, 10)
+    made, freed = ("cuMemAllocManaged", 10, 1), "cuMemFree"
+    if not concurrent:
+        made, freed = ("cuMemHostAlloc", 10, 3), "cuMemFreeHost"
+    assert calls == [made, ("cuStreamSynchronize", "ours"), (freed, address)]
 
 
 def test_pinned_memory_is_used_again_when_nobody_holds_it():

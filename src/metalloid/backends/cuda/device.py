@@ -53,7 +53,7 @@ class CudaDevice(Device):
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._lost = ""
-        self._visible: set[int] = set()  # addresses of managed memory
+        self._visible: dict[int, Any] = {}  # what frees memory that Python sees, by its address
         self._reports = 0
         self._enter()
         # In turn with CUDA's default stream, which other libraries use unless told otherwise.
@@ -257,15 +257,23 @@ class CudaDevice(Device):
         return address
 
     def allocate_visible(self, nbytes: int) -> int:
-        """See `Device.allocate_visible`: managed memory."""
+        """See `Device.allocate_visible`.
+
+        It is managed memory, or the host's where Python may not see that while kernels run.
+        """
         bindings = self._driver
+        attribute = bindings.CUdevice_attribute
+        size = min(max(nbytes, 1), 2**63)
         with self._lock:
             self._enter()
-            everywhere = bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL
-            size = min(max(nbytes, 1), 2**63)
-            outcome = bindings.cuMemAllocManaged(size, everywhere)
+            if self._attribute(attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS):
+                everywhere = bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL
+                outcome, free = bindings.cuMemAllocManaged(size, everywhere), bindings.cuMemFree
+            else:
+                mapped = bindings.CU_MEMHOSTALLOC_PORTABLE | bindings.CU_MEMHOSTALLOC_DEVICEMAP
+                outcome, free = bindings.cuMemHostAlloc(size, mapped), bindings.cuMemFreeHost
             address = int(check(outcome, f"allocating {nbytes} bytes on {self.name}"))
-            self._visible.add(address)
+            self._visible[address] = free
         ctypes.memset(address, 0, nbytes)  # its pages are the host's first
         return address
 
@@ -275,8 +283,8 @@ class CudaDevice(Device):
             return  # the memory went with the context
         self._enter()
         if address in self._visible:
-            self._visible.remove(address)
-            self._driver.cuMemFree(address)  # waits for all launches
+            self._driver.cuStreamSynchronize(self.stream)  # kernels may use it
+            self._visible.pop(address)(address)
             return
         self._driver.cuMemFreeAsync(address, self.stream)
 
