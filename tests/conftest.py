@@ -49,7 +49,9 @@ LACKING = {
     "the CPU": {"cuda", "metal", "own"},
     "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
     "a context that outlives a fault": {"cuda"},
-    "textures": {"metal"},  # and samplers, tensors and arrays of resources
+    "every kind of texture": {"metal"},  # multisampled ones, texture buffers
+    "tensors": {"metal"},
+    "arrays of pointers": {"metal"},  # as parameters; not those in structs
 }
 
 

@@ -9,6 +9,7 @@ import weakref
 
 from metalloid.backends.cpu.device import CpuDevice
 from metalloid.runtime.staging import blocks_of, contents, point_words
+from metalloid.runtime.traits import MANY_THREADS
 
 
 class _Copy:
@@ -21,6 +22,7 @@ class OwnMemoryDevice(CpuDevice):
     name = "own:0"
     dlpack_device = (2, 0)  # as of NVIDIA
     memory = "own"
+    traits = MANY_THREADS
 
     def __init__(self):
         super().__init__()

@@ -31,7 +31,7 @@ CLASSES = {
     "MTLTextureDescriptor",
     "NSError",
 }
-STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLSize"}
+STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLResourceID", "MTLSize"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
@@ -49,7 +49,7 @@ OWN_NAMES = {
     "MTLEvent": {"is_issued", "queues", "reach"},
     "MTLFunction": {"kernel"},
     "MTLSamplerState": {"sampler"},
-    "MTLTexture": {"texture"},
+    "MTLTexture": {"bytes", "part", "texture"},
 }
 
 

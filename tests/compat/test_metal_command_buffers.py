@@ -171,6 +171,7 @@ def test_required_threadgroups(device, queue):
 
 def test_forgotten_command_buffers_run(device, pipeline, library):
     gate, x = device.newSharedEvent(), device.newBufferWithLength_options_(4, SHARED)
+    values = array_of(x)  # while it is written, the host may not ask for it
     queue = device.newCommandQueue()
     commands = queue.commandBuffer()
     commands.encodeWaitForEvent_value_(gate, 1)
@@ -180,7 +181,7 @@ def test_forgotten_command_buffers_run(device, pipeline, library):
     gate.setSignaledValue_(1)
     run(device.newCommandQueue().commandBuffer())
     deadline = time.monotonic() + 30
-    while array_of(x)[0] == 0:
+    while values[0] == 0:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 

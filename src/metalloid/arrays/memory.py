@@ -132,6 +132,15 @@ class Memory:
         self.bound: Any = pool.take(nbytes)
         self._pool = pool
 
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        bound = self.bound
+        if isinstance(bound, Buffer):
+            return bound.address
+        address: int = bound.__array_interface__["data"][0]
+        return address
+
     @classmethod
     def of(cls, device: Device, array: np.ndarray | Buffer) -> Memory:
         """Contiguous memory of somebody else, used in place."""

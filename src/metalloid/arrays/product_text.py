@@ -6,18 +6,27 @@ element of either factor and take a sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from metalloid.arrays.access import RESULT, Access, Axes
+from metalloid.arrays.access import BUNDLE, RESULT, Access, Axes
+from metalloid.arrays.bundles import leaves_of, packed_factor
 from metalloid.arrays.layout import Ints, collapsed
-from metalloid.arrays.product_rule import FLOATS
+from metalloid.arrays.product_rule import FLOATS, TILE
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import DType, kind_of, msl_name
+from metalloid.arrays.wide_text import UNROLLED
+from metalloid.runtime.device import Size
 
 #: Threads that make a tile; also in ``products.metal``.
 THREADS = 512
+#: Threads of a tile of squares, rows of the largest, and how many of those keep a GPU busy; also
+#: in ``wide_products.metal``.
+_SQUARE_THREADS, _SQUARE, _MANY_TILES = 256, 128, 128
 _PLACES = ("row", "column")
+_FORMS = ("registers", "simdgroups")
+_ROOMS = {"registers": "product_room", "simdgroups": "product_room", "squares": "square_room"}
 
 
 class _TileAxes(Axes):
@@ -37,6 +46,7 @@ class _PartWriter(Writer):
         self.prefix, self._buffers = prefix, buffers
         self._fields: list[tuple[str, str]] = [("constant Numbers &given", "given")]
         self._places = [f"k{axis}" for axis in range(len(axes.kept))]
+        self._parts: dict[int, str] = {}
 
     def parameters(self) -> list[int]:
         return self._buffers
@@ -50,14 +60,38 @@ class _PartWriter(Writer):
 
     def _value(self, place: int, row: Sequence[str]) -> None:
         entry = self.entries[place]
-        if entry.kind != "product":
+        type_ = msl_name(entry.dtype)
+        value = self._parts.get(place, f"{type_}(sum)" if entry.kind == "product" else "")
+        if not value:
             super()._value(place, row)
             return
         self._names[place] = f"v{place}"
-        self._line(f"const {msl_name(entry.dtype)} v{place} = {msl_name(entry.dtype)}(sum);")
+        self._line(f"const {type_} v{place} = {value};")
+
+    def four(self, packed: frozenset[int], sum_type: str, is_down: bool) -> list[str]:
+        """A function for four elements of a factor, beside or below each other."""
+        self.lines, self._depth = [], 2
+        place, parts = "row" if is_down else "column", {}
+        for load in sorted(packed):
+            access = self.axes.accesses[load]
+            at = f"{access.pointer} + {self._index(load, _PLACES)}"
+            type_ = msl_name(self.entries[load].dtype)
+            self._line(f"const numpy::four<{type_}> q{load} = numpy::read_four({at});")
+            parts[load] = f"q{load}[e]"
+        self._line(UNROLLED)
+        self._line(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
+        self._line(f"  const uint at = {place} + e;")
+        self._depth += 1
+        self._parts = parts
+        self._compute([self.kernel.result], set(), ("at", "column") if is_down else ("row", "at"))
+        self._line(f"to[e] = {sum_type}({self._names[self.kernel.result]});")
+        self._depth -= 1
+        self._line("}")
+        head = f"  METAL_FUNC void four(uint row, uint column, thread {sum_type} *to) const {{"
+        return [head, *self.lines, "  }"]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
-        """The lines of the struct."""
+        """The lines of the struct, without its end."""
         self._pointers()
         self._depth = 2
         result = self.kernel.result
@@ -72,7 +106,7 @@ class _PartWriter(Writer):
             type_ = msl_name(self.entries[result].dtype)
         fields = [f"  {declaration};" for declaration, _ in self._fields]
         head = f"  METAL_FUNC {type_} operator()({parameters}) const {{"
-        return [f"struct {name} {{", *fields, "", head, *self.lines, "  }", "};", ""]
+        return [f"struct {name} {{", *fields, "", head, *self.lines, "  }"]
 
     def made(self, name: str) -> str:
         """The statement that makes one, in the kernel."""
@@ -103,8 +137,9 @@ class ProductWriter:
         Extents.
     """
 
-    def __init__(self, kernel: ProductKernel, sources: Sequence[Source]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: ProductKernel, sources: Sequence[Source], in_squares: bool,
+                 is_aligned: bool) -> None:  # fmt: skip
+        self.kernel, self.sources, self.is_aligned = kernel, sources, is_aligned
         self.parts = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
         reads = [e.data for part in self.parts for e in part.entries if e.kind in _READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
@@ -129,6 +164,9 @@ class ProductWriter:
                 access.kept = ()
             batch = ()
         self.batch = batch
+        self.aligned: tuple[tuple[int, int], ...] = ()
+        self.form = "squares" if in_squares else _FORMS[kernel.in_simdgroups]
+        self._choose_squares()
         self.writers = [
             _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
@@ -139,26 +177,52 @@ class ProductWriter:
         root = self.writers[-1]
         type_ = sum_type(self.kernel.factors[0].dtype)
         names = ("Left", "Right", "Store")
-        self.structs = [
-            line
-            for writer, name in zip(self.writers, names, strict=True)
-            for line in writer.struct(name, type_)
-        ]
-        self.lines = [f"  threadgroup {type_} tiles[numpy::product_room<{type_}>()];"]
+        downs = [_is_down(factor) for factor in self.kernel.factors]
+        self.structs = []
+        for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
+            self.structs += writer.struct(name, type_)
+            if self.form == "squares" and name != "Store":
+                self.structs += self._four(writer, type_, downs[k])
+            self.structs += ["};", ""]
+        given = [type_, str(self.each)] if self.form == "squares" else [type_]
+        given += ["true" if is_down else "false" for is_down in downs]
+        room = given[1] if self.form == "squares" else type_
+        self.lines = [f"  threadgroup {type_} tiles[numpy::{_ROOMS[self.form]}<{room}>()];"]
         self._batch()
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
         )
-        form = "simdgroups" if self.kernel.in_simdgroups else "registers"
-        downs = ", ".join("true" if _is_down(factor) else "false" for factor in self.kernel.factors)
+        thread = "simdgroup * 32 + lane" if self.form == "squares" else "simdgroup, lane"
         self.lines += [
-            f"  numpy::multiply_in_{form}<{type_}, {downs}>(",
+            f"  numpy::multiply_in_{self.form}<{', '.join(given)}>(",
             f"      tiles, left, right, store, uint3({size}),",
-            "      group, simdgroup, lane);",
+            f"      group, {thread});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
+
+    def _four(self, writer: _PartWriter, type_: str, is_down: bool) -> list[str]:
+        part, packed = writer.kernel, frozenset[int]()
+        if self.is_aligned:
+            packed = packed_factor(part, self.sources, writer.axes, is_down)
+        self.aligned += leaves_of(packed, part, self.sources)
+        return writer.four(packed, type_, is_down)
+
+    def _choose_squares(self) -> None:
+        """How many rows and columns of sums a thread has, and the threads of a tile."""
+        rows, columns, _ = self.shape
+        tiles = -(-rows // _SQUARE) * -(-columns // _SQUARE) * math.prod(self.batch)
+        is_large = min(rows, columns) > _SQUARE // 2 and tiles >= _MANY_TILES
+        self.each = 8 if is_large else 4
+        self.tile = 16 * self.each if self.form == "squares" else TILE
+        self.threads = _SQUARE_THREADS if self.form == "squares" else THREADS
+
+    def launch(self) -> tuple[Size, Size]:
+        """Threads of the grid and of a threadgroup."""
+        rows, columns, _ = self.shape
+        across, down = -(-columns // self.tile), -(-rows // self.tile)
+        return (across * self.threads, down, math.prod(self.batch)), (self.threads, 1, 1)
 
     def _batch(self) -> None:
         """The place along each axis of the batch."""

@@ -31,6 +31,8 @@ _SHORT_ROW = 64
 _LONG_ROW, _MANY_ROWS = 2**14, 256
 #: What a simdgroup takes of a long row.
 _CHUNK = 4096
+#: Of a tile, where threads are thin; also in wide_sorting.metal.
+_TILE_THREADS = 256
 #: From how many integers on it pays to ask for the smallest and the largest.
 _WORTH_ASKING = 2**13
 #: Threadgroups that count together, how large they are, and how many numbers a thread has.
@@ -96,7 +98,9 @@ def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
     results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
     if places is not None:  # they lie where the first pass does not write
         (results, spare)[passes % 2][1] = places
-    if count <= _LONG_ROW or rows >= _MANY_ROWS:
+    if device.traits.has_thin_threads and count > _TILE_THREADS:
+        _sort_tiles(given, device, passes, order, results, spare, with_places)
+    elif count <= _LONG_ROW or rows >= _MANY_ROWS:
         sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
         bound = [memory.bound for memory in (*results, *spare)]
         sort_rows(given.bits, *bound, start, count, passes, places is not None, order,
@@ -142,6 +146,33 @@ def _sort_chunks(
                      threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
         move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
                     *numbers, places is not None, **grid)  # fmt: skip
+        values, start = to[0].bound, 0
+
+
+def _sort_tiles(
+    given: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_places: bool,
+) -> None:  # fmt: skip
+    """The same for many thin threads."""
+    rows, count, size, _, start, places = given
+    tiles = math.ceil(count / (_TILE_THREADS * (8 if size > 4 else 16)))
+    counts = Memory(device, 4 * rows * _DIGITS * tiles)
+    totals = Memory(device, 4 * rows * _DIGITS)
+    count_tiles = _kernel("count_tiles", size, device)
+    place_tiles = _library(device)["place_tiles"]
+    move_tiles = _kernel("move_tiles" + _WITH_PLACES * with_places, size, device)
+    grid: dict[str, Any] = {
+        "threads": (tiles * _TILE_THREADS, rows), "group_size": (_TILE_THREADS, 1), "wait": False,
+    }  # fmt: skip
+    values = given.bits
+    for digit in range(passes):
+        to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
+        numbers = start, count, 8 * digit, order
+        count_tiles(values, counts.bound, *numbers, **grid)
+        place_tiles(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
+                    group_size=_TILE_THREADS, wait=False)  # fmt: skip
+        move_tiles(values, old[1].bound, counts.bound, totals.bound, to[0].bound, to[1].bound,
+                   *numbers, places is not None, **grid)  # fmt: skip
         values, start = to[0].bound, 0
 
 
@@ -222,7 +253,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 def text() -> str:
     """All that is compiled."""
     folder = importlib.resources.files("metalloid.arrays")
-    names = ("order", "sorting", "selecting", "searching")
+    names = ("order", "sorting", "wide_sorting", "selecting", "searching")
     return "\n".join((folder / f"{name}.metal").read_text("utf-8") for name in names)
 
 

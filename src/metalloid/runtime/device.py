@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,12 +12,14 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event
+from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
     import numpy as np
 
     from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.graph import Graph
 
 #: Threads of a simdgroup, on every device.
 SIMDGROUP_WIDTH = 32
@@ -109,6 +111,33 @@ class HostMemory(NamedTuple):
     position: int = -1
 
 
+class Matrices(NamedTuple):
+    """Matrices behind each other in a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where the first begins, in bytes.
+    rows, columns : int
+        Of each.
+    row_bytes, matrix_bytes : int
+        From a row, or a matrix, to the next.
+    is_turned : bool
+        Whether columns lie in memory where rows do elsewhere.
+    dtype : str
+    """
+
+    buffer: Buffer
+    start: int
+    rows: int
+    columns: int
+    row_bytes: int
+    matrix_bytes: int
+    is_turned: bool
+    dtype: str
+
+
 class Arguments:
     """What a launch binds to the parameters of a program.
 
@@ -150,6 +179,15 @@ class Arguments:
         self.pointers: list[int] = []
 
 
+class Launch(NamedTuple):
+    """A launch that has been checked and bound."""
+
+    program: Any
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
 class Device(ABC):
     """A machine that runs kernels.
 
@@ -168,6 +206,10 @@ class Device(ABC):
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
+    #: What takes the launches instead of the device, for now.
+    recording: Graph | None = None
+    #: What generated kernels should look like.
+    traits: Traits = MANY_THREADS
     #: Where its memory is, for other libraries: DLPack's type of device, and number. (1, 0) is the
     #: host.
     dlpack_device: tuple[int, int] = (1, 0)
@@ -275,6 +317,28 @@ class Device(ABC):
         KernelFault
             If it failed and was waited for; otherwise the event's `wait` raises it.
         """
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """A function that makes these launches, again and again; gives the event of the last."""
+
+        def replay() -> Event:
+            return [self.launch(*launch, wait=False) for launch in launches][-1]
+
+        return replay
+
+    def multiplies(self) -> frozenset[str]:
+        """Types of matrices that a library of its maker multiplies.
+
+        Raises
+        ------
+        DeviceUnavailable
+            If that is not installed.
+        """
+        return frozenset()
+
+    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+        """Have so many matrices multiplied by that library, after the launches so far."""
+        raise NotImplementedError
 
     @abstractmethod
     def synchronize(self) -> None:

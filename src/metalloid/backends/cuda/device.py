@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
+from metalloid.backends.cuda.graph import CudaGraph
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
@@ -22,7 +23,7 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.borrowed import Borrowed
-from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
+from metalloid.runtime.device import Arguments, Device, DeviceInfo, Launch, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 
@@ -150,7 +151,6 @@ class CudaDevice(Device):
         if 0 in grid:
             return FinishedEvent(0.0)
         name = program.signature.name
-        words = arguments.words or (0,)
         with self._lock:
             self._enter()
             for buffer in arguments.buffers:
@@ -158,21 +158,12 @@ class CudaDevice(Device):
                     buffer.host_copy.to_device()
             for position, value in arguments.constants:
                 arguments.words[position] = self._constants.place(value)
-            function, parts = program.geometry(grid, group)
             blocks = self._bring(arguments) if arguments.staged else ()
             try:
-                is_timed = self.timer.is_on
-                started = self.timer.mark() if is_timed else None
-                for dimensions, data in parts:
-                    program.pack_into(self._data, 0, *words, *data)
-                    (status,) = self._launch_kernel(
-                        function, *dimensions, arguments.threadgroup_bytes, self.stream,
-                        self._parameters, 0,
-                    )  # fmt: skip
-                    if status:
-                        raise self.failure(status, name)
-                ended = self.timer.mark() if is_timed else None
-                event = CudaEvent(self, program, (started, ended), arguments)
+                started = self.timer.mark() if self.timer.is_on else None
+                self.enqueue(program, arguments, grid, group, self.stream)
+                ended = self.timer.mark() if started is not None else None
+                event = CudaEvent(self, name, program.reports, (started, ended), arguments)
                 for block in blocks:
                     self._fetch(block, name)
             finally:
@@ -181,6 +172,26 @@ class CudaDevice(Device):
         if wait:
             event.wait()
         return event
+
+    def enqueue(
+        self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, stream: Any
+    ) -> None:
+        """Hand a launch to the driver, with `arguments` as they are."""
+        function, parts = program.geometry(grid, group)
+        words = arguments.words or (0,)
+        for dimensions, data in parts:
+            program.pack_into(self._data, 0, *words, *data)
+            (status,) = self._launch_kernel(
+                function, *dimensions, arguments.threadgroup_bytes, stream, self._parameters, 0
+            )
+            if status:
+                raise self.failure(status, program.signature.name)
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """See `Device.prepare`."""
+        with self._lock:
+            self._enter()
+            return CudaGraph(self, launches).launch
 
     def _bring(self, arguments: Arguments) -> list[Block]:
         """Copy memory of the host to the device, and point to it there."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cuda.masks import name_members
+from metalloid.backends.cuda.tensor_cores import multiplies_matrices, use_tensor_cores
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -53,12 +54,15 @@ class PtxKernel:
         Table of the parameters' types, for `build_signature`.
     reports : bool
         Whether it logs or asserts.
+    has_order : bool
+        Whether the threads of a simdgroup are the lanes of a warp in order.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
 
     layouts: tuple[int, ...]
     reports: bool
+    has_order: bool
     stages: dict[str, Path]
 
     @property
@@ -95,9 +99,10 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts, reports = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
-    return PtxKernel(tuple(layouts), reports, {stage: files[name] for stage, name in names.items()})
+    stages = {stage: files[name] for stage, name in names.items()}
+    return PtxKernel(tuple(layouts), reports, has_order, stages)
 
 
 def _compile(
@@ -116,7 +121,8 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
-    ir = name_members(ir)
+    has_order = not multiplies_matrices(ir)
+    ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
@@ -133,5 +139,5 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": code.output,
-        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir]),
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order]),
     }

@@ -46,6 +46,7 @@ from metalloid.compat.Metal.structures import (
     MTLRegionMake1D,
     MTLRegionMake2D,
     MTLRegionMake3D,
+    MTLResourceID,
     MTLSize,
     MTLSizeMake,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "MTLRegionMake1D",
     "MTLRegionMake2D",
     "MTLRegionMake3D",
+    "MTLResourceID",
     "MTLSamplerDescriptor",
     "MTLSharedEventListener",
     "MTLSize",

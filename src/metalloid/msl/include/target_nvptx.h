@@ -5,6 +5,7 @@
 // is worked out later where it can be (backends/cuda/masks.py).
 #pragma once
 
+#include "lanes_nvptx.h"
 #include "metal_min_max.h"
 #include "report_nvptx.h"
 
@@ -17,7 +18,7 @@ METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_
 METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
   __nvvm_bar_warp_sync(__nvvm_activemask());
 }
-METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return mtl_lane(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   const uint row = __nvvm_read_ptx_sreg_tid_y() +
                    __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_tid_z();
@@ -27,8 +28,10 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
 namespace metalloid {
 namespace nvptx {
 
-METALLOID_INLINE uint lane() { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_INLINE uint lane() { return mtl_lane(); }
+// For instructions, and as bits of numbers in the simdgroup.
 METALLOID_INLINE uint active_lanes() { return __nvvm_activemask(); }
+METALLOID_INLINE uint numbers_of(uint lanes) { return mtl_numbers_of_lanes(lanes); }
 METALLOID_INLINE uint first_lane_of_quad() { return lane() & ~3u; }
 
 // The value of another lane, in 32-bit pieces.
@@ -41,7 +44,7 @@ METALLOID_INLINE T read_lane(uint members, T value, uint source) {
     return __builtin_bit_cast(T, high << 32 | low);
   } else {
     int bits = __builtin_bit_cast(int, value);
-    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, source, 31));
+    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, mtl_lane_of(source), 31));
   }
 }
 
@@ -86,10 +89,11 @@ METALLOID_OPERATION(bitwise_xor, T(0), a ^ b)
 template <class Operation, class T>
 METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, uint until) {
   T result = Operation::template neutral<T>;
+  const uint active = numbers_of(members);
 #pragma nounroll
   for (uint source = first; source < last; ++source) {
     T other = read_lane(members, value, source);
-    bool counts = (members >> source & 1) != 0 && source < until;
+    bool counts = (active >> source & 1) != 0 && source < until;
     result = counts ? Operation::of(result, other) : result;
   }
   return result;
@@ -286,7 +290,8 @@ METALLOID_DEFINE_GROUP(quad)
 
 // ---- votes --------------------------------------------------------------------------------------
 METALLOID_DEVICE_FUNCTION ulong __msl_simd_ballot(bool vote) {
-  return uint(__nvvm_vote_ballot_sync(metalloid::nvptx::active_lanes(), vote));
+  using namespace metalloid::nvptx;
+  return numbers_of(uint(__nvvm_vote_ballot_sync(active_lanes(), vote)));
 }
 METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
   return __msl_simd_ballot(vote) >> metalloid::nvptx::first_lane_of_quad() & 0xf;
@@ -294,13 +299,14 @@ METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
 
 #define METALLOID_DEFINE_BROADCAST_FIRST(suffix, T) \
   METALLOID_DEVICE_FUNCTION T __msl_simd_broadcast_first_##suffix(T data) { \
-    uint members = metalloid::nvptx::active_lanes(); \
-    return metalloid::nvptx::read_lane(members, data, __builtin_ctz(members)); \
+    using namespace metalloid::nvptx; \
+    const uint members = active_lanes(); \
+    return read_lane(members, data, __builtin_ctz(numbers_of(members))); \
   } \
   METALLOID_DEVICE_FUNCTION T __msl_quad_broadcast_first_##suffix(T data) { \
-    uint members = metalloid::nvptx::active_lanes(); \
-    uint first = metalloid::nvptx::first_lane_of_quad(); \
-    return metalloid::nvptx::read_lane(members, data, first + __builtin_ctz(members >> first)); \
+    using namespace metalloid::nvptx; \
+    const uint members = active_lanes(), first = first_lane_of_quad(); \
+    return read_lane(members, data, first + __builtin_ctz(numbers_of(members) >> first)); \
   }
 METALLOID_DEFINE_BROADCAST_FIRST(b32, uint)
 METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
