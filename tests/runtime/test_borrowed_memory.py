@@ -263,6 +263,20 @@ def test_the_memory_of_others_lives_as_long_as_the_array(gpu):
     assert seen() is None
 
 
+def test_a_launch_gives_the_memory_of_others_back_when_it_has_ended(gpu):
+    lib = mtl.library(TEXT, device=gpu)
+    theirs = ByInterface(numbers())
+    seen = weakref.ref(theirs)
+    gc.disable()
+    try:
+        event = lib.add(theirs, theirs, threads=6)
+        event.wait()
+        del theirs, event
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
 # -- ours for others
 
 
