@@ -206,8 +206,11 @@ class BorrowedBuffer(Buffer):
         self._is_lent, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:
-        """Record the latest launch, and let the library's own work wait for it."""
-        super().used_by(event)
+        """Let the library's own work wait for the launch.
+
+        The launch holds the buffer. Held by it as well, another library's memory would be free only
+        when garbage is collected.
+        """
         if self._memory.then is not None:
             self._memory.then()
 

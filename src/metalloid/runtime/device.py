@@ -15,6 +15,8 @@ from metalloid.runtime.event import Event
 from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.graph import Graph
@@ -257,6 +259,12 @@ class Device(ABC):
     @abstractmethod
     def free(self, address: int, nbytes: int) -> None:
         """Give back what `allocate` or `allocate_visible` gave."""
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """Bytes of the host, with anything in them, that are quickly copied to."""
+        import numpy as np
+
+        return np.empty(nbytes, np.uint8)
 
     @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:
