@@ -25,6 +25,8 @@ import metalloid as mtl
 from metalloid.bench.cases import kernels
 
 Action = Callable[[], object]
+_IN_A_GRAPH = 100
+_CYCLES_BEFORE = 2_000_000  # a millisecond
 _TRANSPOSE = """
 kernel void transpose(device float* y, device const float* x, constant uint& n,
                       uint2 group [[threadgroup_position_in_grid]],
@@ -40,11 +42,16 @@ kernel void transpose(device float* y, device const float* x, constant uint& n,
 
 
 def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[float]:
-    """Medians of the GPU's own time of several actions, in turns; all use `stream`."""
+    """Medians of the GPU's own time of several actions, in turns; all use `stream`.
+
+    The GPU is kept busy while Python prepares an action, so that it does not wait within.
+    """
     times: list[list[float]] = [[] for _ in actions]
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     for turn in range(repeat + 3):
         for place, action in enumerate(actions):
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
+                torch.cuda._sleep(_CYCLES_BEFORE)
             start.record(stream)
             action()
             end.record(stream)
@@ -139,21 +146,13 @@ def _plain(value: Any) -> Any:
 def arrays(stream: Any, repeat: int) -> None:
     """Generated kernels at the speed of memory."""
     n = 1 << 28
-    x, y = (mtl.asarray(np.random.default_rng(k).random(n, np.float32), device="cuda")
-            for k in (0, 1))  # fmt: skip
-    mtl.eval(x, y)
     tx, ty = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
-    copied = torch.empty_like(tx)
-    table_x = mtl.asarray(np.random.default_rng(0).normal(size=(8192, 4096)).astype(np.float32),
-                          device="cuda")  # fmt: skip
     torch_x = torch.randn(8192, 4096, device="cuda")
-    few = mtl.asarray(
-        np.random.default_rng(0).normal(size=1 << 24).astype(np.float32), device="cuda"
+    few = torch.randn(1 << 24, device="cuda")
+    copied, cupy_few = torch.empty_like(tx), cupy.asarray(few)
+    x, y, table_x, own_few = (
+        mtl.asarray(t.cpu().numpy(), device="cuda") for t in (tx, ty, torch_x, few)
     )
-    cupy_few = cupy.asarray(np.asarray(few))
-
-    def evaluated(expression: Callable[[], Any]) -> Action:
-        return lambda: mtl.eval(expression())
 
     def softmax(a: Any) -> Any:
         e = mtl.exp(a - a.max(axis=1, keepdims=True))
@@ -163,47 +162,63 @@ def arrays(stream: Any, repeat: int) -> None:
         centred = a - a.mean(axis=1, keepdims=True)
         return centred * (1 / mtl.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5))
 
-    cases = [
-        ("x + y", evaluated(lambda: x + y), lambda: torch.add(tx, ty), 12 * n),
-        ("exp(-x x) sin(y)", evaluated(lambda: mtl.exp(-x * x) * mtl.sin(y)),
+    cases: list[tuple[str, Callable[[], Any], Action, int]] = [
+        ("x + y", lambda: x + y, lambda: torch.add(tx, ty), 12 * n),
+        ("exp(-x x) sin(y)", lambda: mtl.exp(-x * x) * mtl.sin(y),
          lambda: torch.exp(-tx * tx) * torch.sin(ty), 12 * n),
-        ("sum", evaluated(lambda: x.sum()), lambda: tx.sum(), 4 * n),
-        ("max", evaluated(lambda: x.max()), lambda: tx.max(), 4 * n),
-        ("argmax", evaluated(lambda: x.argmax()), lambda: tx.argmax(), 4 * n),
-        ("softmax (8192, 4096)", evaluated(lambda: softmax(table_x)),
-         lambda: torch.softmax(torch_x, 1), 8 * torch_x.numel()),
-        ("layer norm (8192, 4096)", evaluated(lambda: layer_norm(table_x)),
+        ("sum", lambda: x.sum(), lambda: tx.sum(), 4 * n),
+        ("max", lambda: x.max(), lambda: tx.max(), 4 * n),
+        ("argmax", lambda: x.argmax(), lambda: tx.argmax(), 4 * n),
+        ("sums of columns (8192, 4096)", lambda: table_x.sum(axis=0), lambda: torch_x.sum(0),
+         4 * torch_x.numel()),
+        ("softmax (8192, 4096)", lambda: softmax(table_x), lambda: torch.softmax(torch_x, 1),
+         8 * torch_x.numel()),
+        ("layer norm (8192, 4096)", lambda: layer_norm(table_x),
          lambda: torch.nn.functional.layer_norm(torch_x, (4096,)), 8 * torch_x.numel()),
-        ("sort 2^24 (CuPy)", evaluated(lambda: mtl.sort(few)), lambda: cupy.sort(cupy_few),
-         8 << 24),
+        ("running sum 2^24", lambda: mtl.cumulative_sum(own_few), lambda: few.cumsum(0), 8 << 24),
+        ("sort 2^24 (CuPy)", lambda: mtl.sort(own_few), lambda: cupy.sort(cupy_few), 8 << 24),
+        ("order 2^24 (CuPy)", lambda: mtl.argsort(own_few), lambda: cupy.argsort(cupy_few),
+         12 << 24),
     ]  # fmt: skip
     (copy,) = gpu_seconds([lambda: copied.copy_(tx)], stream, repeat)
     bandwidth = 8 * n / copy
     rows = []
-    for name, ours, peer, moved in cases:
-        own, other = gpu_seconds([ours, peer], stream, repeat)
+    for name, make, peer, moved in cases:
+        own, other = gpu_seconds([_evaluated(make), peer], stream, repeat)
         part = moved / own / bandwidth
-        rows.append((name, micro(own), micro(other), f"{other / own:.2f}", f"{100 * part:.0f} %"))
+        rows.append((name, micro(own), micro(other), f"{own / other:.2f}", f"{100 * part:.0f} %",
+                     _difference(make(), peer())))  # fmt: skip
     table(f"Arrays; a copy moves {bandwidth / 1e12:.2f} TB/s",
-          ("", "metalloid", "torch", "times as fast", "of the copy's bandwidth"), rows)  # fmt: skip
+          ("", "metalloid", "torch", "ratio", "of the copy's bandwidth", "off"), rows)  # fmt: skip
+
+
+def _difference(own: Any, other: Any) -> str:
+    """Between the last few million elements of two results, beside the largest of them."""
+    theirs = other.float().cpu().numpy() if isinstance(other, torch.Tensor) else cupy.asnumpy(other)
+    a, b = (np.asarray(v).astype(np.float64).reshape(-1)[-(1 << 22) :] for v in (own, theirs))
+    return f"{np.abs(a - b).max() / (np.abs(b).max() or 1):.1e}"
+
+
+def _evaluated(make: Callable[[], Any]) -> Action:
+    return lambda: mtl.eval(make())
 
 
 def products(stream: Any, repeat: int) -> None:
     """Tiled kernels against cuBLAS."""
     torch.backends.cuda.matmul.allow_tf32 = False
     rows = []
-    for dtype, kind in (("float32", torch.float32), ("float16", torch.float16)):
+    for name in ("float32", "float16", "bfloat16"):
         n = 4096
-        a, b = (torch.randn(n, n, device="cuda", dtype=kind) for _ in range(2))
-        x, y = (mtl.asarray(t.cpu().numpy(), device="cuda") for t in (a, b))
-        for who in ("registers", "simdgroups"):
-            with mtl.config.scope(products=who):
-                actions = [_product(x, y), lambda a=a, b=b: a @ b]
-                own, blas = gpu_seconds(actions, stream, repeat)
-            rows.append((f"{dtype} {who}", micro(own), micro(blas), f"{blas / own:.2f}",
-                         f"{2 * n**3 / own / 1e12:.1f}"))  # fmt: skip
+        a, b = (torch.randn(n, n, device="cuda", dtype=getattr(torch, name)) for _ in range(2))
+        x, y = (mtl.asarray(t.float().cpu().numpy(), device="cuda").astype(name) for t in (a, b))
+        mtl.eval(x, y)
+        actions = [_product(x, y), lambda a=a, b=b: a @ b]
+        own, blas = gpu_seconds(actions, stream, repeat)
+        off = _difference(mtl.astype(x @ y, mtl.float32), (a @ b).float())
+        rows.append((name, micro(own), micro(blas), f"{blas / own:.2f}",
+                     f"{2 * n**3 / own / 1e12:.1f}", off))  # fmt: skip
     table("Products of 4096 x 4096; part of cuBLAS's speed", ("", "metalloid", "cuBLAS", "part",
-          "TFLOP/s"), rows)  # fmt: skip
+          "TFLOP/s", "off"), rows)  # fmt: skip
 
 
 def _product(x: Any, y: Any) -> Action:
@@ -243,9 +258,21 @@ def launch(stream: Any, repeat: int) -> None:
     cupy_x, cupy_y = cupy.zeros(1024, cupy.float32), cupy.zeros(1024, cupy.float32)
     theirs = per(lambda: twin((4,), (256,), (cupy_x, cupy_y, np.float32(2), np.uint32(1024))))
     base = per(bare)
+    graph = mtl.Graph("cuda")
+    with graph:
+        for _ in range(_IN_A_GRAPH):
+            ours()
+
+    def several() -> None:
+        for _ in range(20):
+            graph.launch()
+        device.synchronize()
+
+    in_graph = per(several, 1) / (20 * _IN_A_GRAPH)
     rows = [(name, micro(t), f"{t / base:.2f}") for name, t in (
         ("cuLaunchKernel by cuda.bindings", base), ("metalloid", timed),
-        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs))]  # fmt: skip
+        ("metalloid, timing=False", plain), ("CuPy's RawKernel", theirs),
+        (f"metalloid, one of {_IN_A_GRAPH} in a graph, with its end", in_graph))]  # fmt: skip
     table("A launch of saxpy, two buffers and a number", ("", "time", "ratio"), rows)
 
 

@@ -8,13 +8,16 @@ import ctypes
 
 from metalloid.backends.cpu.device import CpuDevice
 from metalloid.runtime.staging import blocks_of, contents, point_words
+from metalloid.runtime.traits import MANY_THREADS
 
 
 class OwnMemoryDevice(CpuDevice):
     """The CPU with the manners of a card: copies are inside of what was allocated."""
 
     name = "own:0"
+    dlpack_device = (2, 0)  # as of NVIDIA
     memory = "own"
+    traits = MANY_THREADS
 
     def __init__(self):
         super().__init__()

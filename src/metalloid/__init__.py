@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
+    from metalloid.runtime.graph import Graph
     from metalloid.runtime.registry import default_device, devices
     from metalloid.runtime.registry import get_device as Device
     from metalloid.runtime.sampler import Sampler
@@ -50,6 +51,7 @@ __all__ = [
     "DeviceUnavailable",
     "ElementwiseKernel",
     "Event",
+    "Graph",
     "Kernel",
     "KernelFault",
     "LaunchError",
@@ -80,6 +82,7 @@ _HOMES = {
     "Device": "runtime.registry:get_device",
     "ElementwiseKernel": "kernels.elementwise_kernel",
     "Event": "runtime.event",
+    "Graph": "runtime.graph",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",

@@ -53,17 +53,9 @@ class Device:
         raise mtl.KernelFault(f"[{kernel}] {self.says}", kernel=kernel)
 
 
-class Program:
-    class signature:
-        name = "step"
-
-    def __init__(self, reports=False):
-        self.reports = reports
-
-
 def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
     device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
-    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
     assert not event.done
     assert event.done
     assert repr(event) == "<Event: step, done>"
@@ -78,7 +70,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
 
 def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
     device = Device(CUresult.CUDA_SUCCESS, says="assertion failed")
-    event = CudaEvent(device, Program(reports=True), (None, None), Arguments(0))
+    event = CudaEvent(device, "step", True, (None, None), Arguments(0))
     assert event.done
     with pytest.raises(mtl.KernelFault, match="assertion failed"):
         event.wait()
@@ -88,7 +80,7 @@ def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
 
 def test_a_wait_has_an_end():
     device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 10_000)
-    event = CudaEvent(device, Program(), ("start", "end"), Arguments(0))
+    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
     with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
         event.wait(0.01)
 

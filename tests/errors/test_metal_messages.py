@@ -220,15 +220,15 @@ def kernel(name):
 
 @pytest.mark.parametrize("name", TROUBLE)
 def test_the_device_has_trouble(name, monkeypatch):
-    monkeypatch.setattr(Metal.MTLDevice, "name", lambda self: "Apple M1")
-    for method, size in SIZES.items():
-        monkeypatch.setattr(Metal.MTLDevice, method, lambda self, size=size: size)
     with mtl.config.scope(device="", metal_binding=SOFTWARE):
-        with pytest.raises(mtl.MetalloidError) as caught:
-            TROUBLE[name](monkeypatch)
-        MESSAGES.check(f"trouble: {name}", caught.value, [(r"0x[0-9a-f]+", "ADDRESS")])
-        the_cpu_works()
-        monkeypatch.undo()
+        with monkeypatch.context() as trouble:
+            trouble.setattr(Metal.MTLDevice, "name", lambda self: "Apple M1")
+            for method, size in SIZES.items():
+                trouble.setattr(Metal.MTLDevice, method, lambda self, size=size: size)
+            with pytest.raises(mtl.MetalloidError) as caught:
+                TROUBLE[name](trouble)
+            MESSAGES.check(f"trouble: {name}", caught.value, [(r"0x[0-9a-f]+", "ADDRESS")])
+            the_cpu_works()
         registry._open.clear()
         x = np.zeros(4, np.float32)  # and so does the GPU, once it can
         kernel("add_one")(x, threads=4)

@@ -10,6 +10,8 @@ from metalloid.arrays.steps import FusedKernel
 
 #: Lanes of a simdgroup, which shares a row.
 LANES = 32
+#: Elements that a thin thread takes at a time: 16 bytes of floats.
+BUNDLE = 4
 #: Rows shorter than this are read by one thread each.
 _SHORT_ROW = 16
 #: The access of a kernel that is the result's, not an entry's.

@@ -49,16 +49,38 @@ def _compiled(text: str, name: str, device: Device) -> Kernel:
 
 
 class Launch:
-    """A kernel of a plan, ready to be launched again and again."""
+    """A kernel of a plan, ready to be launched again and again.
 
-    def __init__(self, kernel: Kernel, rendered: Rendered) -> None:
-        self.rendered = rendered
+    Attributes
+    ----------
+    rendered : Rendered
+    loose : Launch or None
+        For leaves that do not lie where `rendered` wants them; made when there are some.
+    """
+
+    def __init__(self, step: FusedKernel, sources: Sequence[Source], device: Device,
+                 is_aligned: bool = True) -> None:  # fmt: skip
+        self.rendered = rendered = render(step, sources, device.traits, is_aligned)
+        kernel = _compiled(full_text(rendered), rendered.name, device)
         self._launch = kernel.sized(rendered.threads, rendered.group_size)
         self._pack = Packer(rendered.members) if rendered.members else None
+        self._aligned = [
+            (source, leaf, sources[source].dtype.itemsize, nbytes)
+            for source, nbytes in rendered.aligned
+            if (leaf := sources[source].leaf) is not None
+        ]
+        self.loose: Launch | None = None
+        self._make_loose = functools.partial(Launch, step, sources, device, False)
 
     def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
             wait: bool) -> None:  # fmt: skip
         """Launch it."""
+        for source, leaf, size, nbytes in self._aligned:
+            if (memories[source].address + starts[leaf] * size) % nbytes:  # type: ignore[union-attr]
+                if self.loose is None:
+                    self.loose = self._make_loose()
+                self.loose.run(memories, starts, nodes, wait)
+                return
         buffers = self.rendered.buffers
         args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
         if self._pack is not None:
@@ -211,10 +233,9 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     made: set[int] = set()
     for step in planner.steps:
         if isinstance(step, FusedKernel):
-            rendered = render(step, planner.sources)
-            kernel = _compiled(full_text(rendered), rendered.name, device)
-            steps.append(Launch(kernel, rendered))
-            uses.append(set(rendered.buffers))
+            launch = Launch(step, planner.sources, device)
+            steps.append(launch)
+            uses.append(set(launch.rendered.buffers))
         else:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))

@@ -19,7 +19,7 @@ def msl(roots: Sequence[Node]) -> str:
     if planner is None:
         return "// The values are known: there is nothing to compute.\n"
     texts = [
-        full_text(render(step, planner.sources))
+        full_text(render(step, planner.sources, planner.traits))
         for step in planner.steps
         if isinstance(step, FusedKernel)
     ]
@@ -34,7 +34,7 @@ def report(roots: Sequence[Node]) -> str:
     lines = []
     for number, step in enumerate(planner.steps, 1):
         if isinstance(step, FusedKernel):
-            lines.append(_of_kernel(number, step, planner.sources))
+            lines.append(_of_kernel(number, step, planner))
         else:
             out = ", ".join(_named(planner.sources[source]) for source in step.outs)
             name = planner.graph.nodes[step.place].data.name
@@ -47,8 +47,9 @@ def _planned(roots: Sequence[Node]) -> Planner | None:
     return plan(Graph(missing)) if missing else None
 
 
-def _of_kernel(number: int, step: FusedKernel, sources: Sequence[Source]) -> str:
-    rendered = render(step, sources)
+def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
+    sources = planner.sources
+    rendered = render(step, sources, planner.traits)
     out = sources[step.out]
     read = sum(_bytes(sources[source]) for source in rendered.buffers[:-1])
     grid = " x ".join(str(n) for n in rendered.threads if n != 1) or "1"

@@ -120,7 +120,7 @@ class Memory:
     ----------
     device : Device
     bound : Buffer or ndarray
-        What a launch is given; the memory of others is an array of theirs.
+        What a launch is given; the memory of others is an array of theirs, or a `BorrowedBuffer`.
     """
 
     __slots__ = ("__weakref__", "_pool", "bound", "device")
@@ -132,8 +132,17 @@ class Memory:
         self.bound: Any = pool.take(nbytes)
         self._pool = pool
 
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        bound = self.bound
+        if isinstance(bound, Buffer):
+            return bound.address
+        address: int = bound.__array_interface__["data"][0]
+        return address
+
     @classmethod
-    def of(cls, device: Device, array: np.ndarray) -> Memory:
+    def of(cls, device: Device, array: np.ndarray | Buffer) -> Memory:
         """Contiguous memory of somebody else, used in place."""
         memory = cls.__new__(cls)
         memory._pool, memory.device, memory.bound = None, device, array

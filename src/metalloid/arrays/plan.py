@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from metalloid.arrays import product_plan
+from metalloid.arrays.access import BUNDLE
 from metalloid.arrays.costs import highest_costly, repeated
 from metalloid.arrays.graph import Graph
 from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved, moved_through
@@ -47,8 +48,8 @@ DEEPEST_EXPRESSION, DEEPEST_CHAIN = 256, 12
 
 #: A row is cut into chunks of at most this many elements.
 _LONGEST_ROW = 2**17
-#: Threadgroups, or threads, that a reduction should have at least.
-_LEAST_GROUPS, _LEAST_THREADS = 512, 16384
+#: So few rows are cut, for more threadgroups to work on them.
+_FEW_ROWS = 256
 
 
 @dataclass
@@ -96,6 +97,7 @@ class Planner:
     def __post_init__(self) -> None:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
+        self.traits = self.graph.nodes[0].device.traits
         self._has_products = any(node.kind is PRODUCT for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
@@ -302,9 +304,9 @@ class Planner:
         wanted = -(-length // _LONGEST_ROW)
         if size >= 2**16:
             if self._is_by_columns(place):
-                wanted = max(wanted, min(_LEAST_THREADS // rows, length // 64))
-            else:
-                wanted = max(wanted, min(_LEAST_GROUPS // rows, length // 4096))
+                wanted = max(wanted, min(self.traits.threads // rows, length // 64))
+            elif rows <= _FEW_ROWS:
+                wanted = max(wanted, min(self.traits.threadgroups // rows, length // 4096))
         return wanted
 
     def _is_by_columns(self, place: int) -> bool:
@@ -326,8 +328,10 @@ class Planner:
             return trace, trace.value(arg)
 
         trace, value = self.tried(attempt, lambda: self.split(place))
-        extent = trace.row_extents()[0]
+        extent, *others = trace.row_extents()
         chunk = -(-extent // self._chunks(place))
+        if not others:  # so that chunks begin where vectors may
+            chunk = -(-chunk // BUNDLE) * BUNDLE
         result = trace.add(Entry("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
         out = self._new(node.dtype, (*node.shape, chunks), Reason.LONG_ROWS)

@@ -11,18 +11,20 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.access import LANES, Axes
+from metalloid.arrays.access import RESULT, Axes
+from metalloid.arrays.bundles import leaves_of, packed_accesses
 from metalloid.arrays.numbers import Member
 from metalloid.arrays.ops import CHAPTERS
 from metalloid.arrays.product_rule import TILE
 from metalloid.arrays.product_text import THREADS, ProductWriter
 from metalloid.arrays.row_text import RowWriter
 from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
-from metalloid.arrays.text import Writer
+from metalloid.arrays.text import NARROW, Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
-
-Size = tuple[int, int, int]
+from metalloid.arrays.wide_row_text import WideRowWriter
+from metalloid.arrays.wide_text import WideWriter
+from metalloid.runtime.traits import Traits
 
 _IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
 _IN_TILES = (
@@ -51,6 +53,8 @@ class Rendered:
     group_size : tuple of int or None
     files : tuple of str
         The ``.metal`` files that the text calls.
+    aligned : tuple of (int, int)
+        Sources of leaves that have to begin at a multiple of so many bytes.
     """
 
     name: str
@@ -60,22 +64,49 @@ class Rendered:
     threads: tuple[int, int, int]
     group_size: tuple[int, int, int] | None
     files: tuple[str, ...]
+    aligned: tuple[tuple[int, int], ...] = ()
 
 
-def render(kernel: FusedKernel, sources: Sequence[Source]) -> Rendered:
-    """The text of a kernel."""
+def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
+           is_aligned: bool = True) -> Rendered:  # fmt: skip
+    """The text of a kernel.
+
+    Parameters
+    ----------
+    traits : Traits
+        Of the device that runs it.
+    is_aligned : bool
+        Whether leaves lie where `Rendered.aligned` wants them.
+    """
     if isinstance(kernel, ProductKernel):
         return _render_product(kernel, sources)
     axes = Axes(kernel)
-    writer = (Writer if axes.form == "map" else RowWriter)(kernel, sources, axes)
+    packed: frozenset[int] = frozenset()
+    if traits.has_thin_threads and is_aligned:
+        packed = packed_accesses(kernel, sources, axes)
+    writer = _writer(kernel, sources, axes, packed, traits)
     writer.write()
     name = _name(kernel.entries)
     buffers = writer.parameters()
     members = _by_size(writer.members)
     head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
     text = head + "\n".join(writer.lines) + "\n}\n"
-    grid, group = _launch(axes, writer.flat)
-    return Rendered(name, text, buffers, members, grid, group, _files(kernel.entries, axes.form))
+    files = _files(kernel.entries, axes.form)
+    if isinstance(writer, WideWriter | WideRowWriter):
+        files += ("wide.metal",)
+    return Rendered(name, text, buffers, members, *writer.launch(), files,
+                    leaves_of(packed, kernel, sources))  # fmt: skip
+
+
+def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: frozenset[int],
+            traits: Traits) -> Writer:  # fmt: skip
+    if axes.form == "map":
+        if RESULT in packed and axes.kept[-1] >= NARROW:
+            return WideWriter(kernel, sources, axes, packed)
+        return Writer(kernel, sources, axes)
+    if traits.has_thin_threads and axes.form == "row" and len(axes.row) == 1:
+        return WideRowWriter(kernel, sources, axes, packed)
+    return RowWriter(kernel, sources, axes)
 
 
 def _render_product(kernel: ProductKernel, sources: Sequence[Source]) -> Rendered:
@@ -124,18 +155,6 @@ def _head(name: str, types: Sequence[str], members: Sequence[Member],
     parameters += positions
     given += "".join(f"{line}\n" for line in structs)
     return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
-
-
-def _launch(axes: Axes, flat: int) -> tuple[Size, Size | None]:
-    """Threads of the grid and of a threadgroup."""
-    kept = axes.kept
-    if axes.form == "row":
-        inner = kept[-1] if kept else 1
-        return (LANES, inner, math.prod(kept[:-1])), (LANES, 1, 1)
-    if flat:
-        kept = (*kept[:-2], kept[-2] * kept[-1])
-    inner, second = (kept[-1] if kept else 1), (kept[-2] if len(kept) > 1 else 1)
-    return (inner, second, math.prod(kept[:-2])), None
 
 
 def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from metalloid.arrays.access import LANES, RESULT
 from metalloid.arrays.ops import REDUCTIONS
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import kind_of, msl_name
+from metalloid.runtime.device import Size
 
 #: Elements of a row whose sum is one term of the row's sum: rounding errors do not pile up.
 _BLOCK = {"row": 4096, "column": 128}
@@ -34,10 +36,7 @@ class RowWriter(Writer):
         self._invariants(depth, max(depth, default=0), known)
         result = self.kernel.result
         if self.kernel.is_by_element:
-            with_row = self._open_loops(blocked=False)
-            self._compute([result], set(known), with_row)
-            self._store(self._names[result], with_row)
-            self._close_loops()
+            self._write_row(known)
         elif self.axes.form == "row":
             self._line("if (at.x == 0) {")
             self._depth += 1
@@ -46,6 +45,20 @@ class RowWriter(Writer):
             self._line("}")
         else:
             self._store(self._names[result])
+
+    def launch(self) -> tuple[Size, Size | None]:
+        """See `Writer.launch`."""
+        kept = self.axes.kept
+        if self.axes.form != "row":
+            return super().launch()
+        return (LANES, kept[-1] if kept else 1, math.prod(kept[:-1])), (LANES, 1, 1)
+
+    def _write_row(self, known: set[int]) -> None:
+        """The result at every place of the row."""
+        row = self._open_loops(blocked=False)
+        self._compute([self.kernel.result], set(known), row)
+        self._store(self._names[self.kernel.result], row)
+        self._close_loops()
 
     def _to_keep(self, reductions: list[int]) -> int:
         """The costliest value that a reduction and the result both need; -1 if there is none.
@@ -139,14 +152,18 @@ class RowWriter(Writer):
         for place in searches:
             self._close_search(place)
         if self.axes.form == "row":
-            self._line("for (ushort distance = 16; distance > 0; distance /= 2) {")
-            self._depth += 1
-            for place in reductions:
-                other = f"numpy::from_lane(v{place}, distance)"
-                self._line(f"v{place} = {self._combine(place, f'v{place}', other)};")
-            self._depth -= 1
-            self._line("}")
+            self._combine_lanes(reductions, LANES)
         known |= set(reductions)
+
+    def _combine_lanes(self, reductions: list[int], lanes: int) -> None:
+        """What so many lanes beside each other have, for all of them."""
+        self._line(f"for (ushort distance = {lanes // 2}; distance > 0; distance /= 2) {{")
+        self._depth += 1
+        for place in reductions:
+            other = f"numpy::from_lane(v{place}, distance)"
+            self._line(f"v{place} = {self._combine(place, f'v{place}', other)};")
+        self._depth -= 1
+        self._line("}")
 
     # -- searches: a lane counts places in 32 bits, and meets none that is lower than its last
 
@@ -159,36 +176,45 @@ class RowWriter(Writer):
         return self.entries[where].kind == "count" and self.axes.accesses[where].row == (1,)
 
     def _open_search(self, place: int) -> None:
-        entry = self.entries[place]
-        value = msl_name(entry.dtype["value"])
-        least = REDUCTIONS[entry.data].least.format(V=value)
+        value, least = self._least(place)
         first = "at.x" if self.axes.form == "row" else "0"
         self._line(f"{value} best{place} = {least};")
         self._line(f"uint found{place} = {first};")
 
-    def _look_at(self, place: int, value: str, at: str) -> None:
-        best, found = f"best{place}", f"found{place}"
+    def _least(self, place: int) -> tuple[str, str]:
+        """The type of what is searched for, and where a search begins."""
+        entry = self.entries[place]
+        value = msl_name(entry.dtype["value"])
+        return value, REDUCTIONS[entry.data].least.format(V=value)
+
+    def _look_at(self, place: int, value: str, at: str, of: str = "") -> None:
+        best, found = f"best{place}{of}", f"found{place}{of}"
         text = REDUCTIONS[self.entries[place].data].is_better.format(value, best)
         self._line(f"const bool is_better{place} = {text};")
         self._line(f"{best} = is_better{place} ? {value} : {best};")
         self._line(f"{found} = is_better{place} ? {at} : {found};")
 
     def _close_search(self, place: int) -> None:
-        """The place in the array; a lane that has seen nothing has none."""
+        type_ = msl_name(self.entries[place].dtype)
+        self._line(f"{type_} v{place} = {self._found(place)};")
+
+    def _found(self, place: int, of: str = "") -> str:
+        """The value and its place in the array; a lane that has seen nothing has none."""
         entry = self.entries[place]
         where = self.entries[entry.args[0]].args[1]
-        found = f"found{place}"
+        found = f"found{place}{of}"
         count = f"long({self.axes.accesses[where].pointer}) + long({self._index(where, [found])})"
-        pair = f"best{place}, {found} < row_end ? {count} : LONG_MAX"
-        self._line(f"{msl_name(entry.dtype)} v{place} = {msl_name(entry.dtype)}({pair});")
+        return f"{msl_name(entry.dtype)}(best{place}{of}, {found} < row_end ? {count} : LONG_MAX)"
 
     def _start(self, place: int, name: str) -> None:
         """A variable with what changes nothing."""
+        self._line(f"{msl_name(self.entries[place].dtype)} {name} = {self._identity(place)};")
+
+    def _identity(self, place: int) -> str:
         dtype = self.entries[place].dtype
         type_ = msl_name(dtype)
         value = msl_name(dtype["value"]) if dtype.names else type_
-        identity = REDUCTIONS[self.entries[place].data].identity.format(T=type_, V=value)
-        self._line(f"{type_} {name} = {identity};")
+        return REDUCTIONS[self.entries[place].data].identity.format(T=type_, V=value)
 
     def _combine(self, place: int, a: str, b: str) -> str:
         return REDUCTIONS[self.entries[place].data].text.format(a, b)

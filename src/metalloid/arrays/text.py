@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from metalloid.arrays.access import RESULT, Axes
@@ -9,10 +10,11 @@ from metalloid.arrays.numbers import Member
 from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, kind_of, msl_name
+from metalloid.runtime.device import Size
 
 _INDENT = "  "
 #: An inner axis shorter than this shares its threads with the next one.
-_NARROW = 64
+NARROW = 64
 _WIDE = 2**31
 
 #: How a number of an expression is handed over: format of `struct`, type in MSL.
@@ -43,6 +45,14 @@ class Writer:
         self._strides: dict[tuple[int, int], str] = {}
         self._depth = 1
 
+    def launch(self) -> tuple[Size, Size | None]:
+        """Threads of the grid and of a threadgroup."""
+        kept = self.axes.kept
+        if self.flat:
+            kept = (*kept[:-2], kept[-2] * kept[-1])
+        inner, second = (kept[-1] if kept else 1), (kept[-2] if len(kept) > 1 else 1)
+        return (inner, second, math.prod(kept[:-2])), None
+
     def write(self) -> None:
         """All statements."""
         self._positions()
@@ -59,6 +69,8 @@ class Writer:
     def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int | None = None,
                 number: int = -1, part: str = "") -> str:  # fmt: skip
         name = self.prefix + name
+        if any(member.name == name for member in self.members):
+            return f"given.{name}"  # a loop and what it leaves over
         self.members.append(Member(name, type_, format_, value, leaf, number, part))
         return f"given.{name}"
 
@@ -75,7 +87,7 @@ class Writer:
             names, first = ["at.y"], len(kept) - 1
         else:
             names, first = ["at.x", "at.y"], len(kept) - 1
-        if self.axes.form != "row" and len(kept) > 1 and kept[-1] < _NARROW:
+        if self.axes.form != "row" and len(kept) > 1 and kept[-1] < NARROW:
             # A literal, so that the compiler divides by multiplying.
             self.flat = kept[-1]
             self._line(f"const uint i0 = at.x % {self.flat}, i1 = at.x / {self.flat};")

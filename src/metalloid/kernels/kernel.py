@@ -124,6 +124,10 @@ class Kernel:
         wait: bool | None,
     ) -> Event:
         arguments = self._binder.bind(args, named)
+        if self.device.recording is not None:
+            recorded = self.device.recording.record(self._program, arguments, grid, group)
+            if recorded is not None:
+                return recorded
         if wait is None:
             wait = arguments.host_memory
         event = self.device.launch(self._program, arguments, grid, group, wait)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,9 +12,12 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 from metalloid.runtime.event import Event
+from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
+    from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.graph import Graph
 
 #: Threads of a simdgroup, on every device.
 SIMDGROUP_WIDTH = 32
@@ -174,6 +177,15 @@ class Arguments:
         self.pointers: list[int] = []
 
 
+class Launch(NamedTuple):
+    """A launch that has been checked and bound."""
+
+    program: Any
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
 class Device(ABC):
     """A machine that runs kernels.
 
@@ -192,6 +204,13 @@ class Device(ABC):
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
+    #: What takes the launches instead of the device, for now.
+    recording: Graph | None = None
+    #: What generated kernels should look like.
+    traits: Traits = MANY_THREADS
+    #: Where its memory is, for other libraries: DLPack's type of device, and number. (1, 0) is the
+    #: host.
+    dlpack_device: tuple[int, int] = (1, 0)
 
     @abstractmethod
     def info(self) -> DeviceInfo:
@@ -238,6 +257,33 @@ class Device(ABC):
     def copy_out(self, address: int, destination: memoryview) -> None:
         """Copy device memory to host bytes, after the launches so far."""
 
+    def borrow(self, value: Any) -> Borrowed | None:
+        """The memory of another library's array, if it is this device's own and not the host's.
+
+        Launches from now on see what the library has done to it so far.
+
+        Raises
+        ------
+        ArgumentError
+            If kernels cannot use it.
+        """
+        return None
+
+    def hand_over(self, stream: int) -> None:
+        """Let work on a stream of another library wait for the launches so far.
+
+        Parameters
+        ----------
+        stream : int
+            As in ``__dlpack__``.
+        """
+        self.synchronize()
+
+    @property
+    def stream_handle(self) -> int:
+        """The stream that its launches are in, for other libraries."""
+        return 1
+
     @abstractmethod
     def launch(
         self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool
@@ -268,6 +314,14 @@ class Device(ABC):
     def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
         """Have so many matrices multiplied by that library, after the launches so far."""
         raise NotImplementedError
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """A function that makes these launches, again and again; gives the event of the last."""
+
+        def replay() -> Event:
+            return [self.launch(*launch, wait=False) for launch in launches][-1]
+
+        return replay
 
     @abstractmethod
     def synchronize(self) -> None:

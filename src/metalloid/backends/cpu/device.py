@@ -38,6 +38,7 @@ from metalloid.runtime.device import (
 )
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.messages import emit
+from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
@@ -201,6 +202,7 @@ class CpuDevice(Device):
 
     name = "cpu"
     memory = "host"
+    traits = FEW_CORES
 
     def __init__(self) -> None:
         self.target = host.host_target()

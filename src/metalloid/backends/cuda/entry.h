@@ -2,7 +2,7 @@
 // warp a simdgroup.
 #pragma once
 
-#include "kernel_entry.h"
+#include "parted_barrier.h"
 
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
@@ -14,13 +14,15 @@ extern "C" __attribute__((const, nothrow)) uint mtl_simdgroup_start(uint index);
 namespace metalloid {
 
 // What a launch hands over (program.py packs it). A grid of more threadgroups than the driver takes
-// in y and z comes in several launches, each with its first threadgroup.
+// in y and z comes in several launches, each with its first threadgroup. It is even if all its
+// threadgroups are whole and have the shape of the blocks.
 template <int parameters>
 struct launch_data {
   void* words[parameters == 0 ? 1 : parameters];
-  unsigned grid[3], group[3], first[3];
+  unsigned grid[3], group[3], first[3], is_even;
 };
 
+METALLOID_INLINE uint least(uint a, uint b) { return a < b ? a : b; }
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
 template <class Entry>
@@ -38,19 +40,16 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
                 divide_up(ids.grid.y, ids.dispatched_size.y),
                 divide_up(ids.grid.z, ids.dispatched_size.z)};
   const metal::uint3 origin = ids.group * ids.dispatched_size;
-  const metal::uint3 left = ids.grid - origin;
-  ids.group_size = {left.x < ids.dispatched_size.x ? left.x : ids.dispatched_size.x,
-                    left.y < ids.dispatched_size.y ? left.y : ids.dispatched_size.y,
-                    left.z < ids.dispatched_size.z ? left.z : ids.dispatched_size.z};
-  const bool is_whole = ids.group_size.x == ids.dispatched_size.x &&
-                        ids.group_size.y == ids.dispatched_size.y &&
-                        ids.group_size.z == ids.dispatched_size.z;
+  ids.group_size = ids.dispatched_size;
   ids.index = place.x + ids.dispatched_size.x * (place.y + ids.dispatched_size.y * place.z);
-  // A block has at most 64 threads in z; deeper threadgroups come as one row.
-  const bool is_row = uint(__nvvm_read_ptx_sreg_ntid_x()) != ids.dispatched_size.x;
-  if (!is_whole || is_row) {
+  mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
+  if (!launch.is_even) {
     // At the grid's edge a threadgroup is smaller, and its threads are numbered as if it had been
-    // asked for so: the first warps run them all.
+    // asked for so: the first warps run them all. And a block has at most 64 threads in z; deeper
+    // threadgroups come as one row.
+    const metal::uint3 left = ids.grid - origin;
+    ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
+                      least(left.z, ids.group_size.z)};
     if (ids.index >= volume(ids.group_size)) return;
     const uint row = ids.index / ids.group_size.x;
     place = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};

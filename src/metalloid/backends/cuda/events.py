@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.errors import LaunchError, MetalloidError
-from metalloid.runtime.device import Arguments
 from metalloid.runtime.event import Event
 from metalloid.settings import settings
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
-    from metalloid.backends.cuda.program import CudaProgram
 
 _FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
 _LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
@@ -58,14 +56,14 @@ class CudaEvent(Event):
     def __init__(
         self,
         device: CudaDevice,
-        program: CudaProgram,
+        kernel: str,
+        reports: bool,
         marks: tuple[Any, Any],
-        arguments: Arguments,
+        in_use: Any,
     ) -> None:
-        self._device, self._kernel = device, program.signature.name
-        self._reports = program.reports
+        self._device, self._kernel, self._reports = device, kernel, reports
         self._started, self._ended = marks
-        self._in_use: Arguments | None = arguments  # what the launch uses lives until it has ended
+        self._in_use: Any = in_use  # what the launch uses lives until it has ended
         self._seconds: float | None = None
         self._error: MetalloidError | None = None
 

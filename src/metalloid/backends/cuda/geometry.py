@@ -19,7 +19,8 @@ class Part(NamedTuple):
     dimensions : tuple of int
         Blocks in x, y, z, and threads of a block in x, y, z.
     data : tuple of int
-        What entry.h reads behind the words: the grid, the threadgroup, and the first threadgroup.
+        What entry.h reads behind the words: the grid, the threadgroup, the first threadgroup, and
+        whether the grid is even.
     """
 
     dimensions: tuple[int, int, int, int, int, int]
@@ -45,14 +46,17 @@ def launches_of(grid: Size, group: Size) -> list[Part]:
     Examples
     --------
     >>> launches_of((1000, 70000, 1), (32, 1, 1))[1]
-    Part(dimensions=(32, 4465, 1, 32, 1, 1), data=(1000, 70000, 1, 32, 1, 1, 0, 65535, 0))
+    Part(dimensions=(32, 4465, 1, 32, 1, 1), data=(1000, 70000, 1, 32, 1, 1, 0, 65535, 0, 0))
     """
     block = group if group[2] <= _MOST_DEEP else (group[0] * group[1] * group[2], 1, 1)
+    is_even = block == group and not any(
+        extent % size for extent, size in zip(grid, group, strict=True)
+    )
     x, y, z = (-(-extent // size) for extent, size in zip(grid, group, strict=True))
     return [
         Part(
             (x, min(y - j, _MOST_BLOCKS), min(z - k, _MOST_BLOCKS), *block),
-            (*grid, *group, 0, j, k),
+            (*grid, *group, 0, j, k, int(is_even)),
         )
         for k, j in itertools.product(range(0, z, _MOST_BLOCKS), range(0, y, _MOST_BLOCKS))
     ]

@@ -76,7 +76,7 @@ class CudaProgram(OfflineProgram):
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
         #: Packs what entry.h calls launch_data.
-        self.pack_into = struct.Struct(f"={count}Q9I").pack_into
+        self.pack_into = struct.Struct(f"={count}Q10I").pack_into
         self._geometries: dict[tuple[Size, Size], Geometry] = {}
 
     def geometry(self, grid: Size, group: Size) -> Geometry:

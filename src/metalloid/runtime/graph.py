@@ -1,0 +1,147 @@
+"""Launches recorded once, to be run again and again."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from metalloid.errors import ArgumentError, LaunchError
+from metalloid.runtime.device import Arguments, Device, Launch, Size
+from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.registry import get_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metalloid.runtime.buffer import Buffer
+
+
+class Graph:
+    """A sequence of launches that is checked and bound once.
+
+    Launches made by this thread on the device inside ``with graph:`` are recorded and do not run.
+    `launch` runs them all, in their order, with the same buffers and the same numbers. On an NVIDIA
+    GPU it is a CUDA graph: one call of the driver, however many launches.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        By default the default device.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> lib = mtl.library('''
+    ... kernel void scale(device float* x, constant float& by, uint i [[thread_position_in_grid]])
+    ... { x[i] *= by; }''')
+    >>> x = mtl.Buffer(np.ones(4, np.float32))
+    >>> graph = mtl.Graph()
+    >>> with graph:
+    ...     for by in (2.0, 5.0):
+    ...         event = lib.scale(x, by, threads=4)
+    >>> event = graph.launch()
+    >>> event = graph.launch()
+    >>> np.asarray(x).tolist()
+    [100.0, 100.0, 100.0, 100.0]
+    """
+
+    def __init__(self, device: str | Device | None = None) -> None:
+        self.device = get_device(device)
+        self._launches: list[Launch] = []
+        self._buffers: list[Buffer] = []
+        self._replay: Callable[[], Event] | None = None
+        self._thread = 0
+
+    def __enter__(self) -> Graph:
+        if self._replay is not None:
+            raise LaunchError("[Graph] was recorded already. Make another one.")
+        if self.device.recording is not None:
+            raise LaunchError(f"[Graph] another graph is being recorded on {self.device.name}.")
+        self._thread = threading.get_ident()
+        self.device.recording = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
+    ) -> None:
+        self.device.recording = None
+        if kind is not None:
+            self._launches.clear()
+            return
+        buffers = (buffer for launch in self._launches for buffer in launch.arguments.buffers)
+        self._buffers = list({id(buffer): buffer for buffer in buffers}.values())
+        self._replay = self.device.prepare(self._launches)
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
+        """Keep a launch for later; None if another thread than the recording one makes it."""
+        if threading.get_ident() != self._thread:
+            return None
+        if arguments.staged:
+            raise ArgumentError(
+                f"[{program.signature.name}] a graph on {self.device.name} uses the memory of "
+                f"the device: give metalloid.Buffer(x, device={self.device.name!r}), not memory "
+                "of the host."
+            )
+        self._launches.append(Launch(program, arguments, grid, group))
+        return _Recorded(program.signature.name)
+
+    def launch(self, wait: bool = False) -> Event:
+        """Run what was recorded.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to return only when all of it has ended.
+
+        Returns
+        -------
+        Event
+            Of all of it, or on devices without graphs of the last launch.
+
+        Raises
+        ------
+        LaunchError
+            If nothing was recorded yet.
+        KernelFault
+            If a kernel failed and was waited for.
+        """
+        if self._replay is None:
+            raise LaunchError("[Graph] nothing was recorded: make launches inside `with graph:`.")
+        event = self._replay() if self._launches else FinishedEvent(0.0)
+        for buffer in self._buffers:
+            buffer.used_by(event)
+        if wait:
+            event.wait()
+        return event
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self)} launches on {self.device.name}>"
+
+
+class _Recorded(Event):
+    """What a recorded launch returns: it has not run."""
+
+    __slots__ = ("_kernel",)
+
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
+
+    def _refuse(self) -> NoReturn:
+        raise LaunchError(
+            f"[{self._kernel}] was recorded in a graph and has not run: wait for Graph.launch()."
+        )
+
+    def wait(self, timeout: float | None = None) -> Event:
+        self._refuse()
+
+    @property
+    def done(self) -> bool:
+        return False
+
+    @property
+    def seconds(self) -> float:
+        self._refuse()
