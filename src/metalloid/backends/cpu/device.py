@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import re
 import threading
 import time
@@ -12,14 +11,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
 from metalloid.backends.cpu.vector import variant_for
-from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
@@ -57,12 +54,12 @@ class CpuProgram(Program):
         variant: Callable[[str], CompiledKernel],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
-        self._stages, self._code_command = kernel.stages, kernel.code_command
+        self._first = kernel
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
         self._variable_bytes = kernel.variable_bytes
-        self._compile_variant, self._first_variant = variant, kernel.variant
+        self._compile_variant = variant
         self._variants = {kernel.variant: code}
         self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
         self.may_join = bool(kernel.widths) and not (
@@ -80,10 +77,7 @@ class CpuProgram(Program):
     @property
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
-        stages = {name: Path(path).read_text() for name, path in self._stages.items()}
-        outcome = clang.run([*self._code_command, "-S", "-o", "-", "-"], stages["ll"])
-        stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
-        return stages
+        return self._first.asm()
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
@@ -94,7 +88,7 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        by_shape = self._first_variant.startswith(("row", "column"))
+        by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
         code = self._variants.get(variant)
         if code is None:
@@ -123,7 +117,7 @@ class CpuProgram(Program):
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
     """Load a kernel's code, for as long as the process lives: its address and flags."""
     try:
-        symbol = getattr(ctypes.CDLL(str(kernel.shared_object)), ENTRY_SYMBOL)
+        symbol = getattr(ctypes.CDLL(str(kernel.code)), ENTRY_SYMBOL)
     except OSError as failure:
         missing = _UNDEFINED.search(str(failure))
         if missing is None:
