@@ -7,6 +7,7 @@ import bisect
 import ctypes
 
 from metalloid.backends.cpu.device import CpuDevice
+from metalloid.runtime.device import Device
 from metalloid.runtime.staging import blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS
 
@@ -61,6 +62,8 @@ class OwnMemoryDevice(CpuDevice):
                     source = block.address + part.address - block.start
                     ctypes.memmove(part.address, source, part.nbytes)
                 self.free(block.address - block.shift, 0)
+
+    launch_row = Device.launch_row
 
     def copy_in(self, address, source):
         self._check(address, source.nbytes)

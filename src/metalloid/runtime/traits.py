@@ -22,5 +22,5 @@ class Traits(NamedTuple):
     threads: int
 
 
-FEW_CORES = Traits(False, 512, 2**14)
+FEW_CORES = Traits(False, 128, 2**14)
 MANY_THREADS = Traits(True, 8192, 2**18)

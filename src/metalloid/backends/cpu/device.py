@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from metalloid.runtime.device import (
     Arguments,
     Device,
     DeviceInfo,
+    Launch,
     Program,
     Size,
     spread,
@@ -118,6 +119,12 @@ class CpuProgram(Program):
             entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address, *words,
         )  # fmt: skip
+
+
+def _job(program: CpuProgram, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
+    """A launch as the runtime reads it, and how many threadgroups it runs as one."""
+    together = joined(grid, group) if program.may_join else 1
+    return program.job(arguments, grid, (group[0] * together, group[1], group[2])), together
 
 
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
@@ -273,8 +280,7 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        together = joined(grid, group) if program.may_join else 1
-        job = program.job(arguments, grid, (group[0] * together, group[1], group[2]))
+        job, together = _job(program, arguments, grid, group)
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
@@ -292,6 +298,19 @@ class CpuDevice(Device):
                 self._in_flight.popleft()
             self._in_flight.append(event)
         return event
+
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """See `Device.launch_row`."""
+        if not wait or len(launches) == 1:
+            return super().launch_row(launches, wait)
+        jobs = [_job(*launch) for launch in launches]
+        outcome = native.Outcome()
+        done = self.runtime.run_row(b"".join(job for job, _ in jobs), len(jobs), outcome)
+        if any(launch.program.logs for launch in launches):
+            self.emit_messages()
+        if done < len(jobs):
+            raise error_of(outcome, launches[done].program.signature.name, jobs[done][1])
+        return [FinishedEvent(outcome.seconds)] * len(jobs)
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""
