@@ -26,6 +26,7 @@ from metalloid.bench.cases import kernels
 
 Action = Callable[[], object]
 _IN_A_GRAPH = 100
+_CYCLES_BEFORE = 2_000_000  # a millisecond
 _TRANSPOSE = """
 kernel void transpose(device float* y, device const float* x, constant uint& n,
                       uint2 group [[threadgroup_position_in_grid]],
@@ -41,11 +42,16 @@ kernel void transpose(device float* y, device const float* x, constant uint& n,
 
 
 def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[float]:
-    """Medians of the GPU's own time of several actions, in turns; all use `stream`."""
+    """Medians of the GPU's own time of several actions, in turns; all use `stream`.
+
+    The GPU is kept busy while Python prepares an action, so that it does not wait within.
+    """
     times: list[list[float]] = [[] for _ in actions]
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     for turn in range(repeat + 3):
         for place, action in enumerate(actions):
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
+                torch.cuda._sleep(_CYCLES_BEFORE)
             start.record(stream)
             action()
             end.record(stream)

@@ -16,6 +16,7 @@ class OwnMemoryDevice(CpuDevice):
     """The CPU with the manners of a card: copies are inside of what was allocated."""
 
     name = "own:0"
+    dlpack_device = (2, 0)  # as of NVIDIA
     memory = "own"
     traits = MANY_THREADS
 

@@ -19,6 +19,7 @@ from metalloid.arrays.build import (
     to_numpy,
     where_node,
 )
+from metalloid.arrays.exchange import borrowed, copied
 from metalloid.arrays.movement import as_shape
 from metalloid.arrays.node import Node, broadcast, cast, count, reshape
 from metalloid.arrays.types import DEFAULTS, DType, as_dtype, float32, int64, kind_of
@@ -64,6 +65,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         if not copy and wanted in (None, obj.dtype):
             return result
         return Array(result._node if wanted is None else cast(result._node, wanted))
+    node = borrowed(obj, device, "asarray")
+    if node is not None:
+        shares = copy is False
+        return _elsewhere(node if shares else copied(node), wanted, device, shares, "asarray")
     target = get_device(device)
     if is_number(obj):
         if copy is False:
@@ -103,6 +108,10 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     """
     if isinstance(x, Array):
         return asarray(x, device=device)
+    node = borrowed(x, device, "from_dlpack")
+    if node is not None:
+        shares = copy is False
+        return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
     try:
         array = _numpy_from_dlpack(x)
     except TypeError as error:
@@ -111,6 +120,18 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     if copy is False:
         _require_host_memory(target, "from_dlpack")
     return Array(from_numpy(array, target, copy=bool(copy)))
+
+
+def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, shares: bool,
+               where: str) -> Array:  # fmt: skip
+    """What lies on a device, of another type or on another device."""
+    result = Array(node)
+    is_other = device is not None and get_device(device) is not node.device
+    if shares and (is_other or dtype not in (None, node.dtype)):
+        raise ValueError(f"[{where}] {node.dtype} on {node.device.name} takes a copy.")
+    if dtype is not None:
+        result = result.astype(dtype)
+    return result.to_device(device) if is_other else result
 
 
 def _require_host_memory(device: Device, where: str) -> None:

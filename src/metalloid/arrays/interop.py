@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ import numpy as np
 from metalloid.arrays.build import binary, from_numpy, unary
 from metalloid.arrays.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.exchange import copied, lent
 from metalloid.arrays.layout import Ints, is_contiguous
 from metalloid.arrays.node import MEMORY, Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import DType
 from metalloid.runtime.buffer import Window
 from metalloid.runtime.device import Device
+from metalloid.runtime.lending import require_cuda, stays
 from metalloid.runtime.registry import get_device
 
 #: NumPy's universal functions by their names there.
@@ -94,14 +97,24 @@ class Interop:
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
+        if stays(self._node.device, dl_device, copy):
+            return lent(copied(self._node) if copy else self._node).to_dlpack(stream)
         evaluate([self._node])
         array = to_host(self._node)
         if copy:
             array = array.copy()
-        return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+        return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return self._node.device.dlpack_device
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        require_cuda(self._node.device)
+        found = lent(self._node)
+        # Who asks keeps the array, which may forget this memory.
+        weakref.finalize(self, _keep, found.owner).atexit = False
+        return found.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
         return self.__array__().data
@@ -144,6 +157,10 @@ class Interop:
         """What a kernel will return when it is needed."""
         call = KernelCall(kernel, inputs, options, tuple(results))
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
+
+
+def _keep(memory: Any) -> None:
+    """A finalizer that refers to the memory until then."""
 
 
 def restored(kind: Any, array: np.ndarray) -> Any:

@@ -120,7 +120,7 @@ class Memory:
     ----------
     device : Device
     bound : Buffer or ndarray
-        What a launch is given; the memory of others is an array of theirs.
+        What a launch is given; the memory of others is an array of theirs, or a `BorrowedBuffer`.
     """
 
     __slots__ = ("__weakref__", "_pool", "bound", "device")
@@ -142,7 +142,7 @@ class Memory:
         return address
 
     @classmethod
-    def of(cls, device: Device, array: np.ndarray) -> Memory:
+    def of(cls, device: Device, array: np.ndarray | Buffer) -> Memory:
         """Contiguous memory of somebody else, used in place."""
         memory = cls.__new__(cls)
         memory._pool, memory.device, memory.bound = None, device, array

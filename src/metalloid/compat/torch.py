@@ -10,10 +10,11 @@ of their parameter, where torch copies 64 bits.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 
 import metalloid as mtl
 from metalloid.compat.metallib import COMPILED_BY_APPLE, msl_file
+from metalloid.runtime.buffer import BorrowedBuffer
 
 _CASTS: dict[str, Any] = {
     "fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int16": np.int16, "int32": np.int32,
@@ -65,7 +67,7 @@ def compile_shader(source: str) -> ShaderLibrary:
     >>> x
     tensor([3.2500, 3.2500, 3.2500, 3.2500])
     """
-    return ShaderLibrary(mtl.library(source, include_dirs=[_headers()]))
+    return ShaderLibrary(functools.partial(mtl.library, source, include_dirs=[_headers()]))
 
 
 def _headers() -> Path:
@@ -100,31 +102,55 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     found = msl_file(path)
     if found is None:
         raise RuntimeError(f"there is no MSL text for {path}: put it beside it, as .metal")
-    return ShaderLibrary(mtl.library(path=found, include_dirs=[_headers()]))
+    return ShaderLibrary(functools.partial(mtl.library, path=found, include_dirs=[_headers()]))
 
 
 class ShaderLibrary:
-    """Kernels by name, as attributes."""
+    """Kernels by name, as attributes.
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
+    Parameters
+    ----------
+    make : callable
+        Makes the library for a device, ``device=``.
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._libraries: dict[Any, Any] = {}
+        self._on(mtl.default_device())  # errors of the text are raised here
+
+    def _on(self, device: Any) -> Any:
+        if device not in self._libraries:
+            self._libraries[device] = self._make(device=device)
+        return self._libraries[device]
 
     def __getattr__(self, name: str) -> ShaderKernel:
         if name.startswith("_"):
             raise AttributeError(name)
-        kernel = ShaderKernel(getattr(self._library, name))
+        kernel = ShaderKernel(
+            getattr(self._on(mtl.default_device()), name),
+            lambda device: getattr(self._on(device), name),
+        )
         self.__dict__[name] = kernel
         return kernel
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._library.functions]
+        return [*super().__dir__(), *self._on(mtl.default_device()).functions]
 
 
 class ShaderKernel:
-    """A kernel, to be called with tensors and numbers in the order of its parameters."""
+    """A kernel, to be called with tensors and numbers in the order of its parameters.
 
-    def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
+    Parameters
+    ----------
+    kernel : Kernel
+        Of the default device, which takes the tensors of the CPU.
+    elsewhere : callable
+        The same kernel on another device.
+    """
+
+    def __init__(self, kernel: Any, elsewhere: Callable[[Any], Any]) -> None:
+        self._kernel, self._elsewhere = kernel, elsewhere
 
     @property
     def max_threads_per_threadgroup(self) -> int:
@@ -175,13 +201,27 @@ class ShaderKernel:
         group = None if group_size is None else _extents(group_size)
         if len(grid) > 3 or (group is not None and len(group) != len(grid)):
             raise RuntimeError("Number of threads is undefined or has wrong dimension")
-        values = [_argument(value, place, arg_casts) for place, value in enumerate(given)]
+        kernel = self._kernel_for(given)
+        values = [
+            _memory(value, kernel.device) if _is_tensor(value) else _number(value, place, arg_casts)
+            for place, value in enumerate(given)
+        ]
         errors = np.zeros(1, _ERRORS)
         if error_buf_idx is not None:
             values.insert(error_buf_idx, errors.view(np.uint8).data)
-        self._kernel(*values, threads=grid, group_size=group, wait=True)
+        kernel(*values, threads=grid, group_size=group)
         if errors["count"][0]:
             _raise_first(errors["messages"][0, 0])
+
+    def _kernel_for(self, given: Sequence[Any]) -> Any:
+        """The kernel on the device that has the first tensor which is not the CPU's."""
+        for value in given:
+            if _is_tensor(value) and value.device.type != "cpu":
+                name = f"{value.device.type}:{value.device.index}"
+                if name != self._kernel.device.name:
+                    return self._elsewhere(mtl.Device(name))
+                break
+        return self._kernel
 
 
 def _extents(value: int | Sequence[int]) -> tuple[int, ...]:
@@ -195,9 +235,7 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "data_ptr")
 
 
-def _argument(value: Any, place: int, casts: str | Mapping[int, str] | None) -> Any:
-    if _is_tensor(value):
-        return _memory(value)
+def _number(value: Any, place: int, casts: str | Mapping[int, str] | None) -> Any:
     name = casts if isinstance(casts, str) or casts is None else casts.get(place)
     if name is None:
         return value
@@ -207,7 +245,7 @@ def _argument(value: Any, place: int, casts: str | Mapping[int, str] | None) -> 
     return array if array.ndim else array[()]
 
 
-def _memory(tensor: Any) -> Any:
+def _memory(tensor: Any, device: Any) -> Any:
     """The memory of a tensor from its first element on, as bytes: parameters say their type.
 
     What is not contiguous is handed over as it lies, as torch does.
@@ -216,9 +254,11 @@ def _memory(tensor: Any) -> Any:
     if not flat.is_contiguous():
         room = flat.untyped_storage().nbytes() // flat.element_size() - flat.storage_offset()
         flat = flat.as_strided((room,), (1,))
-    if flat.device.type != "cpu":
-        return flat
-    return memoryview(flat.reshape(-1).view(importlib.import_module("torch").uint8).numpy())
+    flat = flat.reshape(-1).view(importlib.import_module("torch").uint8)
+    if flat.device.type == "cpu":
+        return memoryview(flat.numpy())
+    memory = device.borrow(flat)
+    return flat if memory is None else BorrowedBuffer(device, memory)
 
 
 def _raise_first(message: Any) -> None:

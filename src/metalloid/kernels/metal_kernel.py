@@ -22,7 +22,7 @@ from metalloid.kernels.metal_kernel_checks import (
     output_dtype,
     template_arguments,
 )
-from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, msl_type
+from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, in_place, msl_type
 from metalloid.kernels.metal_kernel_text import (
     InputText,
     OutputText,
@@ -203,6 +203,7 @@ class MetalKernel:
                     f"{device.name}. Pass device={value.device.name!r}, or an array."
                 )
             is_written = name in self.output_names
+            value = in_place(label, value, device, is_written)
             memory = InputMemory(label, value, self._row_contiguous, is_written)
             if is_written and self._atomic:
                 check_atomic(label, memory.dtype)

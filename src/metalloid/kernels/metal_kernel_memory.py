@@ -14,7 +14,8 @@ import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import Buffer, Window
+from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
+from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.slot import describe
 
@@ -116,6 +117,22 @@ class InputMemory:
         """After the launch: update the caller's array, if the kernel worked on a copy."""
         if self._written is not None:
             self._written[...] = self.memory
+
+
+def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
+    """Another library's memory of the device as a Buffer; anything else as it is."""
+    if isinstance(value, Buffer) or hasattr(value, "__metalloid_memory__"):
+        return value
+    try:
+        memory = device.borrow(value)
+    except (ArgumentError, BufferError, RuntimeError) as error:
+        raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
+    if memory is None:
+        return value
+    if not memory.is_contiguous or (is_written and memory.read_only):
+        why = "read-only" if memory.is_contiguous else "not contiguous"
+        raise ArgumentError(f"{label} is {describe(value)}, which is {why}. Pass a copy.")
+    return BorrowedBuffer(device, memory)
 
 
 def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:

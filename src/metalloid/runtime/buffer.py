@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError
+from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
 from metalloid.runtime.host_copy import Bytes, HostCopy
+from metalloid.runtime.lending import Lent, require_cuda, stays
 from metalloid.runtime.registry import get_device
 
 if TYPE_CHECKING:
@@ -50,6 +52,9 @@ class Buffer:
     its back. On NVIDIA GPUs it is a copy, fetched when the device's is newer. What Python writes to
     it goes back before the next launch that uses the buffer.
 
+    torch, CuPy and others take a buffer on a GPU as it lies there (``torch.from_dlpack(buffer)``,
+    ``cupy.asarray(buffer)``); its memory lives as long as what they make of it.
+
     Examples
     --------
     >>> import metalloid as mtl, numpy as np
@@ -82,6 +87,7 @@ class Buffer:
         self.address = self.device.allocate(self.nbytes)
         self._pending: Event | None = None
         self.host_copy: HostCopy | None = None
+        self._is_lent = False
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
         # When the process ends a kernel may still run; the memory goes with the process.
         self._release.atexit = False
@@ -109,6 +115,7 @@ class Buffer:
             return np.asarray(Bytes(self, self.address, self.nbytes))
         if self.host_copy is None:
             self.host_copy = HostCopy(self.device, self.address, self.nbytes)
+            self.host_copy.is_shared = self._is_lent
         return self.host_copy.view()
 
     @property
@@ -130,11 +137,68 @@ class Buffer:
         array = self.host_bytes().view(self.dtype).reshape(self.shape)
         return np.array(array, dtype, copy=copy)
 
+    # -- other libraries
+
+    def _lent(self) -> Lent:
+        """The memory for others, who may write to it from now on."""
+        self._is_lent = True
+        if self.host_copy is not None:
+            self.host_copy.to_device()
+            self.host_copy.share()
+        return Lent(self.device, self, self.address, self.dtype, self.shape)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.dlpack_device
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
+                   dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:  # fmt: skip
+        if not stays(self.device, dl_device, copy):
+            array = self.__array__(copy=copy)
+            return array.__dlpack__(max_version=max_version)
+        if copy:
+            raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
+        return self._lent().to_dlpack(stream)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        require_cuda(self.device)
+        return self._lent().to_cuda()
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
     def __repr__(self) -> str:
         return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
+
+
+class BorrowedBuffer(Buffer):
+    """Memory of a device that another library owns.
+
+    Parameters
+    ----------
+    memory : Borrowed
+        Its elements need not lie behind each other.
+
+    Attributes
+    ----------
+    start : int
+        Where the first element lies, in bytes.
+    """
+
+    def __init__(self, device: Device, memory: Borrowed) -> None:
+        below, above = memory.reach
+        self.device, self.dtype, self.shape = device, memory.dtype, memory.shape
+        self.address, self.start, self.nbytes = memory.address - below, below, below + above
+        self._memory = memory  # and with it the owner
+        self._pending = self.host_copy = None
+        self._is_lent = True
+
+    def used_by(self, event: Event) -> None:
+        """Record the latest launch, and let the library's own work wait for it."""
+        super().used_by(event)
+        if self._memory.then is not None:
+            self._memory.then()
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from metalloid.runtime.event import Event
 from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
+    from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.graph import Graph
 
@@ -180,6 +181,9 @@ class Device(ABC):
     recording: Graph | None = None
     #: What generated kernels should look like.
     traits: Traits = MANY_THREADS
+    #: Where its memory is, for other libraries: DLPack's type of device, and number. (1, 0) is the
+    #: host.
+    dlpack_device: tuple[int, int] = (1, 0)
 
     @abstractmethod
     def info(self) -> DeviceInfo:
@@ -225,6 +229,33 @@ class Device(ABC):
     @abstractmethod
     def copy_out(self, address: int, destination: memoryview) -> None:
         """Copy device memory to host bytes, after the launches so far."""
+
+    def borrow(self, value: Any) -> Borrowed | None:
+        """The memory of another library's array, if it is this device's own and not the host's.
+
+        Launches from now on see what the library has done to it so far.
+
+        Raises
+        ------
+        ArgumentError
+            If kernels cannot use it.
+        """
+        return None
+
+    def hand_over(self, stream: int) -> None:
+        """Let work on a stream of another library wait for the launches so far.
+
+        Parameters
+        ----------
+        stream : int
+            As in ``__dlpack__``.
+        """
+        self.synchronize()
+
+    @property
+    def stream_handle(self) -> int:
+        """The stream that its launches are in, for other libraries."""
+        return 1
 
     @abstractmethod
     def launch(

@@ -34,6 +34,9 @@ class HostCopy:
     ----------
     is_current : bool
         Whether no launch has used the buffer since it was fetched.
+    is_shared : bool
+        Whether others write to the device's memory, and do not tell either. Then the copy is
+        fetched anew each time, and is the newer one only if it has been changed.
     """
 
     def __init__(self, device: Device, address: int, nbytes: int) -> None:
@@ -42,15 +45,27 @@ class HostCopy:
         self._device, self._address = device, address
         self._memory = np.empty(nbytes, np.uint8)
         self._seen: weakref.ref[Bytes] | None = None
-        self.is_current = self._was_seen = False
+        self.is_current = self._was_seen = self.is_shared = False
+        self._fetched: np.ndarray | None = None  # of shared memory: what the device had
+
+    def share(self) -> None:
+        """From now on others write to the device's memory, too."""
+        if not self.is_shared:
+            self.is_shared = True
+            self._fetched = self._memory.copy() if self.is_current else None
 
     def view(self) -> np.ndarray:
         """The bytes as they are on the device."""
         import numpy as np
 
         memory = self._memory
+        if self.is_shared:
+            self.to_device()
+            self.is_current = False
         if not self.is_current and memory.nbytes:
             self._device.copy_out(self._address, memory.data)
+            if self.is_shared:
+                self._fetched = memory.copy()
         self.is_current = self._was_seen = True
         seen = self._seen and self._seen()
         if seen is None:
@@ -61,6 +76,14 @@ class HostCopy:
     def to_device(self) -> None:
         """Bring over what Python may have written; called before a launch that uses the buffer."""
         is_held = self._seen is not None and self._seen() is not None
-        if self.is_current and (self._was_seen or is_held):
+        if self.is_current and (self._was_seen or is_held) and self._may_be_newer():
             self._device.copy_in(self._address, self._memory.data)
         self._was_seen = False
+
+    def _may_be_newer(self) -> bool:
+        if self._fetched is None:
+            return True
+        is_newer = bool((self._fetched != self._memory).any())
+        if is_newer:
+            self._fetched = self._memory.copy()
+        return is_newer

@@ -20,6 +20,9 @@ _KINDS = {
     "cpu": "metalloid.backends.cpu.device",
 }
 
+#: Kinds of device by DLPack's types.
+_DLPACK_KINDS = {2: "cuda", 13: "cuda"}
+
 #: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
 _TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
 
@@ -93,6 +96,20 @@ def get_target(name: str) -> Device:
 def default_device() -> Device:
     """The device used where none is named: ``METALLOID_DEVICE``, else the first there is."""
     return get_device()
+
+
+def device_at(kind: int, number: int) -> Device | None:
+    """The device of that type and number in DLPack; None if we know of none.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it is one of ours, and not to be had.
+    """
+    default = get_device()
+    if default.dlpack_device == (kind, number):
+        return default
+    return get_device(f"{_DLPACK_KINDS[kind]}:{number}") if kind in _DLPACK_KINDS else None
 
 
 def devices() -> list[Device]:

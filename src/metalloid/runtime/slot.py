@@ -10,7 +10,7 @@ import numpy as np
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
 from metalloid.runtime.device import Arguments, Device, HostMemory
 from metalloid.runtime.dlpack import from_dlpack
 
@@ -59,6 +59,25 @@ class Slot(ABC):
         """Have the memory brought to the device that this parameter points to."""
         bound.staged.append(HostMemory(address, nbytes, written, self.position))
 
+    def borrow(self, value: Any, bound: Arguments) -> BorrowedBuffer | None:
+        """Another library's memory of the device, in place; None if it is not there."""
+        if not self.stages or isinstance(value, Buffer):
+            return None
+        try:
+            memory = self.device.borrow(value)
+        except (ArgumentError, BufferError, RuntimeError) as error:
+            raise self.refuse(value, str(error)) from None
+        if memory is None:
+            return None
+        if not memory.is_contiguous:
+            raise self.refuse(value, "the array is not contiguous", "Pass a contiguous copy.")
+        if memory.read_only and not self.parameter.layout.read_only:
+            raise self.refuse(
+                value, "the kernel may write to it and the array is read-only", "Pass a copy."
+            )
+        bound.host_memory |= memory.waits
+        return BorrowedBuffer(self.device, memory)
+
     def as_array(self, value: Any) -> np.ndarray | None:
         """An array, or another library's by DLPack; None if it is neither."""
         if isinstance(value, np.ndarray):
@@ -83,7 +102,7 @@ class Slot(ABC):
 
 def describe(value: Any) -> str:
     """A value in a few words: its type, and its dtype and shape or itself."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Window):
         return f"an array of {value.dtype} with shape {value.shape}"
     if isinstance(value, Buffer):
         return f"a Buffer of {value.nbytes} bytes"

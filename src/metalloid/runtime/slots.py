@@ -199,7 +199,7 @@ class BufferSlot(Slot):
         return buffer.address + window.start
 
     def _bind_foreign(self, value: Any, bound: Arguments) -> int:
-        """Anything with the buffer protocol or DLPack."""
+        """Anything with the buffer protocol, DLPack or CUDA's array interface."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
         if hasattr(value, "__metalloid_memory__"):  # a lazy array
@@ -212,6 +212,9 @@ class BufferSlot(Slot):
             pass
         else:
             return self._bind_array(self._array_of_view(value, view), bound)
+        borrowed = self.borrow(value, bound)
+        if borrowed is not None:
+            return self._bind_window(Window(borrowed, 0, borrowed.dtype, borrowed.shape), bound)
         if hasattr(value, "__dlpack__"):
             try:
                 array = from_dlpack(value)

@@ -23,6 +23,9 @@ class TensorSlot(Slot):
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the numbers that tensor_entry.h reads."""
+        borrowed = self.borrow(value, bound)
+        if borrowed is not None:
+            value = borrowed
         if isinstance(value, Buffer):
             if value.device is not self.device:
                 raise self.refuse(

@@ -44,6 +44,9 @@ class TextureSlot(Slot):
         """Address of the descriptor of the texture that `value` is."""
         if isinstance(value, Texture):
             return self._bind_texture(value, bound)
+        borrowed = self.borrow(value, bound)
+        if borrowed is not None:
+            value = borrowed
         if isinstance(value, Buffer):
             # Its launches are waited for by whoever reads it, not here.
             if value.device is not self.device:

@@ -11,6 +11,7 @@ from typing import Any
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
+from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
 from metalloid.backends.cuda.graph import CudaGraph
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
@@ -20,6 +21,7 @@ from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Launch, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
@@ -34,7 +36,7 @@ class CudaDevice(Device):
     memory = "own"
 
     def __init__(self, index: int) -> None:
-        self.name = f"cuda:{index}"
+        self.name, self.dlpack_device = f"cuda:{index}", (2, index)
         self._driver = bindings = driver()
         self._launch_kernel = bindings.cuLaunchKernel
         self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
@@ -50,7 +52,8 @@ class CudaDevice(Device):
         self._lost = ""
         self._reports = 0
         self._enter()
-        flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
+        # In turn with CUDA's default stream, which other libraries use unless told otherwise.
+        flags = bindings.CUstream_flags.CU_STREAM_DEFAULT
         self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
         pool = check(bindings.cuDeviceGetDefaultMemPool(self._handle), "asking for memory")
         kept = bindings.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
@@ -58,6 +61,8 @@ class CudaDevice(Device):
             bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
             "setting up memory",
         )
+        untimed = bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        self._mark = check(bindings.cuEventCreate(untimed), "making an event")
         self._data = ctypes.create_string_buffer(_MOST_DATA)
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
@@ -291,6 +296,38 @@ class CudaDevice(Device):
         if status:
             raise self.failure(status, "copying from the device")
         self.synchronize()
+
+    # -- other libraries
+
+    @property
+    def stream_handle(self) -> int:
+        """See `Device.stream_handle`."""
+        return int(self.stream)
+
+    def borrow(self, value: Any) -> Borrowed | None:
+        """See `Device.borrow`."""
+        return borrow(self, value)
+
+    def number_of_device(self, address: int) -> int:
+        """Of the GPU whose memory it is."""
+        attribute = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        self._enter()
+        return int(check(self._driver.cuPointerGetAttribute(attribute, address), "asking where"))
+
+    def follow(self, stream: int) -> None:
+        """Let the launches from now on wait for what is under way on a stream."""
+        self._order(stream, self.stream)
+
+    def hand_over(self, stream: int) -> None:
+        """See `Device.hand_over`."""
+        if stream != DEFAULT_STREAM:  # which waits by itself
+            self._order(self.stream, stream)
+
+    def _order(self, first: Any, then: Any) -> None:
+        with self._lock:
+            self._enter()
+            check(self._driver.cuEventRecord(self._mark, first), "marking a stream")
+            check(self._driver.cuStreamWaitEvent(then, self._mark, 0), "waiting for a stream")
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

@@ -1,0 +1,66 @@
+"""Memory of a device that another library owns, used in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass
+class Borrowed:
+    """Where another library's array lies.
+
+    Attributes
+    ----------
+    address : int
+        Of its first element.
+    dtype : numpy.dtype
+    shape : tuple of int
+    strides : tuple of int or None
+        In bytes; None if it is contiguous.
+    owner : object
+        Keeps the memory alive.
+    read_only : bool
+    then : callable or None
+        Lets its library wait for the launches so far.
+    waits : bool
+        Whether a launch should have ended when it returns, as the library cannot be told to wait.
+    """
+
+    address: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    owner: Any
+    read_only: bool = False
+    then: Callable[[], None] | None = None
+    waits: bool = False
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie behind each other."""
+        if self.strides is None or 0 in self.shape:
+            return True
+        step = self.dtype.itemsize
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Bytes of memory before its first element, and from there on."""
+        size = self.dtype.itemsize
+        if 0 in self.shape:
+            return 0, 0
+        if self.strides is None:
+            return 0, math.prod(self.shape) * size
+        steps = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
+        below = -sum(step for step in steps if step < 0)
+        return below, sum(step for step in steps if step > 0) + size

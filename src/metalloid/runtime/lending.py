@@ -1,0 +1,95 @@
+"""Memory of a device, for other libraries to use in place: DLPack and CUDA's array interface."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.runtime.device import Device
+from metalloid.runtime.dlpack import make_capsule
+
+HOST = (1, 0)
+_CUDA = 2
+#: What ``__dlpack__`` may be told: the default stream, and that nobody waits.
+_DEFAULT_STREAM, _NO_STREAM = 1, -1
+
+
+class Lent(NamedTuple):
+    """An array in the memory of a device.
+
+    Attributes
+    ----------
+    device : Device
+    owner : object
+        Keeps the memory.
+    address : int
+        Of its first element.
+    dtype : numpy.dtype
+    shape : tuple of int
+    strides : tuple of int or None
+        In bytes; None if it is contiguous.
+    """
+
+    device: Device
+    owner: Any
+    address: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+
+    def to_dlpack(self, stream: int | None) -> Any:
+        """A capsule, for who works on a stream: it waits there for the launches so far.
+
+        Raises
+        ------
+        ValueError
+            For stream 0, which may be one of two.
+        """
+        if stream == 0:
+            raise ValueError("[dlpack] stream 0 may be one of two: pass 1 or 2, or a stream's own.")
+        if stream != _NO_STREAM:
+            self.device.hand_over(_DEFAULT_STREAM if stream is None else stream)
+        return make_capsule(
+            self.owner, self.address, self.dtype, self.shape, self.strides,
+            self.device.dlpack_device,
+        )  # fmt: skip
+
+    def to_cuda(self) -> dict[str, Any]:
+        """The array interface of CUDA, version 3."""
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "strides": self.strides,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "stream": self.device.stream_handle,
+        }
+
+
+def stays(device: Device, wanted: tuple[int, int] | None, copy: bool | None) -> bool:
+    """Whether ``__dlpack__`` gives the memory of a device, and not that of a copy on the host.
+
+    Raises
+    ------
+    BufferError
+        If it can give neither.
+    """
+    own = device.dlpack_device
+    if wanted is None or tuple(wanted) == own:
+        return own != HOST
+    if tuple(wanted) != HOST or copy is False:
+        raise BufferError(f"[dlpack] {device.name} is {own} to DLPack: {wanted} takes a copy.")
+    return False
+
+
+def require_cuda(device: Device) -> None:
+    """Have ``__cuda_array_interface__`` only where it is true.
+
+    Raises
+    ------
+    AttributeError
+        Elsewhere.
+    """
+    if device.dlpack_device[0] != _CUDA:
+        raise AttributeError("__cuda_array_interface__")
