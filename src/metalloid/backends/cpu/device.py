@@ -65,7 +65,8 @@ class CpuProgram(Program):
         self._variable_bytes = kernel.variable_bytes
         self._compile_variant, self._first_variant = variant, kernel.variant
         self._variants = {kernel.variant: code}
-        self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
+        # By grid, group and whether barriers are lenient.
+        self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
         self.may_join = bool(kernel.widths) and not (
             kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
         )
@@ -93,10 +94,12 @@ class CpuProgram(Program):
             left = min(left, _FIBRES_BY_DEFAULT)
         return spread(grid, left)
 
-    def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
+    def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first_variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
+        if is_lenient:
+            variant += "_lenient"
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
@@ -104,16 +107,18 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
-        self._chosen[grid, group] = code
+        self._chosen[grid, group, is_lenient] = code
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
         entry, flags = self.entry, self.flags
+        is_lenient = self._waits and not settings.strict_barriers
         if self._widths:
-            entry, flags = self._chosen.get((grid, group)) or self._code_for(grid, group)
-        if self._waits and not settings.strict_barriers:
+            shape = grid, group, is_lenient
+            entry, flags = self._chosen.get(shape) or self._code_for(*shape)
+        if is_lenient:
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
