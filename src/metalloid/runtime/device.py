@@ -318,6 +318,16 @@ class Device(ABC):
             If it failed and was waited for; otherwise the event's `wait` raises it.
         """
 
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """Run programs one after another: `launch` for each, with less in between if possible.
+
+        Raises
+        ------
+        KernelFault
+            See `launch`. What stands behind the one that failed is not run, if that was waited for.
+        """
+        return [self.launch(*launch, wait) for launch in launches]
+
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """A function that makes these launches, again and again; gives the event of the last."""
 

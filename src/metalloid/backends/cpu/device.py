@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -29,6 +29,7 @@ from metalloid.runtime.device import (
     Arguments,
     Device,
     DeviceInfo,
+    Launch,
     Program,
     Size,
     spread,
@@ -61,7 +62,8 @@ class CpuProgram(Program):
         self._variable_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
-        self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
+        # By grid, group and whether barriers are lenient.
+        self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
         self.may_join = bool(kernel.widths) and not (
             kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
         )
@@ -86,10 +88,12 @@ class CpuProgram(Program):
             left = min(left, _FIBRES_BY_DEFAULT)
         return spread(grid, left)
 
-    def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
+    def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
+        if is_lenient:
+            variant += "_lenient"
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
@@ -97,21 +101,29 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
-        self._chosen[grid, group] = code
+        self._chosen[grid, group, is_lenient] = code
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
         entry, flags = self.entry, self.flags
+        is_lenient = self._waits and not settings.strict_barriers
         if self._widths:
-            entry, flags = self._chosen.get((grid, group)) or self._code_for(grid, group)
-        if self._waits and not settings.strict_barriers:
+            shape = grid, group, is_lenient
+            entry, flags = self._chosen.get(shape) or self._code_for(*shape)
+        if is_lenient:
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address, *words,
         )  # fmt: skip
+
+
+def _job(program: CpuProgram, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
+    """A launch as the runtime reads it, and how many threadgroups it runs as one."""
+    together = joined(grid, group) if program.may_join else 1
+    return program.job(arguments, grid, (group[0] * together, group[1], group[2])), together
 
 
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
@@ -267,8 +279,7 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        together = joined(grid, group) if program.may_join else 1
-        job = program.job(arguments, grid, (group[0] * together, group[1], group[2]))
+        job, together = _job(program, arguments, grid, group)
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
@@ -286,6 +297,19 @@ class CpuDevice(Device):
                 self._in_flight.popleft()
             self._in_flight.append(event)
         return event
+
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """See `Device.launch_row`."""
+        if not wait or len(launches) == 1:
+            return super().launch_row(launches, wait)
+        jobs = [_job(*launch) for launch in launches]
+        outcome = native.Outcome()
+        done = self.runtime.run_row(b"".join(job for job, _ in jobs), len(jobs), outcome)
+        if any(launch.program.logs for launch in launches):
+            self.emit_messages()
+        if done < len(jobs):
+            raise error_of(outcome, launches[done].program.signature.name, jobs[done][1])
+        return [FinishedEvent(outcome.seconds)] * len(jobs)
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

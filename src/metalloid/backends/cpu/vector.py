@@ -7,7 +7,8 @@ engine.
 A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
 and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
 are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
-the other, and ``scattered``, if a simdgroup covers several rows.
+the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
+it, for launches in which threads may miss a barrier.
 """
 
 from __future__ import annotations
@@ -162,10 +163,13 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel)
-    kind, _, lanes_of_variant = variant.partition("_")
+    kind, lanes_of_variant, *lenient = variant.split("_")
     width = int(lanes_of_variant)
     mask_bits = lanes(kernel.vectors)[1]
-    forms = (_waiting if kernel.synchronises else _independent)(width, kind, mask_bits)
+    if kernel.synchronises:
+        forms = _waiting(width, kind, mask_bits, is_strict=not lenient)
+    else:
+        forms = _independent(width, kind, mask_bits)
     made = [vectorise(parse(ir, scalar), form) for form in forms]
     state = max(each.state_bytes for each in made)
     constants = (
@@ -219,7 +223,7 @@ def _independent(width: int, kind: str, mask_bits: int) -> list[Form]:
     return forms
 
 
-def _waiting(width: int, kind: str, mask_bits: int) -> list[Form]:
+def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
     """Forms of the functions that a variant calls."""
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
@@ -228,12 +232,15 @@ def _waiting(width: int, kind: str, mask_bits: int) -> list[Form]:
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
             Form(
-                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON
+                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
+                is_strict,
             )
         ]  # fmt: skip
     if kind == "column":
         row[_X] = consecutive(width, MOST_ALIGNED)
-    whole = Form("mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, common=_COMMON)
+    whole = Form(
+        "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
+    )
     if kind != "ragged":
         return [whole]
     return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
