@@ -80,6 +80,7 @@ def test_visible_memory_is_seen_where_it_lies():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
+@pytest.mark.needs("the process's memory")
 def test_memory_is_given_back():
     def round_():
         for _ in range(20):

@@ -20,8 +20,9 @@ from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
+from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
-from metalloid.errors import CompileError, LaunchError, OutOfMemory
+from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import (
@@ -40,7 +41,7 @@ from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
-_UNDEFINED = re.compile(r"undefined symbol: (?:_Z(\d+))?(\w+)")
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 _MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
 
@@ -134,9 +135,7 @@ def _load(kernel: CompiledKernel) -> tuple[int, int]:
         missing = _UNDEFINED.search(str(failure))
         if missing is None:
             raise
-        # C++ writes f(float) as _Z1ff: a name with its length before it.
-        name = missing[2][: int(missing[1])] if missing[1] else missing[2]
-        raise CompileError(f"error: {name} is declared and called, but nowhere defined.") from None
+        raise undefined(missing[1]) from None
     address = ctypes.cast(symbol, ctypes.c_void_p).value
     assert address is not None
     return address, native.FIBRES if kernel.fibres else 0
