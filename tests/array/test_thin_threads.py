@@ -8,7 +8,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.arrays import evaluate as evaluation
-from metalloid.arrays import product_text, scan_kernels
+from metalloid.arrays import product_text, scan_kernels, sort_kernels
 from metalloid.runtime import registry
 from metalloid.runtime.traits import TENSOR_CORES
 
@@ -103,6 +103,18 @@ def test_rows(device, length):
                                rtol=1e-5, atol=2e-6)  # fmt: skip
     np.testing.assert_allclose(np.asarray(own.var(axis=1)), exact.var(axis=1), rtol=1e-6)
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=1)), x.argmax(axis=1))
+
+
+@pytest.mark.parametrize("inner", [slow(512), 1001])
+def test_rows_of_two_axes(device, inner):
+    x = normal(3, 5, inner)
+    own, exact = mtl.asarray(x, device=device), x.astype(np.float64)
+    np.testing.assert_allclose(np.asarray((own * own).sum(axis=(0, 2))), (exact**2).sum((0, 2)),
+                               rtol=1e-6)  # fmt: skip
+    centred = own - own.mean(axis=(0, 2), keepdims=True)
+    np.testing.assert_allclose(
+        np.asarray(centred), exact - exact.mean((0, 2), keepdims=True), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_a_row_in_registers_is_read_once(device):
@@ -213,6 +225,14 @@ def test_tensor_cores(device, monkeypatch, dtype, first, second):
     exact = np.maximum(a @ b, 0)
     assert (np.abs(np.asarray(got.astype("float32")) - exact) <= bound).all()
     evaluation._plans.clear()
+
+
+def test_wide_kernels_are_portable(device):
+    x = mtl.asarray(normal(3, 4096), device=device)
+    for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1)):
+        for text in values.msl().split("#include <metal_stdlib>")[1:]:
+            mtl.library("#include <metal_stdlib>" + text, portable=True)
+    mtl.library(sort_kernels.text(), portable=True)
 
 
 def test_cores_keep_their_shape():
