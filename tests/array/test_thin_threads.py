@@ -8,7 +8,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.arrays import evaluate as evaluation
-from metalloid.arrays import product_text, scan_kernels
+from metalloid.arrays import product_text, scan_kernels, sort_kernels
 from metalloid.runtime import registry
 from metalloid.runtime.traits import TENSOR_CORES
 
@@ -105,6 +105,18 @@ def test_rows(device, length):
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=1)), x.argmax(axis=1))
 
 
+@pytest.mark.parametrize("inner", [slow(512), 1001])
+def test_rows_of_two_axes(device, inner):
+    x = normal(3, 5, inner)
+    own, exact = mtl.asarray(x, device=device), x.astype(np.float64)
+    np.testing.assert_allclose(np.asarray((own * own).sum(axis=(0, 2))), (exact**2).sum((0, 2)),
+                               rtol=1e-6)  # fmt: skip
+    centred = own - own.mean(axis=(0, 2), keepdims=True)
+    np.testing.assert_allclose(
+        np.asarray(centred), exact - exact.mean((0, 2), keepdims=True), rtol=1e-6, atol=1e-6
+    )
+
+
 def test_a_row_in_registers_is_read_once(device):
     for length, is_kept in ((4096, True), (4098, True), (2**16, False)):
         row = mtl.asarray(normal(1, length), device=device)
@@ -192,14 +204,20 @@ def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
         assert (np.abs(np.asarray(product) - exact) <= bound).all()
 
 
-@pytest.mark.parametrize(("dtype", "first", "second"), [
-    ("float16", "C", "F"), slow("float16", "F", "C"), slow("bfloat16", "C", "C"),
-    slow("bfloat16", "F", "F"),
-])  # fmt: skip
-def test_tensor_cores(device, monkeypatch, dtype, first, second):
-    """By the shuffles that stand for them elsewhere."""
+@pytest.fixture
+def tensor_cores(device, monkeypatch):
     evaluation._plans.clear()
     monkeypatch.setattr(mtl.Buffer(4, device=device).device, "traits", TENSOR_CORES)
+    yield device
+    evaluation._plans.clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("first", "second"), ["CC", "FC", "CF", "FF"])
+def test_tensor_cores(tensor_cores, dtype, first, second):
+    """By the shuffles that stand for them elsewhere."""
+    device = tensor_cores
     a, b = (normal(130, 40), normal(40, 136))
     left = mtl.asarray(a if first == "C" else a.T.copy(), device=device).astype(dtype)
     right = mtl.asarray(b if second == "C" else b.T.copy(), device=device).astype(dtype)
@@ -212,7 +230,27 @@ def test_tensor_cores(device, monkeypatch, dtype, first, second):
     bound = 41 * 2**-24 * (np.abs(a) @ np.abs(b)) + unit * np.abs(a @ b) + 2**-25
     exact = np.maximum(a @ b, 0)
     assert (np.abs(np.asarray(got.astype("float32")) - exact) <= bound).all()
-    evaluation._plans.clear()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instruction"), [("float16", "f32.f16.f16"), ("bfloat16", "f32.bf16.bf16")]
+)
+def test_tensor_cores_multiply(tensor_cores, dtype, instruction):
+    x = mtl.asarray(normal(8, 8), device=tensor_cores).astype(dtype)
+    mtl.eval(x)
+    lib = mtl.library((x @ x.T).msl(), target="cuda:sm_80")
+    ptx = lib.array_matmul.asm["ptx"]
+    assert ptx.count(f"mma.sync.aligned.m16n8k16.row.col.{instruction}.f32") == 64
+    assert ptx.count("ldmatrix") == 16
+    assert ".local" not in ptx
+
+
+def test_wide_kernels_are_portable(device):
+    x = mtl.asarray(normal(3, 4096), device=device)
+    for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1)):
+        for text in values.msl().split("#include <metal_stdlib>")[1:]:
+            mtl.library("#include <metal_stdlib>" + text, portable=True)
+    mtl.library(sort_kernels.text(), portable=True)
 
 
 def test_cores_keep_their_shape():

@@ -21,7 +21,7 @@ def packed_accesses(kernel: FusedKernel, sources: Sequence[Source], axes: Axes) 
     strides = {}
     for place, access in axes.accesses.items():
         if axes.form == "row":
-            strides[place] = access.kept, access.row[-1]
+            strides[place] = (*access.kept, *access.row[:-1]), access.row[-1]
             continue
         along = (access.kept or (0,))[-1]
         is_result = place == RESULT and axes.form == "column"

@@ -55,7 +55,7 @@ REGISTERS = Form("registers", TILE, 512, "product_room<{T}>()")
 SIMDGROUPS = Form("simdgroups", TILE, 512, "product_room<{T}>()")
 SQUARES = Form("squares", 128, 256, "square_room<8>()", _WIDE, True)
 SMALL_SQUARES = Form("squares", 64, 256, "square_room<4>()", _WIDE, True)
-TENSORS = Form("tensors", 128, 256, "tensor_room", ("wide.metal", "tensor_products.metal"), True,
+TENSORS = Form("tensors", 128, 128, "tensor_room", ("wide.metal", "tensor_products.metal"), True,
                True)  # fmt: skip
 #: So many large squares keep a device busy.
 _MANY_TILES = 128

@@ -21,7 +21,7 @@ from metalloid.arrays.text import NARROW, Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
 from metalloid.arrays.wide_column_text import WideColumnWriter, has_wide_columns
-from metalloid.arrays.wide_row_text import WideRowWriter
+from metalloid.arrays.wide_row_text import LONG, WideRowWriter
 from metalloid.arrays.wide_text import WideWriter
 from metalloid.runtime.traits import Traits
 
@@ -103,7 +103,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
         if RESULT in packed and axes.kept[-1] >= NARROW:
             return WideWriter(kernel, sources, axes, packed)
         return Writer(kernel, sources, axes)
-    if traits.has_thin_threads and axes.form == "row" and len(axes.row) == 1:
+    is_long = len(axes.row) == 1 or axes.row[-1] >= LONG
+    if traits.has_thin_threads and axes.form == "row" and is_long:
         return WideRowWriter(kernel, sources, axes, packed)
     if has_wide_columns(kernel, axes, packed):
         return WideColumnWriter(kernel, sources, axes, packed)

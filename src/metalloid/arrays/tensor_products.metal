@@ -1,14 +1,19 @@
 // Products of halves by the tensor cores of NVIDIA's GPUs. Not plain MSL: `metalloid::load_blocks`
 // and `multiply_blocks` are functions of this package (metal_tensor_blocks.h).
 //
-// 8 simdgroups make a tile, each 64 rows of 32 columns. As in wide_products.metal, the next step of
-// the depth comes from memory while this one is multiplied.
+// 4 simdgroups make a tile, each a quarter of it. As in wide_products.metal, the next step of the
+// depth comes from memory while this one is multiplied.
 namespace numpy {
 
-constexpr constant uint tensor_threads = 256;
+constexpr constant uint tensor_threads = 128;
 constexpr constant uint tensor_tile = 128;
 constexpr constant uint tensor_step = 32;
 constexpr constant uint tensor_elements = tensor_tile * tensor_step;
+// Eights of a factor for each thread; rows and columns of a simdgroup, in blocks of 16.
+constexpr constant uint tensor_eights = tensor_elements / 8 / tensor_threads;
+constexpr constant uint tensor_rows = 4;
+constexpr constant uint tensor_columns = tensor_tile * tensor_tile / 32 / tensor_threads;
+constexpr constant uint tensor_across = tensor_tile / (16 * tensor_columns);
 constexpr constant uint tensor_room = 4 * tensor_elements;  // for both factors, twice
 
 // Where an element of a factor lies in threadgroup memory: eight beside each other, as in the
@@ -35,7 +40,7 @@ METAL_FUNC void bring_eights(thread uint4 *to, Factor factor, uint first, uint d
                              uint own) {
   const bool is_whole = first + tensor_tile <= end.x && depth + tensor_step <= end.y;
   #pragma clang loop unroll(full)
-  for (uint k = 0; k < 2; ++k) {
+  for (uint k = 0; k < tensor_eights; ++k) {
     const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
     T own_eight[8];
     if (is_whole) {
@@ -65,7 +70,7 @@ METAL_FUNC void bring_eights(thread uint4 *to, Factor factor, uint first, uint d
 template <typename T, bool along_depth>
 METAL_FUNC void put_eights(threadgroup T *tile, const thread uint4 *eights, uint own) {
   #pragma clang loop unroll(full)
-  for (uint k = 0; k < 2; ++k) {
+  for (uint k = 0; k < tensor_eights; ++k) {
     const uint2 group = tensor_group<along_depth>(k, own);
     const uint at = tensor_place<along_depth>(group.x, group.y);
     *reinterpret_cast<threadgroup uint4 *>(tile + at) = eights[k];
@@ -79,14 +84,16 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
   constexpr bool left_along = !left_down, right_along = right_down;
   const uint row = group.y * tensor_tile, column = group.x * tensor_tile;
   const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
-  const uint y = simdgroup / 4 * 64, x = simdgroup % 4 * 32;
+  const uint y = simdgroup / tensor_across * (16 * tensor_rows);
+  const uint x = simdgroup % tensor_across * (16 * tensor_columns);
   const uint in_quarter = lane % 8, is_second = lane / 8 % 2 * 8, is_late = lane / 16 * 8;
-  float sums[4][4][4];
+  constexpr uint wide = 2 * tensor_columns, many = 4 * tensor_rows * wide;
+  float sums[tensor_rows][wide][4];
   #pragma clang loop unroll(full)
-  for (uint k = 0; k < 64; ++k) {
-    sums[k / 16][k / 4 % 4][k % 4] = 0.0f;
+  for (uint k = 0; k < many; ++k) {
+    sums[k / (4 * wide)][k / 4 % wide][k % 4] = 0.0f;
   }
-  uint4 from_left[2], from_right[2];
+  uint4 from_left[tensor_eights], from_right[tensor_eights];
   threadgroup T *now = tiles, *next = tiles + 2 * tensor_elements;
   bring_eights<T, true, left_along>(from_left, left, row, 0, size.xz, own);
   bring_eights<T, false, right_along>(from_right, right, column, 0, size.yz, own);
@@ -101,9 +108,9 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
     }
     #pragma clang loop unroll(full)
     for (uint j = 0; j < tensor_step; j += 16) {
-      uint a[4][4], b[2][4];
+      uint a[tensor_rows][4], b[tensor_columns][4];
       #pragma clang loop unroll(full)
-      for (uint i = 0; i < 4; ++i) {
+      for (uint i = 0; i < tensor_rows; ++i) {
         const uint at = y + i * 16;
         const uint from = left_along
                               ? tensor_place<true>(at + in_quarter + is_second, j + is_late)
@@ -111,7 +118,7 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
         metalloid::load_blocks<!left_along>(a[i], now, from);
       }
       #pragma clang loop unroll(full)
-      for (uint i = 0; i < 2; ++i) {
+      for (uint i = 0; i < tensor_columns; ++i) {
         const uint at = x + i * 16;
         const uint from = right_along
                               ? tensor_place<true>(at + in_quarter + is_late, j + is_second)
@@ -119,9 +126,9 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
         metalloid::load_blocks<!right_along>(b[i], now + tensor_elements, from);
       }
       #pragma clang loop unroll(full)
-      for (uint i = 0; i < 16; ++i) {
-        const uint n = i % 4;
-        metalloid::multiply_blocks<T>(sums[i / 4][n], a[i / 4], b[n / 2][n % 2 * 2],
+      for (uint i = 0; i < tensor_rows * wide; ++i) {
+        const uint m = i / wide, n = i % wide;
+        metalloid::multiply_blocks<T>(sums[m][n], a[m], b[n / 2][n % 2 * 2],
                                       b[n / 2][n % 2 * 2 + 1]);
       }
     }
@@ -135,11 +142,12 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
     next = other;
   }
   #pragma clang loop unroll(full)
-  for (uint k = 0; k < 64; ++k) {
-    const uint to_row = row + y + k / 16 * 16 + lane / 4 + k % 4 / 2 * 8;
-    const uint to = column + x + k / 4 % 4 * 8 + lane % 4 * 2 + k % 2;
+  for (uint k = 0; k < many; ++k) {
+    const uint m = k / (4 * wide), n = k / 4 % wide;
+    const uint to_row = row + y + m * 16 + lane / 4 + k % 4 / 2 * 8;
+    const uint to = column + x + n * 8 + lane % 4 * 2 + k % 2;
     if (to_row < size.x && to < size.y) {
-      store(to_row, to, sums[k / 16][k / 4 % 4][k % 4]);
+      store(to_row, to, sums[m][n][k % 4]);
     }
   }
 }

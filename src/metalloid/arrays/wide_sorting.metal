@@ -15,8 +15,8 @@ METAL_FUNC uint lanes_with_digit(uint digit, bool takes_part) {
   uint same = votes(takes_part);
   #pragma clang loop unroll(full)
   for (uint bit = 0; bit < 8; ++bit) {
-    const uint is_set = digit >> bit & 1;
-    same &= votes(is_set != 0) ^ (is_set - 1);
+    const int first = int(digit << (31 - bit));  // the bit is the sign: quickly tested and spread
+    same &= ~(votes(first < 0) ^ uint(first >> 31));
   }
   return same;
 }
@@ -53,13 +53,14 @@ METAL_FUNC uint sum_before(uint x, threadgroup uint *totals, uint own) {
 // How often each digit occurs in each tile of a row: counts of a digit stand behind each other.
 template <typename Bits>
 [[kernel]] void count_tiles(device const Bits *values, device uint *counts, constant ulong &start,
-                            constant uint &count, constant uint &shift,
+                            constant uint &given_count, constant uint &given_shift,
                             constant Order<Bits> &given,
                             uint2 group [[threadgroup_position_in_grid]],
                             uint2 groups [[threadgroups_per_grid]],
                             uint own [[thread_index_in_threadgroup]]) {
   threadgroup atomic_uint found[tile_simdgroups * digits];
-  const Order<Bits> order = given;
+  const Order<Bits> order = given;  // kept: memory may have changed after each barrier
+  const uint count = given_count, shift = given_shift;
   const uint first = group.x * tile_elements<Bits>();
   for (uint k = own; k < tile_simdgroups * digits; k += tile_threads) {
     atomic_store_explicit(&found[k], 0, memory_order_relaxed);
@@ -115,11 +116,12 @@ template <typename Bits>
 }
 
 // A tile in the order of a digit, in threadgroup memory, and from there to where its runs belong.
+// The attribute leaves registers for three threadgroups on a multiprocessor.
 template <typename Bits, bool with_places>
-[[kernel]] void move_tiles(device const Bits *values, device const uint *places,
+[[kernel, max_total_threads_per_threadgroup(768)]] void move_tiles(device const Bits *values, device const uint *places,
                            device const uint *counts, device const uint *totals, device Bits *to,
-                           device uint *places_to, constant ulong &start, constant uint &count,
-                           constant uint &shift, constant Order<Bits> &given,
+                           device uint *places_to, constant ulong &start, constant uint &given_count,
+                           constant uint &given_shift, constant Order<Bits> &given,
                            constant bool &has_places,
                            uint2 group [[threadgroup_position_in_grid]],
                            uint2 groups [[threadgroups_per_grid]],
@@ -132,7 +134,8 @@ template <typename Bits, bool with_places>
   threadgroup uint next[tile_simdgroups * digits];
   threadgroup uint shifts[digits];
   threadgroup uint of_simdgroups[2 * tile_simdgroups];
-  const Order<Bits> order = given;
+  const Order<Bits> order = given;  // kept: memory may have changed after each barrier
+  const uint count = given_count, shift = given_shift;
   const ulong row = ulong(group.y) * count;
   const uint first = group.x * tile_elements<Bits>();
   const uint left = min(count - first, tile_elements<Bits>());
@@ -144,7 +147,7 @@ template <typename Bits, bool with_places>
     next[k] = 0;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  // Where an element stands among those of its digit that its simdgroup has.
+  // Where an element stands among those of its digit that its simdgroup has; and the digit.
   uint ranks[each];
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
@@ -152,12 +155,13 @@ template <typename Bits, bool with_places>
     const bool takes_part = place_in_tile<Bits>(k, own) < left;
     const uint same = lanes_with_digit(digit, takes_part);
     const uint before = popcount(same & ((1u << lane) - 1));
-    ranks[k] = mine_next[digit] + before;
+    const uint rank = mine_next[digit] + before;
     simdgroup_barrier(mem_flags::mem_threadgroup);
     if (takes_part && before == 0) {
-      mine_next[digit] = ranks[k] + popcount(same);
+      mine_next[digit] = rank + popcount(same);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
+    ranks[k] = digit << 16 | rank;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   // A thread for each digit: where it begins in each simdgroup's part, in the tile, in the row.
@@ -179,7 +183,7 @@ template <typename Bits, bool with_places>
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
     const uint place = place_in_tile<Bits>(k, own);
-    ranks[k] += mine_next[digit_of(mine[k], shift, order)];
+    ranks[k] = (ranks[k] & 0xFFFF) + mine_next[ranks[k] >> 16];
     if (place < left) {
       sorted[ranks[k]] = mine[k];
     }
