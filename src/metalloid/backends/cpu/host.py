@@ -10,11 +10,16 @@ from pathlib import Path
 
 from metalloid.compiler.cache import digest
 from metalloid.compiler.target import Target
+from metalloid.settings import settings
 
 _VECTOR_FEATURES = (
     ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),
     ("asimd", "NEON"),
 )  # fmt: skip
+
+
+#: Levels of x86-64, and what vectors they have.
+_LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
 
 
 @functools.cache
@@ -41,7 +46,9 @@ def memory_bytes() -> int:
 
 
 def vector_extension() -> str:
-    """The widest vector instructions of the CPU, by their usual name."""
+    """The widest vector instructions that may be used, by their usual name."""
+    if settings.cpu_level:
+        return _LEVELS[settings.cpu_level]
     facts = cpu_description()
     features = set((facts.get("flags") or facts.get("Features") or "").split())
     for feature, name in _VECTOR_FEATURES:
@@ -50,9 +57,8 @@ def vector_extension() -> str:
     return "NEON" if platform.machine() == "arm64" else "scalar"
 
 
-@functools.cache
 def host_target() -> Target:
-    """Code for exactly this CPU."""
+    """Code for exactly this CPU, or for all of the level that the settings say."""
     machine = platform.machine().lower()
     x86 = machine in ("x86_64", "amd64")
     architecture = "x86_64" if x86 else "aarch64"
@@ -61,11 +67,13 @@ def host_target() -> Target:
     system = "macosx" if platform.system() == "Darwin" else "unknown-linux-gnu"
     vendor = "apple-" if platform.system() == "Darwin" else ""
     triple = f"{architecture}-{vendor}{system}"
-    tune = ("-march=native",) if x86 else ("-mcpu=native",)
+    level = settings.cpu_level if x86 else ""
+    tune = (f"-march={level or 'native'}",) if x86 else ("-mcpu=native",)
     # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
-    exact = ("-mno-avx512bf16",) if x86 else ()
+    exact = ("-mno-avx512bf16",) if x86 and not level else ()
     flags = ("-target", triple, *tune, *exact, "-fPIC", "-Xclang", "-ffake-address-space-map")
     facts = cpu_description()
-    identity = digest(*(facts.get(name, "") for name in ("model name", "flags", "Features")))
+    own = (facts.get(name, "") for name in ("model name", "flags", "Features"))
+    identity = digest(level) if level else digest(*own)
     entry_header = Path(__file__).parent / "native" / "entries.h"
     return Target(architecture, flags, entry_header, identity)
