@@ -11,11 +11,16 @@ from pathlib import Path
 
 from metalloid.compiler.cache import digest
 from metalloid.compiler.target import Target
+from metalloid.settings import settings
 
 _VECTOR_FEATURES = (
     ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),
     ("asimd", "NEON"),
 )  # fmt: skip
+
+
+#: Levels of x86-64, and what vectors they have.
+_LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
 
 
 @functools.cache
@@ -42,7 +47,9 @@ def memory_bytes() -> int:
 
 
 def vector_extension() -> str:
-    """The widest vector instructions of the CPU, by their usual name."""
+    """The widest vector instructions that may be used, by their usual name."""
+    if settings.cpu_level:
+        return _LEVELS[settings.cpu_level]
     facts = cpu_description()
     features = set((facts.get("flags") or facts.get("Features") or "").split())
     for feature, name in _VECTOR_FEATURES:
@@ -51,14 +58,16 @@ def vector_extension() -> str:
     return "NEON" if platform.machine() == "arm64" else "scalar"
 
 
-@functools.cache
 def host_target() -> Target:
-    """Code for exactly this CPU."""
+    """Code for exactly this CPU, or for all of the level that the settings say."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
+    level = settings.cpu_level if x86 else ""
     # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
-    tune = ("-march=native", "-mno-avx512bf16") if x86 else ("-mcpu=native",)
+    exact = () if level else ("-mno-avx512bf16",)
+    tune = (f"-march={level or 'native'}", *exact) if x86 else ("-mcpu=native",)
     facts = cpu_description()
-    identity = digest(*(facts.get(name, "") for name in ("model name", "flags", "Features")))
+    own = (facts.get(name, "") for name in ("model name", "flags", "Features"))
+    identity = digest(level) if level else digest(*own)
     return cpu_target(
         "x86_64" if x86 else "aarch64", tune, vector_extension(),
         is_mac=platform.system() == "Darwin", identity=identity,
