@@ -8,6 +8,7 @@ import ctypes
 import weakref
 
 from metalloid.backends.cpu.device import CpuDevice
+from metalloid.runtime.device import Device
 from metalloid.runtime.staging import blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS
 
@@ -70,6 +71,8 @@ class OwnMemoryDevice(CpuDevice):
                 source = block.address + part.address - block.start
                 ctypes.memmove(part.address, source, part.nbytes)
         return event
+
+    launch_row = Device.launch_row
 
     def copy_in(self, address, source):
         self._check(address, source.nbytes)

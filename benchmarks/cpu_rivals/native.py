@@ -15,10 +15,11 @@ import numpy as np
 from metalloid.bench.cases import Case
 from metalloid.compiler import clang
 from metalloid.compiler.link import shared_object
+from metalloid.settings import settings
 
 HERE = Path(__file__).parent
 _X86 = platform.machine() in ("x86_64", "AMD64")
-_TUNE = "-march=native" if _X86 else "-mcpu=native"
+_TUNE = f"-march={settings.cpu_level or 'native'}" if _X86 else "-mcpu=native"
 FLAGS = ["-O3", _TUNE, "-ffp-contract=fast", "-fno-math-errno", "-fPIC"]
 #: clang makes two registers of 32 bytes of one of 64 unless it is told not to.
 _WHOLE_REGISTERS = ["-mprefer-vector-width=512"] if _X86 else []

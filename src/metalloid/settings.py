@@ -38,6 +38,10 @@ def _engine(text: str) -> str:
     return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
 
 
+def _level(text: str) -> str:
+    return {level: level for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")}[text.strip().lower()]
+
+
 def _sorter(text: str) -> str:
     return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
 
@@ -133,6 +137,13 @@ class Settings:
         _engine,
         "simd",
         "How the CPU runs kernels: simd, vector code; reference, one thread after the other.",
+    )
+    cpu_level = _Setting(
+        "METALLOID_CPU_LEVEL",
+        _level,
+        "",
+        "Instructions the CPU may use: x86-64-v2 (SSE4.2), -v3 (AVX2), -v4; empty: all it has. "
+        "Before its first use.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",

@@ -309,7 +309,8 @@ def test_families_decide_about_partial_threadgroups():
 
 @pytest.fixture
 def empty_registry(monkeypatch):
-    monkeypatch.setattr(registry, "_open", {})
+    cpu = registry.get_device("cpu")  # other tests have it, too
+    monkeypatch.setattr(registry, "_open", {"cpu": cpu, "cpu:0": cpu})
 
 
 @pytest.mark.usefixtures("empty_registry")

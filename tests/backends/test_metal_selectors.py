@@ -26,6 +26,8 @@ OF_CLASSES = {
     "setConstantValue:type:atIndex:", "setFastMathEnabled:", "setLanguageVersion:", "setMathFloatingPointFunctions:", "setMathMode:",
     "setOutputURL:", "setPreprocessorMacros:", "setUrl:", "sharedCaptureManager", "stopCapture",
     "type", "index",
+    # MTLLogStateDescriptor, MTLCommandBufferDescriptor
+    "setBufferSize:", "setLevel:", "setLogState:",
     # MTLSamplerDescriptor
     "setLodMaxClamp:", "setLodMinClamp:", "setMaxAnisotropy:", "setNormalizedCoordinates:",
     "setSupportArgumentBuffers:",
@@ -40,7 +42,7 @@ OF_CLASSES = {
     "setBatchSize:", "setBatchStart:",
 }  # fmt: skip
 _SELECTOR = re.compile(r"[a-zA-Z]+_(?:[a-zA-Z]+_)*|[a-z]+[A-Z]\w*[a-z]")
-_OF_PYTHON = {"registerMetaDataForSelector"}
+_OF_PYTHON = {"getLogger", "registerMetaDataForSelector"}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,7 @@ def test_every_constant_is_the_bindings(data):
     assert len(found - classes) > 10
     assert classes == {
         "MTLBinaryArchiveDescriptor", "MTLCaptureDescriptor", "MTLCaptureManager",
+        "MTLCommandBufferDescriptor", "MTLLogStateDescriptor",
         "MTLCompileOptions", "MTLComputePipelineDescriptor", "MTLCopyAllDevices",
         "MTLCreateSystemDefaultDevice", "MTLFunctionConstantValues", "MTLSamplerDescriptor",
         "MTLTextureDescriptor",

@@ -32,6 +32,7 @@ CLASSES = {
     "NSError",
 }
 STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLResourceID", "MTLSize"}
+OURS = {"CommandEncoder", "MetalObject", "SeveralResources"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
@@ -66,7 +67,7 @@ def classes():
         module = importlib.import_module(f"{Metal.__name__}.{info.name}")
         for name, value in vars(module).items():
             own = inspect.isclass(value) and value.__module__ == module.__name__
-            if own and (name.startswith("MTL") or name in ("CommandEncoder", "MetalObject")):
+            if own and (name.startswith("MTL") or name in OURS):
                 yield name, value
 
 

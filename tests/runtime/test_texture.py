@@ -89,6 +89,7 @@ def test_launches_on_textures_do_not_wait_and_reading_does():
     assert (x == 40).all()
 
 
+@pytest.mark.needs("the CPU")
 def test_a_failing_kernel_is_told_when_its_texture_is_read():
     lib = mtl.library(
         HEADER

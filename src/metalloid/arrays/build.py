@@ -11,7 +11,16 @@ import numpy as np
 
 from metalloid.arrays.layout import Ints, contiguous
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.node import MAP, NUMBER, Node, apply, broadcast, cast, in_memory, number
+from metalloid.arrays.node import (
+    NUMBER,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    in_memory,
+    number,
+    operation,
+)
 from metalloid.arrays.ops import OPS, WHERE, Op
 from metalloid.arrays.types import (
     DType,
@@ -184,7 +193,11 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     """
     if op is _POWER and (product := _small_power(a, b)):
         return product
-    first, second = pair(op.name, a, b)
+    first, second = getattr(a, "_node", None), getattr(b, "_node", None)
+    if second is None and first is not None and type(b) in _SCALARS:
+        second = _number_beside(first, b)
+    elif first is None or second is None or first.device is not second.device:
+        first, second = pair(op.name, a, b)
     computed, result = _types(op, first.dtype, second.dtype)
     if first.dtype is not computed:
         first = converted(first, computed)
@@ -192,7 +205,7 @@ def binary(op: Op, a: Any, b: Any) -> Node:
         second = converted(second, computed)
     if first.shape != second.shape and first.kind is not NUMBER and second.kind is not NUMBER:
         first, second = together(op.name, first, second)
-    return Node(MAP, op, (first, second), result, first.shape or second.shape, first.device)
+    return operation(op, (first, second), result, first.shape or second.shape, first.device)
 
 
 _POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]

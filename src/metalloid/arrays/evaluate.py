@@ -21,12 +21,12 @@ from metalloid.arrays.numbers import Packer
 from metalloid.arrays.plan import Planner, plan
 from metalloid.arrays.render import Rendered, render
 from metalloid.arrays.steps import CallStep, FusedKernel, Source
-from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.kernel import Kernel, launch_row
 from metalloid.kernels.library import library
 from metalloid.runtime.device import Device
+from metalloid.runtime.device import Launch as BoundLaunch
 
 _MOST_PLANS = 2048
-_NAMED: dict[str, Any] = {}  # arguments of launches that have names: there are none
 #: One evaluation at a time: nodes change from expressions to leaves in it.
 _lock = threading.RLock()
 _plans: dict[Any, Prepared] = {}
@@ -62,7 +62,7 @@ class Launch:
                  is_aligned: bool = True) -> None:  # fmt: skip
         self.rendered = rendered = render(step, sources, device.traits, is_aligned)
         kernel = _compiled(full_text(rendered), rendered.name, device)
-        self._launch = kernel.sized(rendered.threads, rendered.group_size)
+        self._bound = kernel.sized(rendered.threads, rendered.group_size)
         self._pack = Packer(rendered.members) if rendered.members else None
         self._aligned = [
             (source, leaf, sources[source].dtype.itemsize, nbytes)
@@ -72,20 +72,19 @@ class Launch:
         self.loose: Launch | None = None
         self._make_loose = functools.partial(Launch, step, sources, device, False)
 
-    def run(self, memories: list[Memory | None], starts: Sequence[int], nodes: Sequence[Node],
-            wait: bool) -> None:  # fmt: skip
-        """Launch it."""
+    def bound(self, memories: list[Memory | None], starts: Sequence[int],
+              nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
+        """With its arguments."""
         for source, leaf, size, nbytes in self._aligned:
             if (memories[source].address + starts[leaf] * size) % nbytes:  # type: ignore[union-attr]
                 if self.loose is None:
                     self.loose = self._make_loose()
-                self.loose.run(memories, starts, nodes, wait)
-                return
+                return self.loose.bound(memories, starts, nodes)
         buffers = self.rendered.buffers
         args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
         if self._pack is not None:
             args.append(self._pack(starts, nodes))
-        self._launch(args, _NAMED, wait)
+        return self._bound(args)
 
 
 class Result(NamedTuple):
@@ -119,6 +118,10 @@ class Prepared:
         In bytes, of the sources.
     makes, frees : tuple of tuple of int
         By step: the sources that get memory before it, and those that nobody needs after it.
+    ends_row : tuple of bool
+        By step: whether the launches up to it are made now. They are made together, since one waits
+        for the other and Python between them would keep both waiting; but memory goes back to
+        others only when nothing is going to use it.
     results : tuple of Result
         Everything that gets memory.
     unasked : tuple of Result
@@ -134,6 +137,7 @@ class Prepared:
     sizes: Ints
     makes: tuple[Ints, ...]
     frees: tuple[Ints, ...]
+    ends_row: tuple[bool, ...]
     results: tuple[Result, ...]
     unasked: tuple[Result, ...]
     empty: Ints
@@ -149,9 +153,12 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
         The nodes are as they were, and can be evaluated again.
     """
     with _lock:
-        missing = [root for root in roots if root.kind is not MEMORY]
-        for device in {root.device for root in missing}:
-            _evaluate(device, [root for root in missing if root.device is device], wait)
+        by_device: dict[Device, list[Node]] = {}
+        for root in roots:
+            if root.kind is not MEMORY:
+                by_device.setdefault(root.device, []).append(root)
+        for device, missing in by_device.items():
+            _evaluate(device, missing, wait)
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
@@ -189,11 +196,17 @@ def _run(prepared: Prepared, graph: Graph, starts: Sequence[int], device: Device
         for place, source, _, references in prepared.unasked
         if sys.getrefcount(graph.nodes[place]) > references
     }
-    for step, makes, frees in zip(prepared.steps, prepared.makes, prepared.frees, strict=True):
+    row: list[BoundLaunch] = []
+    for step, makes, frees, ends_row in zip(
+        prepared.steps, prepared.makes, prepared.frees, prepared.ends_row, strict=True
+    ):
         for place in makes:
             memories[place] = Memory(device, sizes[place])
         if isinstance(step, Launch):
-            step.run(memories, starts, graph.nodes, wait)
+            row.append(step.bound(memories, starts, graph.nodes))
+            if ends_row:
+                launch_row(device, row, wait)
+                row = []
         else:
             args = [_argument(sources, memories, starts, arg) for arg in step.args]
             call = graph.nodes[step.place].data
@@ -256,6 +269,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     for used in reversed(uses):
         frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
         later |= used
+    rows = zip(reversed(frees), [*steps, None][1:], strict=True)
     sources = tuple(planner.sources)
     asked = {result.source for result in results if not result.references}
     return Prepared(
@@ -264,6 +278,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
         tuple(math.prod(source.shape) * source.dtype.itemsize for source in sources),
         tuple(makes),
         tuple(reversed(frees)),
+        tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
         results,
         tuple(result for result in results if result.references),
         tuple(s for s in asked - made if sources[s].leaf is None),

@@ -48,18 +48,16 @@ class Graph:
         expressions: list[Node] = []
         pending = list(dict.fromkeys(roots))
         reached = set(pending)
-        reach, push, found = reached.add, pending.append, expressions.append
-        while pending:
-            node = pending.pop()
+        for node in pending:  # which grows
             args = node.args
             if not args:
                 self._add_leaf(node)
                 continue
-            found(node)
+            expressions.append(node)
             for arg in args:
                 if arg not in reached:
-                    reach(arg)
-                    push(arg)
+                    reached.add(arg)
+                    pending.append(arg)
         expressions.sort(key=_by_age)
         self._add(expressions)
         self.roots = [self._place_of[root] for root in roots]

@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 def _fits(value: Any) -> bool:
     """Whether an operator of an array knows what to do with the other operand."""
-    # Quick for arrays: `x + y` is mostly this.
-    return hasattr(value, "_node") or is_number(value) or isinstance(value, np.generic | np.ndarray)
+    return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
 
 
 def _operator(name: str, is_reflected: bool = False) -> Operator:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
-        if not _fits(other):
+        if type(other) is not type(self) and not _fits(other):
             return NotImplemented
         return self._new(binary(row, other, self) if is_reflected else binary(row, self, other))
 

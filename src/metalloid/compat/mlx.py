@@ -27,8 +27,8 @@ import metalloid as mtl
 
 _MOST_THREADS = 1024
 _BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-#: Bytes from which on a result is made where MLX keeps it, and how it is declared there.
-_WORTH_A_PLACE = 2**22
+#: Elements from which on a result is made where MLX keeps it, and how it is declared there.
+_WORTH_A_PLACE = 2**20
 _IN_PLACE = {"bool": "bool_", "bfloat16": "uint16"} | {
     name: name
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -227,10 +227,9 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     for shape in shapes:
         if type(shape) is not tuple and not isinstance(shape, Sequence):
             raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
-    results_of_mlx = _Results(mx)
-    call = kernel
+    places, call = _Places(mx), kernel
     if is_mlx and not any(isinstance(value, mtl.Array) for value in inputs):
-        call = functools.partial(kernel.at_once, new=results_of_mlx.new)
+        call = functools.partial(kernel.at_once, new=places.new)
     try:
         results = call(
             inputs=[_input(value, mx) for value in inputs],
@@ -243,7 +242,7 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
         raise RuntimeError(
             f"[metal::Device] Unable to build metal library from source\n{error}"
         ) from error
-    return [results_of_mlx.array(result) for result in results] if is_mlx else results
+    return [places.array(result) for result in results] if is_mlx else results
 
 
 def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
@@ -254,6 +253,7 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     """
     mx = sys.modules.get("mlx.core")
     (_, _, _), (_, _, _) = grid, threadgroup
+    results: list[Any]
     given, known, is_mlx = [], [], False
     for value in inputs:
         kind = type(value)
@@ -267,10 +267,15 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     for value in dtypes:
         known.append(_dtype(value, mx))
     if is_mlx or (mx is not None and known and type(dtypes[0]) is mx.Dtype):
-        of_mlx = _Results(mx)
-        made = kernel.at_once(given, grid, threadgroup, shapes, known, new=of_mlx.new)
-        return [of_mlx.array(result) for result in made]
-    results: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
+        if _is_large(shapes):
+            places = _Places(mx)
+            results = kernel.at_once(given, grid, threadgroup, shapes, known, new=places.new)
+            return [places.array(result) for result in results]
+        results = kernel.at_once(given, grid, threadgroup, shapes, known)
+        if len(results) == 1:
+            return [_to_mlx(mx, results[0])]
+        return [_to_mlx(mx, result) for result in results]
+    results = kernel.at_once(given, grid, threadgroup, shapes, known)
     return results
 
 
@@ -339,14 +344,18 @@ def _template(value: Any, mx: Any) -> Any:
         ) from None
 
 
-class _Results:
-    """Results of one call as arrays of MLX.
+def _to_mlx(mx: Any, array: Any) -> Any:
+    if array.dtype is _BFLOAT16:
+        return mx.array(np.asarray(array).view(np.uint16)).view(mx.bfloat16)
+    return mx.array(array if type(array) is np.ndarray else np.asarray(array))
 
-    MLX takes no memory of others without a copy, but lets others write to its own. Large results
-    are made there; for small ones a copy is quicker.
+
+class _Places:
+    """Memory for results where MLX keeps them.
+
+    MLX takes no memory of others without a copy, but lets others write to its own. For small
+    results a copy is quicker.
     """
-
-    __slots__ = ("_arrays", "_mx")
 
     def __init__(self, mx: Any) -> None:
         self._mx = mx
@@ -354,7 +363,7 @@ class _Results:
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Memory for a result."""
-        if math.prod(shape) * dtype.itemsize < _WORTH_A_PLACE or dtype.name not in _IN_PLACE:
+        if math.prod(shape) < _WORTH_A_PLACE or dtype.name not in _IN_PLACE:
             return np.empty(shape, dtype)
         mx = self._mx
         make = getattr(mx, "empty", mx.zeros)  # older ones have only the latter
@@ -368,13 +377,14 @@ class _Results:
 
     def array(self, result: Any) -> Any:
         """The array of MLX with a result in it."""
-        mx = self._mx
         for memory, array in self._arrays:
             if memory is result:
-                return array.view(mx.bfloat16) if memory.dtype == _BFLOAT16 else array
-        if result.dtype is _BFLOAT16:
-            return mx.array(np.asarray(result).view(np.uint16)).view(mx.bfloat16)
-        return mx.array(result if type(result) is np.ndarray else np.asarray(result))
+                return array.view(self._mx.bfloat16) if memory.dtype == _BFLOAT16 else array
+        return _to_mlx(self._mx, result)
+
+
+def _is_large(shapes: Sequence[Any]) -> bool:
+    return any(math.prod(shape) >= _WORTH_A_PLACE for shape in shapes)
 
 
 # -- programs that are not changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments import Binder
-from metalloid.runtime.device import Device, Program, Size
+from metalloid.runtime.device import Device, Launch, Program, Size
 from metalloid.runtime.event import Event
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _SIZES_REMEMBERED = 1024
+
+
+_UNNAMED: Mapping[str, Any] = {}
 
 
 class Kernel:
@@ -111,9 +113,11 @@ class Kernel:
 
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
-    ) -> Callable[[Sequence[Any], Mapping[str, Any], bool | None], Event]:
-        """A function that launches a grid of this size; it takes `args`, `named` and `wait`."""
-        return functools.partial(self._launch, *self._check_sizes(threads, group_size))
+    ) -> Callable[[Sequence[Any]], Launch]:
+        """A function from arguments to a launch of a grid of this size, for `launch_row`."""
+        program, bind = self._program, self._binder.bind
+        grid, group = self._check_sizes(threads, group_size)
+        return lambda args: Launch(program, bind(args, _UNNAMED), grid, group)
 
     def _launch(
         self,
@@ -185,3 +189,19 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} on {self.device.name}>"
+
+
+def launch_row(device: Device, launches: Sequence[Launch], wait: bool) -> None:
+    """Run what `Kernel.sized` has prepared, one after another."""
+    recording = device.recording
+    if recording is not None:
+        launches = [launch for launch in launches if recording.record(*launch) is None]
+    if len(launches) == 1:  # as quickly as possible
+        (launch,) = launches
+        event = device.launch(*launch, wait)
+        for buffer in launch.arguments.buffers:
+            buffer.used_by(event)
+        return
+    for launch, event in zip(launches, device.launch_row(launches, wait), strict=True):
+        for buffer in launch.arguments.buffers:
+            buffer.used_by(event)

@@ -121,7 +121,7 @@ class InputMemory:
 
 def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
     """Another library's memory of the device as a Buffer; anything else as it is."""
-    if isinstance(value, Buffer) or hasattr(value, "__metalloid_memory__"):
+    if isinstance(value, Buffer | np.ndarray) or hasattr(value, "__metalloid_memory__"):
         return value
     try:
         memory = device.borrow(value)

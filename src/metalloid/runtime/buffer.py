@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
@@ -91,7 +92,11 @@ class Buffer:
             self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
         self._is_visible = visible or self.device.memory != "own"
         allocate = self.device.allocate_visible if visible else self.device.allocate
-        self.address = allocate(self.nbytes)
+        try:
+            self.address = allocate(self.nbytes)
+        except OutOfMemory:
+            gc.collect()  # a buffer and the launch that uses it may hold each other
+            self.address = allocate(self.nbytes)
         self._pending: Event | None = None
         self.host_copy: HostCopy | None = None
         self._is_lent = False
@@ -206,8 +211,11 @@ class BorrowedBuffer(Buffer):
         self._is_lent, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:
-        """Record the latest launch, and let the library's own work wait for it."""
-        super().used_by(event)
+        """Let the library's own work wait for the launch.
+
+        The launch holds the buffer. Held by it as well, another library's memory would be free only
+        when garbage is collected.
+        """
         if self._memory.then is not None:
             self._memory.then()
 

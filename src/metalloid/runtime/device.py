@@ -15,6 +15,8 @@ from metalloid.runtime.event import Event
 from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.graph import Graph
@@ -258,6 +260,12 @@ class Device(ABC):
     def free(self, address: int, nbytes: int) -> None:
         """Give back what `allocate` or `allocate_visible` gave."""
 
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """Bytes of the host, with anything in them, that are quickly copied to."""
+        import numpy as np
+
+        return np.empty(nbytes, np.uint8)
+
     @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:
         """Copy host bytes to device memory, after the launches so far."""
@@ -309,6 +317,16 @@ class Device(ABC):
         KernelFault
             If it failed and was waited for; otherwise the event's `wait` raises it.
         """
+
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """Run programs one after another: `launch` for each, with less in between if possible.
+
+        Raises
+        ------
+        KernelFault
+            See `launch`. What stands behind the one that failed is not run, if that was waited for.
+        """
+        return [self.launch(*launch, wait) for launch in launches]
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """A function that makes these launches, again and again; gives the event of the last."""

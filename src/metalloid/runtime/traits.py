@@ -28,7 +28,7 @@ class Traits(NamedTuple):
     has_tensor_cores: bool = False
 
 
-FEW_CORES = Traits(False, 512, 2**14)
+FEW_CORES = Traits(False, 128, 2**14)
 MANY_THREADS = Traits(True, 8192, 2**18)
 #: Apple's.
 MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))

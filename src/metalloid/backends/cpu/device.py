@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
 from metalloid.backends.cpu.vector import variant_for
-from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
+from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
-from metalloid.errors import CompileError, LaunchError, OutOfMemory
+from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import (
@@ -32,6 +30,7 @@ from metalloid.runtime.device import (
     Arguments,
     Device,
     DeviceInfo,
+    Launch,
     Program,
     Size,
     spread,
@@ -42,7 +41,7 @@ from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
-_UNDEFINED = re.compile(r"undefined symbol: (?:_Z(\d+))?(\w+)")
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 _MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
 
@@ -57,14 +56,15 @@ class CpuProgram(Program):
         variant: Callable[[str], CompiledKernel],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
-        self._stages, self._code_command = kernel.stages, kernel.code_command
+        self._first = kernel
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
         self._variable_bytes = kernel.variable_bytes
-        self._compile_variant, self._first_variant = variant, kernel.variant
+        self._compile_variant = variant
         self._variants = {kernel.variant: code}
-        self._chosen: dict[tuple[Size, Size], tuple[int, int]] = {}  # by grid and group
+        # By grid, group and whether barriers are lenient.
+        self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
         self.may_join = bool(kernel.widths) and not (
             kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
         )
@@ -80,10 +80,7 @@ class CpuProgram(Program):
     @property
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
-        stages = {name: Path(path).read_text() for name, path in self._stages.items()}
-        outcome = clang.run([*self._code_command, "-S", "-o", "-", "-"], stages["ll"])
-        stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
-        return stages
+        return self._first.asm()
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
@@ -92,10 +89,12 @@ class CpuProgram(Program):
             left = min(left, _FIBRES_BY_DEFAULT)
         return spread(grid, left)
 
-    def _code_for(self, grid: Size, group: Size) -> tuple[int, int]:
+    def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        by_shape = self._first_variant.startswith(("row", "column"))
+        by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
+        if is_lenient:
+            variant += "_lenient"
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
@@ -103,16 +102,18 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
-        self._chosen[grid, group] = code
+        self._chosen[grid, group, is_lenient] = code
         return code
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
         words = arguments.words
         entry, flags = self.entry, self.flags
+        is_lenient = self._waits and not settings.strict_barriers
         if self._widths:
-            entry, flags = self._chosen.get((grid, group)) or self._code_for(grid, group)
-        if self._waits and not settings.strict_barriers:
+            shape = grid, group, is_lenient
+            entry, flags = self._chosen.get(shape) or self._code_for(*shape)
+        if is_lenient:
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
@@ -120,17 +121,21 @@ class CpuProgram(Program):
         )  # fmt: skip
 
 
+def _job(program: CpuProgram, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
+    """A launch as the runtime reads it, and how many threadgroups it runs as one."""
+    together = joined(grid, group) if program.may_join else 1
+    return program.job(arguments, grid, (group[0] * together, group[1], group[2])), together
+
+
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
     """Load a kernel's code, for as long as the process lives: its address and flags."""
     try:
-        symbol = getattr(ctypes.CDLL(str(kernel.shared_object)), ENTRY_SYMBOL)
+        symbol = getattr(ctypes.CDLL(str(kernel.code)), ENTRY_SYMBOL)
     except OSError as failure:
         missing = _UNDEFINED.search(str(failure))
         if missing is None:
             raise
-        # C++ writes f(float) as _Z1ff: a name with its length before it.
-        name = missing[2][: int(missing[1])] if missing[1] else missing[2]
-        raise CompileError(f"error: {name} is declared and called, but nowhere defined.") from None
+        raise undefined(missing[1]) from None
     address = ctypes.cast(symbol, ctypes.c_void_p).value
     assert address is not None
     return address, native.FIBRES if kernel.fibres else 0
@@ -273,8 +278,7 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        together = joined(grid, group) if program.may_join else 1
-        job = program.job(arguments, grid, (group[0] * together, group[1], group[2]))
+        job, together = _job(program, arguments, grid, group)
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
@@ -292,6 +296,19 @@ class CpuDevice(Device):
                 self._in_flight.popleft()
             self._in_flight.append(event)
         return event
+
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """See `Device.launch_row`."""
+        if not wait or len(launches) == 1:
+            return super().launch_row(launches, wait)
+        jobs = [_job(*launch) for launch in launches]
+        outcome = native.Outcome()
+        done = self.runtime.run_row(b"".join(job for job, _ in jobs), len(jobs), outcome)
+        if any(launch.program.logs for launch in launches):
+            self.emit_messages()
+        if done < len(jobs):
+            raise error_of(outcome, launches[done].program.signature.name, jobs[done][1])
+        return [FinishedEvent(outcome.seconds)] * len(jobs)
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

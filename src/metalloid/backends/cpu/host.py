@@ -6,15 +6,21 @@ import functools
 import os
 import platform
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from metalloid.compiler.cache import digest
 from metalloid.compiler.target import Target
+from metalloid.settings import settings
 
 _VECTOR_FEATURES = (
     ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),
     ("asimd", "NEON"),
 )  # fmt: skip
+
+
+#: Levels of x86-64, and what vectors they have.
+_LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
 
 
 @functools.cache
@@ -41,7 +47,9 @@ def memory_bytes() -> int:
 
 
 def vector_extension() -> str:
-    """The widest vector instructions of the CPU, by their usual name."""
+    """The widest vector instructions that may be used, by their usual name."""
+    if settings.cpu_level:
+        return _LEVELS[settings.cpu_level]
     facts = cpu_description()
     features = set((facts.get("flags") or facts.get("Features") or "").split())
     for feature, name in _VECTOR_FEATURES:
@@ -50,22 +58,43 @@ def vector_extension() -> str:
     return "NEON" if platform.machine() == "arm64" else "scalar"
 
 
-@functools.cache
 def host_target() -> Target:
-    """Code for exactly this CPU."""
-    machine = platform.machine().lower()
-    x86 = machine in ("x86_64", "amd64")
-    architecture = "x86_64" if x86 else "aarch64"
+    """Code for exactly this CPU, or for all of the level that the settings say."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    level = settings.cpu_level if x86 else ""
+    # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
+    exact = () if level else ("-mno-avx512bf16",)
+    tune = (f"-march={level or 'native'}", *exact) if x86 else ("-mcpu=native",)
+    facts = cpu_description()
+    own = (facts.get(name, "") for name in ("model name", "flags", "Features"))
+    identity = digest(level) if level else digest(*own)
+    return cpu_target(
+        "x86_64" if x86 else "aarch64", tune, vector_extension(),
+        is_mac=platform.system() == "Darwin", identity=identity,
+    )  # fmt: skip
+
+
+def cpu_target(
+    architecture: str,
+    tune: Sequence[str],
+    vectors: str,
+    is_mac: bool = False,
+    identity: str = "any",
+) -> Target:
+    """Code for a CPU.
+
+    Parameters
+    ----------
+    architecture : str
+        ``"x86_64"`` or ``"aarch64"``.
+    tune : sequence of str
+        clang's flags that say which one.
+    vectors : str
+        Its widest vector instructions, as `vector_extension` names them.
+    """
     # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
     # that Mach-O is what macOS can load.
-    system = "macosx" if platform.system() == "Darwin" else "unknown-linux-gnu"
-    vendor = "apple-" if platform.system() == "Darwin" else ""
-    triple = f"{architecture}-{vendor}{system}"
-    tune = ("-march=native",) if x86 else ("-mcpu=native",)
-    # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
-    exact = ("-mno-avx512bf16",) if x86 else ()
-    flags = ("-target", triple, *tune, *exact, "-fPIC", "-Xclang", "-ffake-address-space-map")
-    facts = cpu_description()
-    identity = digest(*(facts.get(name, "") for name in ("model name", "flags", "Features")))
+    triple = f"{architecture}-{'apple-macosx' if is_mac else 'unknown-linux-gnu'}"
+    flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map")
     entry_header = Path(__file__).parent / "native" / "entries.h"
-    return Target(architecture, flags, entry_header, identity)
+    return Target(architecture, flags, entry_header, identity, vectors)

@@ -7,7 +7,8 @@ engine.
 A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
 and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
 are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
-the other, and ``scattered``, if a simdgroup covers several rows.
+the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
+it, for launches in which threads may miss a barrier.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metalloid.backends.cpu import host
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.line import ONE_THREAD
@@ -67,9 +67,9 @@ _USUAL_ROW = 16
 _SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
 
-def lanes() -> tuple[tuple[int, ...], int]:
-    """Lanes that simdgroups may have on this processor, and bits of the integers of its masks."""
-    return _FORMS.get(host.vector_extension(), _NARROW)
+def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
+    """Lanes that simdgroups may have with some vector instructions, and bits of masks' integers."""
+    return _FORMS.get(vectors, _NARROW)
 
 
 def functions(reports: bool) -> str:
@@ -127,7 +127,7 @@ def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     """Lanes that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
-    widths = lanes()[0]
+    widths = lanes(kernel.vectors)[0]
     if kernel.synchronises and _uses(kernel, "y"):
         # Threadgroups of several rows, most often of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
@@ -163,9 +163,13 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel)
-    kind, _, lanes_of_variant = variant.partition("_")
+    kind, lanes_of_variant, *lenient = variant.split("_")
     width = int(lanes_of_variant)
-    forms = (_waiting if kernel.synchronises else _independent)(width, kind)
+    mask_bits = lanes(kernel.vectors)[1]
+    if kernel.synchronises:
+        forms = _waiting(width, kind, mask_bits, is_strict=not lenient)
+    else:
+        forms = _independent(width, kind, mask_bits)
     made = [vectorise(parse(ir, scalar), form) for form in forms]
     state = max(each.state_bytes for each in made)
     constants = (
@@ -210,8 +214,7 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _independent(width: int, kind: str) -> list[Form]:
-    mask_bits = lanes()[1]
+def _independent(width: int, kind: str, mask_bits: int) -> list[Form]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
     forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX)]
@@ -220,9 +223,8 @@ def _independent(width: int, kind: str) -> list[Form]:
     return forms
 
 
-def _waiting(width: int, kind: str) -> list[Form]:
+def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
     """Forms of the functions that a variant calls."""
-    mask_bits = lanes()[1]
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind == "scattered":
@@ -230,12 +232,15 @@ def _waiting(width: int, kind: str) -> list[Form]:
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
             Form(
-                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON
+                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
+                is_strict,
             )
         ]  # fmt: skip
     if kind == "column":
         row[_X] = consecutive(width, MOST_ALIGNED)
-    whole = Form("mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, common=_COMMON)
+    whole = Form(
+        "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
+    )
     if kind != "ragged":
         return [whole]
     return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]

@@ -15,6 +15,7 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.target import Target
+from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
@@ -42,6 +43,9 @@ REPORT_SYMBOL = "mtl_report_block"
 _REPORT_BLOCK = re.compile(
     rf"^(@{REPORT_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
 )
+
+
+_MISSING = re.compile(r"^\.extern \.func (?:\([^)]*\) )?(\w+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,8 @@ def _compile(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
+    if missing := _MISSING.search(code.output.decode()):
+        raise undefined(missing[1])
     return {
         "kernel.cpp": text,
         "kernel.ll": ir,

@@ -58,7 +58,7 @@ def use_tensor_cores(ir: str) -> str:
     lines = function.split("\n")
     uses = Counter(_VALUE.findall(function))
     ends = [place for place, line in enumerate(lines) if _LABEL.match(line)]
-    turned = dict(match.groups() for line in lines if (match := _TURNED.match(line)))
+    turned = {match[1]: match[2] for line in lines if (match := _TURNED.match(line))}
     written: dict[int, list[str]] = {}
     for start, end in zip([0, *ends], [*ends, len(lines)], strict=True):
         written |= _block(lines, range(start, end), uses, turned)

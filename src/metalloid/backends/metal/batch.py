@@ -64,7 +64,8 @@ class Batch:
         self.is_committed = True
         try:
             with device.binding.pool():
-                self._buffer = device.queue.commandBuffer()
+                logs = any(command.logs for command in self.commands)
+                self._buffer = device.logs.command_buffer(device.queue, logs)
                 self._encode()
                 self._buffer.commit()
         except BaseException as error:  # nobody may wait for what does not run

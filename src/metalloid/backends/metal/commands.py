@@ -80,3 +80,8 @@ class Command:
     def name(self) -> str:
         """Of the kernel."""
         return self.program.signature.name
+
+    @property
+    def logs(self) -> bool:
+        """Whether the kernel may log."""
+        return self.program.logs

@@ -15,6 +15,7 @@ from metalloid.backends.metal.batch import Batch, MetalEvent
 from metalloid.backends.metal.binding import Binding, open_binding
 from metalloid.backends.metal.capture import capturing
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.logs import Logs
 from metalloid.backends.metal.memory import Heap
 from metalloid.backends.metal.products import ProductCommand, Products
 from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
@@ -68,6 +69,7 @@ class MetalDevice(Device):
         self.is_exact = _runs_partial_threadgroups(gpu, module)
         self.heap = Heap(gpu, binding)
         self.samplers = Samplers(gpu, module)
+        self.logs = Logs(gpu, module)
         self._programs = Programs(gpu, binding, self.target)
         self._products = Products(gpu, binding)
         self._open: Batch | None = None

@@ -22,11 +22,14 @@ class ProductCommand:
     Attributes
     ----------
     name : str
+    logs : bool
+        Whether anything is logged.
     reads, writes : list of Allocation
     copies : list of CopyBack
     """
 
     name = "matmul"
+    logs = False
     copies: tuple[CopyBack, ...] = ()
 
     def __init__(self, product: Any, matrices: list[Any], memory: list[Allocation]) -> None:

@@ -47,10 +47,13 @@ class MetalProgram(Program):
     Attributes
     ----------
     pipeline : MTLComputePipelineState
+    logs : bool
+        Whether it may log.
     """
 
     def __init__(self, pipeline: Any, signature: Signature, source: str, software: bool) -> None:
         self.pipeline, self.signature, self._source = pipeline, signature, source
+        self.logs = may_log(source)
         self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
         if signature.limits.most:
             self.max_group_size = min(self.max_group_size, signature.limits.most)
@@ -111,14 +114,14 @@ class Programs:
             return known
         text = whole_text(source, file, unit.options, shared_cache())
         library, error = self._gpu.newLibraryWithSource_options_error_(
-            text, self._options(unit), None
+            text, self._options(unit, may_log(text)), None
         )
         if library is None:
             raise compile_error(str(error.localizedDescription()), file, source)
         with self._lock:
             return self._libraries.setdefault(key, (library, text))
 
-    def _options(self, unit: TranslationUnit) -> Any:
+    def _options(self, unit: TranslationUnit, logs: bool) -> Any:
         module = self._binding.module
         options = module.MTLCompileOptions.alloc().init()
         mode = unit.options.math_mode
@@ -136,6 +139,8 @@ class Programs:
             )
         else:
             options.setFastMathEnabled_(mode == "fast")
+        if logs and hasattr(options, "setEnableLogging_"):  # macOS 15
+            options.setEnableLogging_(True)
         if unit.options.defines:
             options.setPreprocessorMacros_(dict(unit.options.defines))
         if settings.metal_language:
@@ -157,6 +162,11 @@ class Programs:
             )  # fmt: skip
             raise _error_at(entry, f"{entry.name}: {why}")
         return function
+
+
+def may_log(text: str) -> bool:
+    """Whether kernels of a text may log."""
+    return "os_log" in text
 
 
 def compile_error(description: str, file: str, source: str) -> CompileError:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
+from metalloid.compiler.spmd import atomic_rows
 from metalloid.compiler.spmd.lane_addresses import lane_by_lane
 from metalloid.compiler.spmd.writer import Writer, quoted
 
@@ -53,12 +54,27 @@ def _update(writer: Writer, instruction: Instruction) -> None:
     if combined and writer.is_uniform(address) and unused:
         one([writer.scalar(address), _fold(writer, operation, value)])
     elif unused and writer.mask is None:
+        behind = ""
+        if not private and _goes_by_rows(writer, operation, ordering, address, value):
+            apart, behind = atomic_rows.update(writer, _PLAIN[operation], address, value)
+            writer.label(apart)
         addresses, same = lane_by_lane(writer, address), writer.is_uniform(value)
         for lane in range(writer.width):
             own = writer.scalar(value) if same else writer.lane(value, lane)
             one([addresses(lane), own])
+        if behind:
+            writer.emit(f"br label %{behind}")
+            writer.label(behind)
     else:
         writer.set(instruction, vector=in_turn(writer, instruction.operands, value.type, one))
+
+
+def _goes_by_rows(
+    writer: Writer, operation: str, ordering: str, address: Value, value: Value
+) -> bool:
+    is_known = operation in _PLAIN and _PLAIN[operation][0] != "@"
+    relaxed = ordering.startswith("monotonic")
+    return is_known and relaxed and atomic_rows.are_side_by_side(writer, address, value.type)
 
 
 def _update_plainly(writer: Writer, operation: str, given: list[str], type: Type) -> str:

@@ -8,7 +8,9 @@ SPMD Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
@@ -36,6 +38,9 @@ class Divergence:
         Whether lanes stand for simdgroups, which do not run at the same time.
     branches : set of str
         Blocks that end in a divergent branch.
+    forbidden : dict
+        Branches at which lanes may not part (`partings`); and those of them where they could.
+    agreed : set of str
     masked : set of str
         Blocks that may run with some lanes inactive.
     loops : set of Loop
@@ -50,6 +55,8 @@ class Divergence:
     shapes: dict[str, Shape]
     of_threadgroup: bool = False
     branches: set[str] = field(default_factory=set)
+    forbidden: dict[str, tuple[int, str]] = field(default_factory=dict)
+    agreed: set[str] = field(default_factory=set)
     masked: set[str] = field(default_factory=set)
     loops: set[str] = field(default_factory=set)
     joins: set[str] = field(default_factory=set)
@@ -94,6 +101,7 @@ def analyse(
     parameters: dict[str, Shape],
     all_masked: bool,
     of_threadgroup: bool = False,
+    forbidden: Mapping[str, tuple[int, str]] = MappingProxyType({}),
 ) -> Divergence:
     """Find shapes and divergence.
 
@@ -108,8 +116,11 @@ def analyse(
         Whether lanes may be inactive from the start.
     of_threadgroup : bool
         Whether lanes stand for simdgroups, which do not run at the same time.
+    forbidden : dict
+        Branches at which lanes may not part.
     """
     result = Divergence(function, graph, width, dict(parameters), of_threadgroup)
+    result.forbidden.update(forbidden)
     for block in function.blocks.values():
         for instruction in (*block.phis, *block.body):
             if instruction.result:
@@ -142,9 +153,12 @@ class _Analysis:
             found = False
             for name in self._graph.order:
                 end = self._blocks[name].end
-                if len(end.labels) != 2 or name in self._result.branches:
+                if len(end.labels) != 2 or name in self._result.branches | self._result.agreed:
                     continue
                 if not self._result.shape(end.operands[0], name).is_uniform:
+                    if name in self._result.forbidden:
+                        self._result.agreed.add(name)
+                        continue
                     self._result.branches.add(name)
                     self._spread(self._meeting[name], end.labels, self._graph.loop_of[name])
                     found = True

@@ -32,6 +32,8 @@ class Form:
     computed : tuple of int
         If the simdgroup covers several rows: positions of the parameters that are a thread's place
         in the threadgroup (x, y, z) and in the grid.
+    is_strict : bool
+        Whether lanes that miss a barrier for which others wait are a fault.
     common : tuple of int
         Positions of the parameters that are the same for all threads of a threadgroup.
     """
@@ -45,3 +47,4 @@ class Form:
     has_state: bool = False
     computed: tuple[int, ...] = ()
     common: tuple[int, ...] = ()
+    is_strict: bool = False

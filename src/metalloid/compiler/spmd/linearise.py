@@ -24,6 +24,7 @@ from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 _WORTH_SKIPPING = 8
 #: Which operand is an address, of instructions that are quicker when all lanes are active.
 _ADDRESS = {"load": 0, "store": 1, "copy": 1, "atomicrmw": 0}
+_REGION = "mtl.region"  # in a line, until the number is known
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
@@ -42,6 +43,8 @@ class Linearised:
     def __init__(self, writer: Writer, entry_mask: str | None, has_state: bool) -> None:
         self._writer, self._entry_mask, self._has_state = writer, entry_mask, has_state
         self.regions: list[str] = []  # labels behind the barriers
+        self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
+        self._partings: list[tuple[int, str]] = []  # lines that name the region of a block
         self._divergence: Divergence = writer.divergence
         self._graph = self._divergence.graph
         self._blocks = self._divergence.function.blocks
@@ -80,6 +83,9 @@ class Linearised:
         """Write all blocks."""
         for name in self.order:
             self._write_block(name)
+        for place, barrier in self._partings:
+            region = str(self._region_of[barrier] << 32)
+            self._writer.lines[place] = self._writer.lines[place].replace(_REGION, region)
 
     # -- a block
 
@@ -234,8 +240,11 @@ class Linearised:
             self._go(deferred | set(end.labels))
         else:
             yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
-            condition = writer.scalar(end.operands[0])
-            writer.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+            if name in self._divergence.agreed:
+                self._agree(name, yes, no)
+            else:
+                condition = writer.scalar(end.operands[0])
+                writer.emit(f"br i1 {condition}, label %{yes}, label %{no}")
             saved = writer.registers()
             for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
                 writer.restore(saved)
@@ -244,6 +253,35 @@ class Linearised:
                 if self._nearest(deferred | {target}) == target:
                     self.straight.add((name, target))
                 self._go(deferred | {target})
+
+    def _agree(self, name: str, yes: str, no: str) -> None:
+        """Branch where all lanes go one way; where they part the launch fails.
+
+        Then those that come to a barrier are said to be there, and the others are missed.
+        """
+        writer, [condition] = self._writer, self._blocks[name].end.operands
+        side, barrier = self._divergence.forbidden[name]
+        known = any_and_all(writer, condition, True) if writer.mask is None else None
+        if known is None:
+            taken = writer.vector(condition)
+            other = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
+            some, others = (writer.any(writer.mask_and(writer.mask, c)) for c in (taken, other))
+            known = some, writer.new(f"xor i1 {others}, true")
+        some, every = known
+        writer.emit(f"br i1 {some}, label %{yes}.some, label %{no}")
+        writer.label(f"{yes}.some")
+        writer.emit(f"br i1 {every}, label %{yes}, label %{yes}.parted")
+        saved = writer.registers()
+        writer.label(f"{yes}.parted")
+        going = writer.vector(condition)
+        if side == 1:
+            going = writer.new(f"xor {writer.wide(I1)} {going}, splat (i1 true)")
+        bits = writer.mask_as_bits(writer.mask_and(writer.mask, going))
+        assert bits is not None
+        lanes = writer.new(f"zext i{writer.width} {writer.bits_as_integer(bits)} to i64")
+        self._partings.append((len(writer.lines), barrier))
+        writer.emit(f"ret i64 {writer.new(f'or i64 {lanes}, {_REGION}')}")
+        writer.restore(saved)
 
     def _count_lanes(self, target: str, condition: Value, holds: bool) -> None:
         """Let `target` know whether any lane comes to it, and whether all do."""
@@ -279,6 +317,7 @@ class Linearised:
             if lanes < 32:
                 arrived = writer.new(f"zext i{lanes} {arrived} to i32")
         self.regions.append(f"behind{len(self.regions) + 1}")
+        self._region_of[name] = len(self.regions)
         self._leave(len(self.regions), arrived)
         writer.label(self.regions[-1])
 
@@ -371,66 +410,3 @@ class Linearised:
             old = writer.new(f"load {wide}, ptr {slot}, align 64")
             new = writer.blend(writer.mask_as_bits(lanes) or "", new, old, phi.type)
         writer.emit(f"store {wide} {new}, ptr {slot}, align 64")
-
-
-def find_uses(writer: Writer, linearised: Linearised) -> None:
-    """Tell the writer which values are used where they are not in registers."""
-    divergence = writer.divergence
-    _find_wanted_vectors(writer)
-    used = {v.name for i in divergence.function.instructions() for v in i.operands}
-    writer.unused.update(
-        i.result for i in divergence.function.instructions() if i.result not in used
-    )
-    for name, block in divergence.function.blocks.items():
-        for instruction in (*block.body, block.end):
-            for value in instruction.operands:
-                at_end = instruction is block.end and name in linearised.dispatched
-                _note_use(writer, value, name, at_end)
-        for phi in block.phis:
-            for value, origin in zip(phi.operands, phi.labels, strict=True):
-                _note_use(writer, value, origin, origin in linearised.dispatched)
-
-
-def _note_use(writer: Writer, value: Value, block: str, behind_copies: bool) -> None:
-    if value.is_constant:
-        return
-    home = writer.divergence.home(value)
-    if not home or (home == block and not behind_copies):
-        return
-    if writer.divergence.leaves_loop(value, block):
-        writer.leaving.add(value.name)
-    else:
-        writer.outliving.add(value.name)
-
-
-def _find_wanted_vectors(writer: Writer) -> None:
-    """Which inexact values are used as more than addresses."""
-    divergence, wanted = writer.divergence, writer.vectors_wanted
-    todo: list[str] = []
-
-    def want(value: Value) -> None:
-        shape = divergence.shapes.get(value.name)
-        known = shape is not None and shape.offsets is not None and not shape.exact
-        if known and value.name not in wanted:
-            wanted.add(value.name)
-            todo.append(value.name)
-
-    for name, block in divergence.function.blocks.items():
-        for instruction in block.instructions():
-            for value in instruction.operands:
-                if not _serves_as_address(writer, instruction, value, name):
-                    want(value)
-    while todo:
-        origin = writer.computed_by.get(todo.pop())
-        for value in origin.operands if origin else ():
-            want(value)
-
-
-def _serves_as_address(writer: Writer, user: Instruction, value: Value, block: str) -> bool:
-    """Whether `user` is content with an inexact value."""
-    divergence = writer.divergence
-    if user.op in ("load", "store") and value is user.operands[-1]:
-        shape = divergence.shape(value, block)
-        type = user.type if user.op == "load" else user.operands[0].type
-        return shape.stride == type.size or id(user) in writer.groups
-    return bool(user.result) and divergence.shapes[user.result].offsets is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.functions import functions_text
 from metalloid.compiler.spmd.interleaved import find_groups
-from metalloid.compiler.spmd.linearise import Linearised, find_uses
+from metalloid.compiler.spmd.linearise import Linearised
 from metalloid.compiler.spmd.matrices import find_products
+from metalloid.compiler.spmd.partings import forbidden_partings
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
@@ -27,6 +29,7 @@ from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossin
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
@@ -137,9 +140,13 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         parameter.name: form.shapes.get(place, uniform(form.width))
         for place, parameter in enumerate(function.parameters)
     }
-    divergence = analyse(function, graph, form.width, shapes, form.partial)
+    forbidden = forbidden_partings(function, graph) if form.is_strict else {}
+    find = functools.partial(
+        analyse, function, graph, form.width, shapes, form.partial, forbidden=forbidden
+    )
+    divergence = find()
     if keep_whole(function, divergence, pairs=form.mask_bits == 1):
-        divergence = analyse(function, graph, form.width, shapes, form.partial)
+        divergence = find()
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name
     prologue = positions(function, form)

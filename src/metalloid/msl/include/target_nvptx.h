@@ -99,10 +99,33 @@ METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, ui
   return result;
 }
 
+// What one instruction does, from compute capability 8.0 on.
+template <class Operation, class T>
+inline constexpr bool is_one_instruction = false;
+#if METALLOID_COMPUTE_CAPABILITY >= 80
+#define METALLOID_REDUX(operation, T, instruction) \
+  template <> \
+  inline constexpr bool is_one_instruction<operation, T> = true; \
+  METALLOID_INLINE T in_one(operation, uint members, T value) { \
+    return T(__nvvm_redux_sync_##instruction(value, members)); \
+  }
+METALLOID_REDUX(sum, int, add)
+METALLOID_REDUX(sum, uint, add)
+METALLOID_REDUX(min, int, min)
+METALLOID_REDUX(min, uint, umin)
+METALLOID_REDUX(max, int, max)
+METALLOID_REDUX(max, uint, umax)
+METALLOID_REDUX(bitwise_and, uint, and)
+METALLOID_REDUX(bitwise_or, uint, or)
+METALLOID_REDUX(bitwise_xor, uint, xor)
+#undef METALLOID_REDUX
+#endif
+
 struct simd_lanes {
   template <class Operation, class T>
   METALLOID_INLINE static T reduce(T value) {
     uint members = active_lanes();
+    if constexpr (is_one_instruction<Operation, T>) return in_one(Operation(), members, value);
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, 32);
 #pragma unroll
     for (uint distance = 16; distance > 0; distance /= 2) {

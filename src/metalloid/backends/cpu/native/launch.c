@@ -40,6 +40,20 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     return job.outcome.status;
 }
 
+/* Runs launches whose descriptors stand behind each other, one after another, until one fails.
+ * Returns how many have succeeded; the outcome is that of the last one, with the time of all. */
+MTL_EXPORT uint32_t mtl_run_row(const void *blocks, uint32_t count, mtl_outcome *outcome) {
+    const char *block = blocks;
+    double seconds = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const mtl_descriptor *descriptor = (const void *)block;
+        if (mtl_run(descriptor, outcome) != MTL_OK) return i;
+        outcome->seconds = seconds += outcome->seconds;
+        block += sizeof *descriptor + descriptor->argument_count * sizeof *descriptor->arguments;
+    }
+    return count;
+}
+
 /* ---- tickets ---- */
 
 enum { BUCKETS = 1024 };

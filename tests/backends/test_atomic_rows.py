@@ -1,0 +1,48 @@
+"""Atomic operations of lanes on neighbours, of several threads and at any alignment."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+TEXT = """
+#include <metal_stdlib>
+using namespace metal;
+#define ROW(name, type, operation)                                                       \\
+  kernel void name(device atomic_##type* y, constant uint& width,                        \\
+                   uint i [[thread_position_in_grid]],                                   \\
+                   uint t [[thread_position_in_threadgroup]]) {                          \\
+    atomic_##operation##_explicit(&y[t], type(i % 7 + 1), memory_order_relaxed);         \\
+  }
+ROW(add, uint, fetch_add)
+ROW(subtract, int, fetch_sub)
+ROW(flip, uint, fetch_xor)
+ROW(add_floats, float, fetch_add)
+"""
+WIDTH, GROUPS = 64, 3000
+
+
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("name", "dtype", "operation"),
+    [
+        ("add", np.uint32, np.add),
+        ("subtract", np.int32, np.subtract),
+        ("flip", np.uint32, np.bitwise_xor),
+        ("add_floats", np.float32, np.add),
+    ],
+)
+def test_every_operation_counts_once(name, dtype, operation, first):
+    y = np.full(WIDTH + 8, 5, dtype)
+    lib = mtl.library(TEXT)
+    lib[name](y[first : first + WIDTH], WIDTH, threads=WIDTH * GROUPS, group_size=WIDTH)
+    values = np.arange(WIDTH * GROUPS).reshape(GROUPS, WIDTH) % 7 + 1
+    expected = np.full(WIDTH + 8, 5, np.int64)
+    for row in values:
+        part = expected[first : first + WIDTH]
+        part[:] = operation(part, row)
+    assert np.array_equal(y, expected.astype(dtype))
+
+
+def test_four_are_exchanged_at_once():
+    assert "cmpxchg ptr" in mtl.library(TEXT).add.asm["ll"]
