@@ -85,6 +85,7 @@ MEMBERS = {
     "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": 2,
+    "if (x[i] > 0) { if (n > 3) x[i + n] = 1; return; } x[i + 2 * n] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cuda.masks import name_members
-from metalloid.backends.cuda.tensor_cores import multiplies_matrices, use_tensor_cores
+from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -45,7 +45,7 @@ _REPORT_BLOCK = re.compile(
 )
 
 
-_MISSING = re.compile(r"^\.extern \.func (?:\([^)]*\) )?(\w+)", re.M)
+_MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.M)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
-    has_order = not multiplies_matrices(ir)
+    has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
