@@ -166,6 +166,19 @@ def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, 
     assert ("movmatrix" in text) == (turned == "false")
 
 
+def test_what_is_constant_is_read_once():
+    text = ptx("""
+        struct Sizes { uint n; device float* more; };
+        kernel void f(device float* x, constant uint& n, constant Sizes& sizes,
+                      device const uint& m, uint i [[thread_position_in_grid]]) {
+          for (uint k = 0; k < n; ++k) x[i + k * sizes.n] = m;
+          sizes.more[0] = x[0];
+        }""")
+    loads = re.findall(r"ld\.global(\.nc)?\.[bu]", text)
+    assert loads.count(".nc") == 3  # n, and two members
+    assert loads.count("") >= 1  # m, which a store may change
+
+
 def test_reductions_of_integers_are_an_instruction():
     text = """
         kernel void f(device uint* x, device int* y, uint i [[thread_position_in_grid]]) {
