@@ -1,4 +1,8 @@
-"""Products by Metal Performance Shaders, and LAPACK on the GPU's memory, over the software device."""
+"""Products by Metal Performance Shaders, and LAPACK on the GPU's memory, over the software device.
+
+The binding's data: as in tests/compat/test_metal_binding.py, of the framework
+pyobjc-framework-MetalPerformanceShaders, by METALLOID_PYOBJC_MPS.
+"""
 
 import contextlib
 import os

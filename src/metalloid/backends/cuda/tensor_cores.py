@@ -23,6 +23,7 @@ _PRODUCT = re.compile(
     r"<2 x float> (?:noundef )?(.+)\)(?: #\d+)?$"
 )
 _TURNED = re.compile(rf"^  (%\S+) = .*call .*@mtl_turned_matrix\(i32 {_OPERAND}\)(?: #\d+)?$")
+_NAMES = ("@mtl_product_", "@mtl_turned_matrix(")
 _ATTRIBUTES = "convergent nounwind memory(none)"
 
 
@@ -38,16 +39,16 @@ class _Sum:
     place: int  # line
 
 
-def multiplies_matrices(ir: str) -> bool:
-    """Whether the kernel has products for tensor cores."""
+def handles_matrices(ir: str) -> bool:
+    """Whether the kernel has functions of matrices_nvptx.h."""
     found = _FUNCTION.search(ir)
-    return found is not None and "@mtl_product_" in found[0]
+    return found is not None and any(name in found[0] for name in _NAMES)
 
 
 def use_tensor_cores(ir: str) -> str:
     """Put instructions in the place of the functions of matrices_nvptx.h."""
     found = _FUNCTION.search(ir)
-    if found is None or "@mtl_product_" not in found[0]:
+    if found is None or not handles_matrices(ir):
         return ir
     # With names of their own, for numbers have to come in order, and results come later now.
     named = {
