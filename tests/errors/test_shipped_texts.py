@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import sort_kernels
+from metalloid.arrays import scan_kernels, sort_kernels
 
 PACKAGE = Path(mtl.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -18,6 +18,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
+    "wide", "wide_products", "tensor_products",
 )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ def scan():
 JOINED = {
     "sorting": sort_kernels.text,
     "functions": functions,
+    "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
     "reduction": reduction,
     "scan": scan,
 }
