@@ -85,7 +85,7 @@ MEMBERS = {
     "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": 2,
-    "if (x[i] > 0) { if (n > 3) x[i + n] = 1; return; } x[i + 2 * n] = simd_sum(x[i]);": 1,
+    "if (x[i] > 3) { if (x[i] > 5) x[i] = 0; else x[i + 1] = 3; return; } x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
 }
 
@@ -164,6 +164,19 @@ def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, 
         assert text.count(f"mma.sync.aligned.m16n8{shape}.") == instructions.get(shape, 0)
     # What was loaded turned is the right factor as it lies.
     assert ("movmatrix" in text) == (turned == "false")
+
+
+def test_what_is_constant_is_read_once():
+    text = ptx("""
+        struct Sizes { uint n; device float* more; };
+        kernel void f(device float* x, constant uint& n, constant Sizes& sizes,
+                      device const uint& m, uint i [[thread_position_in_grid]]) {
+          for (uint k = 0; k < n; ++k) x[i + k * sizes.n] = m;
+          sizes.more[0] = x[0];
+        }""")
+    loads = re.findall(r"ld\.global(\.nc)?\.[bu]", text)
+    assert loads.count(".nc") == 3  # n, and two members
+    assert loads.count("") >= 1  # m, which a store may change
 
 
 def test_reductions_of_integers_are_an_instruction():

@@ -90,10 +90,11 @@ class _PartWriter(Writer):
     """Writes a struct with the pointers of a part and a function for one element."""
 
     def __init__(self, part: FusedKernel, sources: Sequence[Source], axes: Axes, prefix: str,
-                 buffers: list[int]) -> None:  # fmt: skip
+                 buffers: list[int], keeps_numbers: bool) -> None:  # fmt: skip
         super().__init__(part, sources, axes)
         self.prefix, self._buffers = prefix, buffers
-        self._fields: list[tuple[str, str]] = [("constant Numbers &given", "given")]
+        numbers = "Numbers given" if keeps_numbers else "constant Numbers &given"
+        self._fields: list[tuple[str, str]] = [(numbers, "given")]
         self._places = [f"k{axis}" for axis in range(len(axes.kept))]
         self._parts: dict[int, str] = {}
 
@@ -215,8 +216,9 @@ class ProductWriter:
             batch = ()
         self.batch = batch
         self.aligned: tuple[tuple[int, int], ...] = ()
+        keeps_numbers = form.has_fours  # where threads have registers, and barriers load them again
         self.writers = [
-            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers)
+            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, keeps_numbers)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
         ]
 

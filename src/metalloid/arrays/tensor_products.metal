@@ -35,35 +35,41 @@ METAL_FUNC uint2 tensor_group(uint k, uint own) {
                      : uint2(group % (tensor_tile / 8) * 8, group / (tensor_tile / 8));
 }
 
+// One group, whole or with nothing beyond the end of the factor.
+template <typename T, bool is_left, bool along_depth, bool is_whole, typename Factor>
+METAL_FUNC uint4 bring_eight(Factor factor, uint2 group, uint2 end) {
+  T eight[8];
+  #pragma clang loop unroll(full)
+  for (uint e = 0; e < 8; e += is_whole ? 4 : 1) {
+    const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
+    if (is_whole) {
+      factor.four(is_left ? line : place, is_left ? place : line, eight + e);
+    } else {
+      eight[e] = T(0);
+      if (line < end.x && place < end.y) {
+        eight[e] = is_left ? T(factor(line, place)) : T(factor(place, line));
+      }
+    }
+  }
+  return uint4(as_type<uint2>(vec<T, 4>(eight[0], eight[1], eight[2], eight[3])),
+               as_type<uint2>(vec<T, 4>(eight[4], eight[5], eight[6], eight[7])));
+}
+
 template <typename T, bool is_left, bool along_depth, typename Factor>
 METAL_FUNC void bring_eights(thread uint4 *to, Factor factor, uint first, uint depth, uint2 end,
                              uint own) {
-  const bool is_whole = first + tensor_tile <= end.x && depth + tensor_step <= end.y;
-  #pragma clang loop unroll(full)
-  for (uint k = 0; k < tensor_eights; ++k) {
-    const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
-    T own_eight[8];
-    if (is_whole) {
-      #pragma clang loop unroll(full)
-      for (uint e = 0; e < 8; e += 4) {
-        const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
-        factor.four(is_left ? line : place, is_left ? place : line, own_eight + e);
-      }
-    } else {
-      #pragma clang loop unroll(full)
-      for (uint e = 0; e < 8; ++e) {
-        const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
-        own_eight[e] = T(0);
-        if (line < end.x && place < end.y) {
-          own_eight[e] = is_left ? T(factor(line, place)) : T(factor(place, line));
-        }
-      }
+  if (first + tensor_tile <= end.x && depth + tensor_step <= end.y) {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < tensor_eights; ++k) {
+      const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
+      to[k] = bring_eight<T, is_left, along_depth, true>(factor, group, end);
     }
-    const uint2 low = as_type<uint2>(
-        vec<T, 4>(own_eight[0], own_eight[1], own_eight[2], own_eight[3]));
-    const uint2 high = as_type<uint2>(
-        vec<T, 4>(own_eight[4], own_eight[5], own_eight[6], own_eight[7]));
-    to[k] = uint4(low, high);
+  } else {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < tensor_eights; ++k) {
+      const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
+      to[k] = bring_eight<T, is_left, along_depth, false>(factor, group, end);
+    }
   }
 }
 

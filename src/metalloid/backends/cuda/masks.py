@@ -32,7 +32,7 @@ _LEAVE = "  call void @mtl_leave_parted_barrier()"
 _EXIT = '  call void asm sideeffect "exit;", "~{memory}"()'
 _OPENING = "call void @mtl_open_parted_barrier("
 _BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
-_LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes")
+_LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes", "from_below")
 _DECLARATIONS = (f"declare i32 {ACTIVE}()", "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)")
 
 

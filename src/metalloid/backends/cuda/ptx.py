@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metalloid.backends.cuda.masks import name_members
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
+from metalloid.backends.cuda.unchanging import mark_unchanging
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -19,6 +20,7 @@ from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
@@ -125,6 +127,7 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
+    ir = mark_unchanging(ir, build_signature(entry, layouts))
     has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)

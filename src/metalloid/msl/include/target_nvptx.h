@@ -48,6 +48,20 @@ METALLOID_INLINE T read_lane(uint members, T value, uint source) {
   }
 }
 
+// The value of the thread so many numbers below.
+template <class T>
+METALLOID_INLINE T read_below(uint members, T value, uint distance) {
+  if constexpr (sizeof(T) == 8) {
+    ulong bits = __builtin_bit_cast(ulong, value);
+    ulong low = mtl_from_below(members, uint(bits), distance);
+    ulong high = mtl_from_below(members, uint(bits >> 32), distance);
+    return __builtin_bit_cast(T, high << 32 | low);
+  } else {
+    return __builtin_bit_cast(T,
+                              mtl_from_below(members, __builtin_bit_cast(uint, value), distance));
+  }
+}
+
 // ---- reductions ---------------------------------------------------------------------------------
 template <class T>
 constexpr T smallest() {
@@ -140,7 +154,7 @@ struct simd_lanes {
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane() + 1);
 #pragma unroll
     for (uint distance = 1; distance < 32; distance *= 2) {
-      T other = read_lane(members, value, lane() - distance);
+      T other = read_below(members, value, distance);
       value = lane() < distance ? value : Operation::of(other, value);
     }
     return value;
@@ -150,7 +164,7 @@ struct simd_lanes {
   METALLOID_INLINE static T prefix_exclusive(T value) {
     uint members = active_lanes();
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane());
-    T before = read_lane(members, prefix_inclusive<Operation>(value), lane() - 1);
+    T before = read_below(members, prefix_inclusive<Operation>(value), 1);
     return lane() == 0 ? Operation::template neutral<T> : before;
   }
 
