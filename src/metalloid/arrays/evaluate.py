@@ -269,7 +269,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     for used in reversed(uses):
         frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
         later |= used
-    rows = zip(reversed(frees), [*steps[1:], None], strict=True)
+    rows = zip(reversed(frees), [*steps[1:], None], strict=False)  # there may be no step
     sources = tuple(planner.sources)
     asked = {result.source for result in results if not result.references}
     return Prepared(
