@@ -53,7 +53,7 @@ class Case:
         return lambda: kernel(*arguments, threads=threads, group_size=group)
 
 
-class _Arrays:
+class Arrays:
     """Makes arrays of zeros, each at the start of a cache line and elsewhere in its page.
 
     Where an array lies decides up to half of the time of a kernel. These lie well for everybody.
@@ -63,6 +63,7 @@ class _Arrays:
         self._count = 0
 
     def __call__(self, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+        """An array of zeros."""
         self._count += 1
         size = math.prod(shape) * np.dtype(dtype).itemsize
         memory = np.zeros(size + 2 * _PAGE, np.uint8)
@@ -97,7 +98,7 @@ def cases(tiny: bool = False) -> list[Case]:
     field, rows = (64, 4) if tiny else (1024, 1024)
     columns, groups = 1024, n // 256
 
-    result = _Arrays()
+    result = Arrays()
 
     def filled(values: np.ndarray) -> np.ndarray:
         array = result(*values.shape, dtype=values.dtype)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metalloid.bench.cases import Arrays
 from metalloid.bench.measure import in_turns
 from metalloid.kernels.library import library
 
@@ -43,9 +44,11 @@ def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
     lib = library(
         importlib.resources.files("metalloid.bench").joinpath("ceilings.metal").read_text("utf-8")
     )
-    elements = 1 << (12 if tiny else 22)  # of four floats: 64 MiB, and as much for the copy
-    x = np.ones((elements, 4), np.float32)
-    y = np.empty_like(x)
+    # Of four floats: 16 MiB, and as much for the copy; as large as the largest cases, so that both
+    # lie where the next cache, or memory, serves them.
+    elements = 1 << (12 if tiny else 20)
+    array = Arrays()
+    x, y = array(elements, 4), array(elements, 4)
     threads = 1 << (10 if tiny else 14)
     sums = np.empty(threads, np.float32)
     runs = in_turns(
