@@ -1,6 +1,4 @@
-"""Every kernel that is shipped or generated passes ``portable=True``.
-
-Those for float64 are excepted, and those for NVIDIA's tensor cores.
+"""Every kernel that is shipped or generated passes ``portable=True``; those for float64 excepted.
 
 The generated ones by themselves are in tests/array/test_generated_msl.py and tests/portable.
 """
@@ -19,7 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
-    "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "wide", "products", "wide_products",
+    "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
+    "wide", "wide_products", "tensor_products",
 )  # fmt: skip
 
 
@@ -44,9 +43,9 @@ def scan():
 JOINED = {
     "sorting": sort_kernels.text,
     "functions": functions,
+    "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
     "reduction": reduction,
     "scan": scan,
-    "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
 IN_JOINED = {path for path in SHIPPED if path.parent.name in ("arrays", "kernels")}
@@ -69,7 +68,5 @@ def test_joined_texts():
         path.name for path in IN_JOINED
         if not any(path.read_text().strip() in text for text in texts.values())
     }  # fmt: skip
-    assert left - {utilities} == {
-        name for name in left if name.startswith("doubles") or name == "tensor_products.metal"
-    }
+    assert left - {utilities} == {name for name in left if name.startswith("doubles")}
     assert all("double" in path.read_text() for path in IN_JOINED if "doubles" in path.name)

@@ -45,7 +45,8 @@ def full_text(rendered: Rendered) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str, name: str, device: Device) -> Kernel:
-    return library(text, device=device)[name]
+    macros = dict.fromkeys(device.traits.macros, True)
+    return library(text, device=device, defines=macros)[name]
 
 
 class Launch:

@@ -186,14 +186,15 @@ def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     return [found]
 
 
-def count_groups(size: int) -> int:
+def count_groups(size: int, device: Device) -> int:
     """How many threadgroups count so many numbers."""
-    return max(1, min(_MOST_GROUPS, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
+    most = _MOST_GROUPS * (8 if device.traits.has_thin_threads else 1)
+    return max(1, min(most, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
 
 
 def counted_places(x: Node, bins: int) -> list[Memory]:
     """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
-    groups, given = count_groups(x.size), _rows(x)
+    groups, given = count_groups(x.size, x.device), _rows(x)
     counts = Memory(x.device, 4 * groups * bins)
     _library(x.device)["count_places"](
         given.bits, counts.bound, given.start, x.size, bins,

@@ -1,5 +1,6 @@
-// Products of halves by the tensor cores of NVIDIA's GPUs. Not plain MSL: `metalloid::load_blocks`
-// and `multiply_blocks` are functions of this package (metal_tensor_blocks.h).
+// Products of halves in blocks of 16 x 16, as the tensor cores of NVIDIA's GPUs have them. Where
+// METALLOID_TENSOR_BLOCKS is defined two functions are instructions (metal_tensor_blocks.h);
+// otherwise they are plain MSL, which is slow and for tests.
 //
 // 4 simdgroups make a tile, each a quarter of it. As in wide_products.metal, the next step of the
 // depth comes from memory while this one is multiplied.
@@ -15,6 +16,47 @@ constexpr constant uint tensor_rows = 4;
 constexpr constant uint tensor_columns = tensor_tile * tensor_tile / 32 / tensor_threads;
 constexpr constant uint tensor_across = tensor_tile / (16 * tensor_columns);
 constexpr constant uint tensor_room = 4 * tensor_elements;  // for both factors, twice
+
+// The quarters of a block in threadgroup memory, two elements of a row in a register. Lane 8 q + r
+// says where row r of quarter q begins; if they are transposed, those are columns.
+template <bool is_transposed, typename T>
+METAL_FUNC void load_blocks(thread uint (&to)[4], threadgroup const T *tile, uint offset,
+                            uint lane) {
+#if defined(METALLOID_TENSOR_BLOCKS)
+  metalloid::load_blocks<is_transposed>(to, tile, offset);
+#else
+  const uint row = lane / 4, pair = lane % 4 * 2;
+  for (uint quarter = 0; quarter < 4; ++quarter) {
+    uint bits[2];
+    for (uint k = 0; k < 2; ++k) {
+      const ushort from = ushort(quarter * 8 + (is_transposed ? pair + k : row));
+      const uint begin = simd_shuffle(offset, from);
+      bits[k] = as_type<ushort>(tile[begin + (is_transposed ? row : pair + k)]);
+    }
+    to[quarter] = bits[0] | bits[1] << 16;
+  }
+#endif
+}
+
+// sums += left right: 16 rows of 16 elements by 16 rows of 8, which are two quarters.
+template <typename T>
+METAL_FUNC void multiply_blocks(thread float (&sums)[4], const thread uint (&left)[4], uint upper,
+                                uint lower, uint lane) {
+#if defined(METALLOID_TENSOR_BLOCKS)
+  metalloid::multiply_blocks<T>(sums, left, upper, lower);
+#else
+  for (uint i = 0; i < 4; ++i) {
+    const uint column = lane % 4 * 2 + i % 2;
+    for (uint k = 0; k < 16; ++k) {
+      const uint pair = k % 8 / 2, shift = k % 2 * 16;
+      const uint a = simd_shuffle(left[i / 2 + k / 8 * 2], ushort(lane / 4 * 4 + pair));
+      const uint b = simd_shuffle(k < 8 ? upper : lower, ushort(column * 4 + pair));
+      sums[i] = fma(float(as_type<T>(ushort(a >> shift))), float(as_type<T>(ushort(b >> shift))),
+                    sums[i]);
+    }
+  }
+#endif
+}
 
 // Where an element of a factor lies in threadgroup memory: eight beside each other, as in the
 // factor. These groups change places so that those of eight lines, which are read together, lie in
@@ -121,7 +163,7 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
         const uint from = left_along
                               ? tensor_place<true>(at + in_quarter + is_second, j + is_late)
                               : tensor_place<false>(at + is_second, j + in_quarter + is_late);
-        metalloid::load_blocks<!left_along>(a[i], now, from);
+        load_blocks<!left_along>(a[i], now, from, lane);
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < tensor_columns; ++i) {
@@ -129,13 +171,13 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
         const uint from = right_along
                               ? tensor_place<true>(at + in_quarter + is_late, j + is_second)
                               : tensor_place<false>(at + is_late, j + in_quarter + is_second);
-        metalloid::load_blocks<!right_along>(b[i], now + tensor_elements, from);
+        load_blocks<!right_along>(b[i], now + tensor_elements, from, lane);
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < tensor_rows * wide; ++i) {
         const uint m = i / wide, n = i % wide;
-        metalloid::multiply_blocks<T>(sums[m][n], a[m], b[n / 2][n % 2 * 2],
-                                      b[n / 2][n % 2 * 2 + 1]);
+        const uint upper = b[n / 2][n % 2 * 2], lower = b[n / 2][n % 2 * 2 + 1];
+        multiply_blocks<T>(sums[m][n], a[m], upper, lower, lane);
       }
     }
     if (!is_last) {
