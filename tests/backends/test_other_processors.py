@@ -1,4 +1,4 @@
-"""Vector code for arm64, run by an emulator: the same bits as here."""
+"""Code for arm64, run by an emulator with our runtime: the same bits as here."""
 
 import re
 import shutil
@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import random_kernels
-from test_engines_agree import INDEPENDENT, results
+from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu import native
 from metalloid.compiler import clang
 
 HERE = Path(__file__).parent
-NATIVE = Path(vector.__file__).parent / "native"
+NATIVE = Path(native.__file__).parent / "native"
 
 
 @pytest.fixture
@@ -26,11 +26,8 @@ def emulator():
     return pytest.skip("qemu-aarch64 is not installed")
 
 
-def object_code(lib, name):
-    """A kernel as an object file, with its names its own; None if it has no vector form."""
-    program = lib.function(name)._program
-    if not program.engine.startswith("simd"):
-        return None
+def object_code(program, name):
+    """A kernel as an object file, with its names its own."""
     ir = re.sub(r"@mtl\b|@mtl_", f"@{name}_mtl_", program.asm["ll"])
     code = clang.run([*program.kernel.code_command, "-c", "-o", "-", "-"], ir)
     assert code.status == 0, code.messages
@@ -45,8 +42,9 @@ def executable(folder, objects, launches, ints, floats):
     """A program that makes the launches, statically linked."""
     entries = sorted({entry for entry, *_ in launches})
     rows = ", ".join(
-        f"{{{entry}, {{{', '.join(map(str, grid))}}}, {{{', '.join(map(str, group))}}}, {u}}}"
-        for entry, grid, group, u in launches
+        f"{{{entry}, {{{', '.join(map(str, grid))}}}, {{{', '.join(map(str, group))}}}, "
+        f"{', '.join(map(str, numbers))}}}"
+        for entry, grid, group, *numbers in launches
     )
     (folder / "launches.h").write_text(
         c_array("int", "ints", ints)
@@ -68,22 +66,30 @@ def executable(folder, objects, launches, ints, floats):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [400])
-def test_arm64(seed, emulator, tmp_path):
-    text = random_kernels.library_text(seed, 2, waits=False)
+@pytest.mark.parametrize(
+    ("engine", "seed", "waits"), [("simd", 400, False), ("reference", 401, True)]
+)
+def test_arm64(engine, seed, waits, emulator, tmp_path):
+    text = random_kernels.library_text(seed, 2, waits=waits)
     with mtl.config.scope(cpu_engine="reference"):
         lib = mtl.library(text, math_mode="safe")
         assert all(lib[name].engine.startswith("reference") for name in lib)
-    arm64 = mtl.library(text, math_mode="safe", target="cpu:aarch64")
-    objects = {name: object_code(arm64, name) for name in lib}
+    with mtl.config.scope(cpu_engine=engine):
+        arm64 = mtl.library(text, math_mode="safe", target="cpu:aarch64")
+        programs = {name: arm64[name]._program for name in lib}
+    fitting = {key: each for key, each in programs.items() if each.engine.startswith(engine)}
+    assert len(fitting) >= len(programs) - 1
+    assert any(each.kernel.fibres for each in fitting.values()) == waits
+    made = native.objects("aarch64-linux-musl")
+    made |= {name: object_code(program, name) for name, program in fitting.items()}
     launches, expected = [], []
-    for name in (name for name in lib if objects[name] is not None):
-        for grid, group in INDEPENDENT:
+    for name, program in fitting.items():
+        flags = native.FIBRES if program.kernel.fibres else 0
+        for grid, group in WAITING if waits else INDEPENDENT:
             sizes = ((*size, 1, 1)[:3] for size in (grid, group))
-            launches.append((f"{name}_mtl_kernel", *sizes, 3))
+            numbers = 3, flags, program.kernel.variable_bytes
+            launches.append((f"{name}_mtl_kernel", *sizes, *numbers))
             expected += results(lib, name, grid, group, 3)
-    made = {key: code for key, code in objects.items() if code is not None}
-    assert len(made) >= len(objects) - 1
     rng = np.random.default_rng(5)  # as in `results`
     ints = rng.integers(-50, 50, random_kernels.INPUTS, dtype=np.int32)
     floats = rng.normal(size=random_kernels.INPUTS).astype(np.float32) * 4
