@@ -200,7 +200,7 @@ def _difference(own: Any, other: Any) -> str:
 
 
 def _evaluated(make: Callable[[], Any]) -> Action:
-    return lambda: mtl.eval(make())
+    return lambda: mtl.async_eval(make())
 
 
 def products(stream: Any, repeat: int) -> None:
@@ -222,7 +222,7 @@ def products(stream: Any, repeat: int) -> None:
 
 
 def _product(x: Any, y: Any) -> Action:
-    return lambda: mtl.eval(x @ y)
+    return lambda: mtl.async_eval(x @ y)
 
 
 def launch(stream: Any, repeat: int) -> None:

@@ -6,6 +6,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -53,10 +54,15 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 def installed(name: str) -> Any:
     """A module, if there is one."""
-    path = sys.path.pop(0)  # numba would take our coverage.py for the package of that name
+    path = list(sys.path)
+    # numba would take our coverage.py for the package of that name.
+    sys.path[:] = [folder for folder in path if not Path(folder, "mlx_tree").is_dir()]
+    ours = sys.modules.get("coverage")
+    if ours is not None and not hasattr(ours, "__path__"):
+        del sys.modules["coverage"]
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
     finally:
-        sys.path.insert(0, path)
+        sys.path[:] = path

@@ -48,7 +48,10 @@ LACKING = {
     # Its engines, choices by cost, stages of compilation, messages, faults.
     "the CPU": {"cuda", "metal", "own"},
     "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
-    "textures": {"metal"},  # and samplers, tensors and arrays of resources
+    "a context that outlives a fault": {"cuda"},
+    "every kind of texture": {"metal"},  # multisampled ones, texture buffers
+    "tensors": {"metal"},
+    "arrays of pointers": {"metal"},  # as parameters; not those in structs
 }
 
 

@@ -5,11 +5,16 @@
 
 import bisect
 import ctypes
+import weakref
 
 from metalloid.backends.cpu.device import CpuDevice
 from metalloid.runtime.device import Device
 from metalloid.runtime.staging import blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS
+
+
+class _Copy:
+    """Of memory of the host, for one launch."""
 
 
 class OwnMemoryDevice(CpuDevice):
@@ -55,14 +60,17 @@ class OwnMemoryDevice(CpuDevice):
             found = contents(block, arguments, blocks)
             ctypes.memmove(block.address, found, len(found))
         point_words(arguments, blocks)
-        try:
-            return super().launch(program, arguments, grid, group, wait or bool(blocks))
-        finally:
-            for block in blocks:
-                for part in block.written:
-                    source = block.address + part.address - block.start
-                    ctypes.memmove(part.address, source, part.nbytes)
-                self.free(block.address - block.shift, 0)
+        for block in blocks:
+            copy = _Copy()  # lives until the launch has ended
+            weakref.finalize(copy, self.free, block.address - block.shift, 0).atexit = False
+            arguments.keep.append(copy)
+        is_fetched = any(block.written for block in blocks)
+        event = super().launch(program, arguments, grid, group, wait or is_fetched)
+        for block in blocks:
+            for part in block.written:
+                source = block.address + part.address - block.start
+                ctypes.memmove(part.address, source, part.nbytes)
+        return event
 
     launch_row = Device.launch_row
 

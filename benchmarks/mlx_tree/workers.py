@@ -20,7 +20,9 @@ from mlx_tree.agreement import Unchecked
 from mlx_tree.entries import Entry, families, family_of, library
 
 #: An entry that takes longer than this many seconds hangs.
-PATIENCE = 300
+PATIENCE = 60
+#: What a fault on an NVIDIA GPU leaves behind is a process without one.
+_CONTEXT_IS_LOST = "its context is lost"
 
 Result = dict[str, Any]
 
@@ -97,6 +99,9 @@ class Worker:
         try:
             if self.pipe.poll(PATIENCE):
                 result: Result = self.pipe.recv()
+                if _CONTEXT_IS_LOST in result["reason"]:
+                    self.stop()
+                    self._start()
                 return result
             self.process.kill()
             reason = f"hangs: no result after {PATIENCE} seconds"

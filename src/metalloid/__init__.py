@@ -100,8 +100,8 @@ _HOMES = {
 }
 
 
-#: Subpackages that are attributes without an import.
-_PARTS = frozenset({"fft", "linalg", "random"})
+#: Parts that are attributes without an import.
+_PARTS = frozenset({"fft", "linalg", "metal", "random"})
 #: What the array API wants of a namespace, beside functions.
 _OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
 

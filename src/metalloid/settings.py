@@ -30,7 +30,7 @@ def _truth(text: str) -> bool:
 
 
 def _products(text: str) -> str:
-    ways = ("auto", "host", "registers", "simdgroups", "sums")
+    ways = ("auto", "host", "registers", "simdgroups", "sums", "mps")
     return {way: way for way in ways}[text.strip().lower()]
 
 
@@ -161,7 +161,7 @@ class Settings:
         "METALLOID_PRODUCTS",
         _products,
         "auto",
-        "Who multiplies matrices: auto; host, its BLAS; registers, simdgroups or sums, kernels.",
+        "Who multiplies matrices: auto; host (BLAS), mps (Apple's); registers, simdgroups, sums.",
     )
     sorting = _Setting(
         "METALLOID_SORTING",

@@ -1,7 +1,5 @@
 """The texts of generated kernels: readable, and what Apple's compiler is not known to refuse."""
 
-import importlib.resources
-
 import numpy as np
 import pytest
 
@@ -49,16 +47,6 @@ def test_products_are_portable(way, dtype):
 def test_it_is_portable(name):
     for text in EXPRESSIONS[name](FLOATS).msl().split("#include <metal_stdlib>")[1:]:
         mtl.library("#include <metal_stdlib>" + text, portable=True)
-
-
-def test_the_functions_that_it_calls_are_portable():
-    folder = importlib.resources.files("metalloid.arrays")
-    names = [
-        "arrays", "reductions", "complex", "complex_functions", "places", "random", "special",
-        "products",
-    ]  # fmt: skip
-    text = "\n".join((folder / f"{name}.metal").read_text() for name in names)
-    mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{text}", portable=True)
 
 
 def test_float64_is_refused_by_name():

@@ -274,10 +274,6 @@ def test_bfloats_with_nan(how):
 # -- who does it
 
 
-def test_they_are_portable():
-    mtl.library(sort_kernels.text(), portable=True)
-
-
 def test_results_of_launches_that_nobody_waited_for():
     x = elements("float32", 100_000, 0)
     found = mtl.sort(mtl.asarray(x))

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import evaluate as evaluation
+from metalloid.arrays import product_text, scan_kernels, sort_kernels
 from metalloid.runtime import registry
+from metalloid.runtime.traits import TENSOR_CORES
 
 RNG = np.random.default_rng(11)
 
@@ -18,6 +21,10 @@ def device(monkeypatch):
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.setitem(registry._KINDS, "own", "own_memory_device")
     return "own:0"
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def normal(*shape):
@@ -43,8 +50,8 @@ def exact_layer_norm(x):
     return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 3, 64, 65, 1000, 4098])
-@pytest.mark.parametrize("first", [0, 1, 4])
+@pytest.mark.parametrize("n", [64, *map(slow, [1, 3, 65, 1000]), 4098])
+@pytest.mark.parametrize("first", [0, 1, slow(4)])
 def test_four_elements_a_thread(device, n, first):
     x, y = normal(n + first), normal(n + first)
     got = mtl.asarray(x, device=device)[first:] * 2 + mtl.asarray(y, device=device)[first:]
@@ -77,7 +84,7 @@ def test_memory_that_begins_anywhere(device):
             x[first : first + 1000].astype(np.float64) ** 2), rtol=1e-6)  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int8", "bool", "int64", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", *map(slow, ["int8", "bool", "int64", "float64"])])
 def test_bundles_of_other_types(device, dtype):
     x, y = ((RNG.standard_normal((3, 260)) * 9).astype(dtype) for _ in range(2))
     own, other = mtl.asarray(x, device=device), mtl.asarray(y, device=device)
@@ -87,7 +94,7 @@ def test_bundles_of_other_types(device, dtype):
     np.testing.assert_array_equal(np.asarray(own.argmin(axis=1)), x.argmin(axis=1))
 
 
-@pytest.mark.parametrize("length", [17, 128, 1000, 1001, 4096, 4100, 33000])
+@pytest.mark.parametrize("length", [*map(slow, [17, 128, 1000, 4100, 33000]), 1001, 4096])
 def test_rows(device, length):
     x = normal(3, length)
     own, exact = mtl.asarray(x, device=device), x.astype(np.float64)
@@ -98,6 +105,18 @@ def test_rows(device, length):
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=1)), x.argmax(axis=1))
 
 
+@pytest.mark.parametrize("inner", [slow(512), 1001])
+def test_rows_of_two_axes(device, inner):
+    x = normal(3, 5, inner)
+    own, exact = mtl.asarray(x, device=device), x.astype(np.float64)
+    np.testing.assert_allclose(np.asarray((own * own).sum(axis=(0, 2))), (exact**2).sum((0, 2)),
+                               rtol=1e-6)  # fmt: skip
+    centred = own - own.mean(axis=(0, 2), keepdims=True)
+    np.testing.assert_allclose(
+        np.asarray(centred), exact - exact.mean((0, 2), keepdims=True), rtol=1e-6, atol=1e-6
+    )
+
+
 def test_a_row_in_registers_is_read_once(device):
     for length, is_kept in ((4096, True), (4098, True), (2**16, False)):
         row = mtl.asarray(normal(1, length), device=device)
@@ -106,7 +125,7 @@ def test_a_row_in_registers_is_read_once(device):
         assert (reads == 1) == is_kept
 
 
-@pytest.mark.parametrize("n", [1, 100, 2**16, 2**20 + 5])
+@pytest.mark.parametrize("n", [*map(slow, [1, 100, 2**16]), 2**20 + 5])
 def test_long_reductions(device, n):
     x = normal(n)
     x[n // 2] = x[-1] = 9  # two of them
@@ -119,13 +138,122 @@ def test_long_reductions(device, n):
     assert int(mtl.asarray(where_nan, device=device).argmin()) == where_nan.argmin()
 
 
-@pytest.mark.parametrize("shape", [(5000, 3), (300, 257), (70, 4096)])
+@pytest.mark.parametrize("shape", [slow((5000, 3)), slow((300, 257)), slow((70, 4096)), (3000, 68)])
 def test_columns(device, shape):
     x = normal(*shape)
     own = mtl.asarray(x, device=device)
     np.testing.assert_allclose(np.asarray(mtl.abs(own).sum(axis=0)),
                                np.abs(x.astype(np.float64)).sum(0), rtol=1e-6)  # fmt: skip
     np.testing.assert_array_equal(np.asarray(own.argmax(axis=0)), x.argmax(axis=0))
+    assert ("read_four" in own.sum(axis=0).msl()) == (shape[1] >= 64 and shape[1] % 4 == 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", *map(slow, ["int16", "int64", "uint8", "float64"])])
+@pytest.mark.parametrize(("shape", "axis"), [slow((3,), 0), ((2, 5001), 1), slow((4100, 2), 0)])
+def test_running_sums(device, dtype, shape, axis):
+    x = (RNG.standard_normal(shape) * 50).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    for values, exact in ((own, x), (own[1:], x[1:])):
+        got = np.asarray(mtl.cumulative_sum(values, axis=axis, dtype=dtype))
+        if "float" in dtype:
+            want = np.cumsum(exact, axis=axis, dtype=np.longdouble)
+            bound = 40 * np.finfo(dtype).eps * np.cumsum(np.abs(exact), axis=axis)
+            assert (np.abs(got - want) <= bound).all()
+        else:
+            np.testing.assert_array_equal(got, np.cumsum(exact, axis=axis, dtype=dtype))
+
+
+def test_running_sums_are_portable():
+    for type_ in ("float", "ulong"):
+        mtl.library(scan_kernels.text("cumulative_sum", type_), portable=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", slow("int64"), slow("uint8")])
+@pytest.mark.parametrize("n", [slow(257), slow(4096), 9001])
+def test_sorts_by_tiles(device, dtype, n):
+    x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
+    own = mtl.asarray(x, device=device)
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own)), np.sort(x))
+    order = np.argsort(x, axis=1, kind="stable")
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order)
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("C", "C"), slow("F", "C"), slow("C", "F"), slow("F", "F")]
+)
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("float32", (132, 20, 260)), slow("int8", (129, 9, 70))]
+)
+def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
+    monkeypatch.setattr(product_text, "_MANY_TILES", 1)
+    m, k, n = shape
+    a = (RNG.standard_normal((m, k)) * 9).astype(dtype)
+    b = (RNG.standard_normal((k, n)) * 9).astype(dtype)
+    left = mtl.asarray(a if first == "C" else np.ascontiguousarray(a.T), device=device)
+    right = mtl.asarray(b if second == "C" else np.ascontiguousarray(b.T), device=device)
+    with mtl.config.scope(products="registers"):
+        product = (left if first == "C" else left.T) @ (right if second == "C" else right.T)
+    assert "multiply_in_squares<" in product.msl()
+    assert ", 8, " in product.msl().split("kernel void")[-1]
+    exact = a.astype(np.int64) @ b.astype(np.int64) if dtype == "int8" else a.astype(float) @ b
+    if dtype == "int8":
+        np.testing.assert_array_equal(np.asarray(product), exact.astype(np.int8))
+    else:
+        bound = (k + 1) * 2**-24 * (np.abs(a).astype(float) @ np.abs(b))
+        assert (np.abs(np.asarray(product) - exact) <= bound).all()
+
+
+@pytest.fixture
+def tensor_cores(device, monkeypatch):
+    evaluation._plans.clear()
+    monkeypatch.setattr(
+        mtl.Buffer(4, device=device).device, "traits", TENSOR_CORES._replace(macros=())
+    )
+    yield device
+    evaluation._plans.clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("first", "second"), ["CC", "FC", "CF", "FF"])
+def test_tensor_cores(tensor_cores, dtype, first, second):
+    """By the plain MSL that stands for them elsewhere."""
+    device = tensor_cores
+    a, b = (normal(130, 40), normal(40, 136))
+    left = mtl.asarray(a if first == "C" else a.T.copy(), device=device).astype(dtype)
+    right = mtl.asarray(b if second == "C" else b.T.copy(), device=device).astype(dtype)
+    mtl.eval(left, right)
+    left, right = (x if order == "C" else x.T for x, order in ((left, first), (right, second)))
+    got = mtl.maximum(left @ right, 0)
+    assert "multiply_in_tensors<" in got.msl()
+    a, b = (np.asarray(x.astype("float32")).astype(np.float64) for x in (left, right))
+    unit = 2**-11 if dtype == "float16" else 2**-8
+    bound = 41 * 2**-24 * (np.abs(a) @ np.abs(b)) + unit * np.abs(a @ b) + 2**-25
+    exact = np.maximum(a @ b, 0)
+    assert (np.abs(np.asarray(got.astype("float32")) - exact) <= bound).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "instruction"), [("float16", "f32.f16.f16"), ("bfloat16", "f32.bf16.bf16")]
+)
+def test_tensor_cores_multiply(tensor_cores, dtype, instruction):
+    x = mtl.asarray(normal(8, 8), device=tensor_cores).astype(dtype)
+    mtl.eval(x)
+    macros = dict.fromkeys(TENSOR_CORES.macros, True)
+    lib = mtl.library((x @ x.T).msl(), target="cuda:sm_80", defines=macros)
+    ptx = lib.array_matmul.asm["ptx"]
+    assert ptx.count(f"mma.sync.aligned.m16n8k16.row.col.{instruction}.f32") == 64
+    assert ptx.count("ldmatrix") == 16
+    assert ".local" not in ptx
+
+
+def test_wide_kernels_are_portable(device):
+    x = mtl.asarray(normal(3, 4096), device=device)
+    for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1)):
+        for text in values.msl().split("#include <metal_stdlib>")[1:]:
+            mtl.library("#include <metal_stdlib>" + text, portable=True)
+    mtl.library(sort_kernels.text(), portable=True)
 
 
 def test_cores_keep_their_shape():

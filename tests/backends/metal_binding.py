@@ -7,10 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metalloid.compat import Metal
 
-def metadata():
-    """What pyobjc-framework-Metal says of each selector, and its enumerations by name."""
-    path = os.environ.get("METALLOID_PYOBJC_METAL")
+
+def metadata(path=""):
+    """What pyobjc-framework-Metal says of each selector, and its enumerations by name.
+
+    Parameters
+    ----------
+    path : str, optional
+        Of another framework's data.
+    """
+    path = path or os.environ.get("METALLOID_PYOBJC_METAL")
     if not path:
         pytest.skip("METALLOID_PYOBJC_METAL is missing: the data of pyobjc-framework-Metal")
     selectors = {}
@@ -60,7 +68,9 @@ class Checked:
     def wrap(self, value):
         if isinstance(value, tuple):
             return tuple(map(self.wrap, value))
-        plain = isinstance(value, str | int | float | dict | memoryview | type(None))
+        plain = isinstance(
+            value, str | int | float | dict | memoryview | type(None) | Metal.MTLResourceID
+        )
         return value if plain else Checked(value, self._selectors, self._used)
 
 
@@ -75,7 +85,7 @@ def check_argument(selector, data, argument, args):
         assert argument >= 0, where
     elif kind == b"q":
         assert isinstance(argument, int), where
-    elif kind == b"{MTLSize=QQQ}":
+    elif kind in (b"{MTLSize=QQQ}", b"{MTLOrigin=QQQ}"):
         assert len(argument) == 3, where
         assert all(type(n) is int and n >= 0 for n in argument), where
     elif kind == b"^v":
@@ -99,4 +109,6 @@ class CheckedModule:
             return value
         if isinstance(value, type):
             return Checked(value, self._selectors, self.used)
-        return lambda *args: Checked(None, self._selectors, self.used).wrap(value(*args))
+        return lambda *args: Checked(None, self._selectors, self.used).wrap(
+            value(*(getattr(a, "target", a) for a in args))
+        )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu import host, vector
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 ROUND = "kernel void f(device bfloat* y, device const float* x, uint i [[thread_position_in_grid]])"
@@ -89,6 +89,6 @@ def test_no_vector_of_bfloats_is_more_than_a_cast():
     with mtl.config.scope(cpu_engine="simd"):
         code = mtl.library(HEADER + text).f.asm["ll"]
     lines = [line for line in code.splitlines() if re.search(r"<\d+ x bfloat>", line)]
-    width = max(vector.lanes()[0])
+    width = max(vector.lanes(host.vector_extension())[0])
     assert any(f"<{width} x i16>" in line for line in code.splitlines())
     assert all(" = bitcast " in line for line in lines), lines

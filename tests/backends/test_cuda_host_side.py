@@ -1,15 +1,21 @@
 """What of the NVIDIA device needs no GPU: events, numbers kept on the device, reports."""
 
+import ctypes
 import enum
 import gc
 import logging
 import struct
+import threading
+import types
 
+import numpy as np
 import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.runtime.device import Arguments
 
@@ -99,6 +105,88 @@ def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
     assert constants.place(values[count]) == places[0]  # the oldest goes
     assert memory == {places[0]: values[count]}
     assert constants.place(values[0]) == places[1]
+
+
+def test_streams_are_put_in_order():
+    calls = []
+
+    class Streams:
+        def __getattr__(self, name):
+            return lambda *args: calls.append((name, *args)) or (0,)
+
+    device = object.__new__(CudaDevice)
+    device._driver, device._lock, device._mark = Streams(), threading.RLock(), "mark"
+    device._enter, device.stream = lambda: None, "ours"
+    device.hand_over(5)
+    device.follow(6)
+    assert calls == [
+        ("cuEventRecord", "mark", "ours"),
+        ("cuStreamWaitEvent", 5, "mark", 0),
+        ("cuEventRecord", "mark", 6),
+        ("cuStreamWaitEvent", "ours", "mark", 0),
+    ]
+    device.hand_over(1)  # CUDA's default stream waits by itself
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("concurrent", [0, 1])
+def test_visible_memory_is_managed_or_the_hosts(concurrent):
+    memory, calls = ctypes.create_string_buffer(b"something", 16), []
+
+    def called(name):
+        return lambda *args: calls.append((name, *args)) or (0, ctypes.addressof(memory))
+
+    device = object.__new__(CudaDevice)
+    device._driver = types.SimpleNamespace(
+        CUdevice_attribute=types.SimpleNamespace(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS=89),
+        CUmemAttach_flags=types.SimpleNamespace(CU_MEM_ATTACH_GLOBAL=1),
+        CU_MEMHOSTALLOC_PORTABLE=1,
+        CU_MEMHOSTALLOC_DEVICEMAP=2,
+        **{name: called(name) for name in ("cuMemAllocManaged", "cuMemFree", "cuMemHostAlloc",
+                                           "cuMemFreeHost", "cuStreamSynchronize")},
+    )  # fmt: skip
+    device._lock, device._lost, device._visible = threading.RLock(), "", {}
+    device.name, device.stream, device._enter = "cuda:0", "ours", lambda: None
+    device._attribute = {89: concurrent}.__getitem__
+    address = device.allocate_visible(10)
+    assert memory.raw[:10] == bytes(10)
+    device.free(address, 10)
+    made, freed = ("cuMemAllocManaged", 10, 1), "cuMemFree"
+    if not concurrent:
+        made, freed = ("cuMemHostAlloc", 10, 3), "cuMemFreeHost"
+    assert calls == [made, ("cuStreamSynchronize", "ours"), (freed, address)]
+
+
+def test_pinned_memory_is_used_again_when_nobody_holds_it():
+    blocks = []
+
+    def pin(nbytes):
+        blocks.append(np.empty(nbytes, np.uint8))
+        return blocks[-1].ctypes.data
+
+    memory = PinnedMemory(pin, most=2**20)
+    first = memory.take(100_000)
+    view = first[10:].view(np.uint16)
+    assert (first.nbytes, len(blocks), blocks[0].nbytes) == (100_000, 1, 2**17)
+    assert np.shares_memory(first, blocks[0])
+    del first
+    second = memory.take(100_000)
+    assert len(blocks) == 2  # the first is still looked at
+    del view, second
+    third, fourth = memory.take(80_000), memory.take(2**17)
+    assert len(blocks) == 2
+    assert not np.shares_memory(third, fourth)
+    assert memory.pinned == 2**18
+    memory.take(2**19)
+    assert [a.nbytes for a in (memory.take(2**20), memory.take(2**25), memory.take(10))] == [
+        2**20, 2**25, 10]  # fmt: skip
+    assert len(blocks) == 3  # plain memory: there is no room, it is too large, it is too small
+
+
+def test_where_nothing_can_be_pinned_memory_is_plain():
+    memory = PinnedMemory(lambda nbytes: 0)
+    assert memory.take(2**20).nbytes == 2**20
+    assert memory.pinned == 0
 
 
 def test_reports(caplog):

@@ -85,6 +85,7 @@ MEMBERS = {
     "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": 2,
+    "if (x[i] > 3) { if (x[i] > 5) x[i] = 0; else x[i + 1] = 3; return; } x[i] = simd_sum(x[i]);": 1,
     "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
 }
 
@@ -97,6 +98,96 @@ def test_members_of_simdgroup_functions_are_known_where_they_can_be(body):
     ir = mtl.library(HEAD + text, target="cuda:sm_90").f.asm["ll"]
     ir = definition(ir, "mtl_kernel")
     assert len(re.findall(r"call .*@llvm\.nvvm\.activemask\(", ir)) == MEMBERS[body]
+
+
+BARRIERS = {
+    "threadgroup_barrier(mem_flags::mem_threadgroup);": False,
+    "if (i >= n) return; threadgroup_barrier(mem_flags::mem_threadgroup);": False,
+    "if (g == 0) threadgroup_barrier(mem_flags::mem_threadgroup);": False,
+    "for (uint k = i; k < n; k += 32) threadgroup_barrier(mem_flags::mem_threadgroup);": False,
+    "if (x[i] > 0) threadgroup_barrier(mem_flags::mem_threadgroup); x[i + n] = 1;": True,
+}
+
+
+@pytest.mark.parametrize("body", BARRIERS)
+def test_a_barrier_that_a_branch_parts_is_met_by_simdgroup(body):
+    text = ptx(f"""
+        kernel void f(device float* x, constant uint& n, uint i [[thread_position_in_grid]],
+                      uint g [[simdgroup_index_in_threadgroup]]) {{ {body} x[i] += 1; }}""")
+    for name in ("mtl_open_parted_barrier", "mtl_parted_barrier", "mtl_leave_parted_barrier"):
+        assert (f"call.uni {name}" in text) == BARRIERS[body]
+
+
+def test_who_returns_early_ends_at_once():
+    text = ptx("""
+        kernel void f(device float* x, constant uint& n, uint i [[thread_position_in_grid]]) {
+          if (i >= n) return;
+          threadgroup_barrier(mem_flags::mem_device);
+          x[i] = 1;
+        }""")
+    assert text.count("// begin inline asm\n\texit;") >= 2  # at the grid's edge, and here
+
+
+#: Products of 8 x 8 matrices by what they become.
+PRODUCTS = """
+    kernel void f(device const half* a, device const half* b, device float* c) {
+      simdgroup_matrix<half, 8, 8> left[ROWS][DEPTH], right[DEPTH];
+      simdgroup_matrix<float, 8, 8> sums[ROWS];
+      UNROLLED for (int i = 0; i < ROWS; ++i) simdgroup_load(sums[i], c + 64 * i);
+      UNROLLED for (int k = 0; k < DEPTH; ++k) {
+        simdgroup_load(right[k], b + 64 * k, 8, ulong2(0), TURNED);
+        UNROLLED for (int i = 0; i < ROWS; ++i) {
+          simdgroup_load(left[i][k], a + 64 * (DEPTH * i + k));
+          simdgroup_multiply_accumulate(sums[i], left[i][k], right[k], sums[i]);
+        }
+      }
+      UNROLLED for (int i = 0; i < ROWS; ++i) simdgroup_store(sums[i], c + 64 * i);
+    }"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "instructions"),
+    [(1, 1, {"k8": 1}), (2, 1, {"k8": 1}), (1, 2, {"k16": 1}), (2, 2, {"k16": 1}),
+     (3, 3, {"k8": 2, "k16": 2})],
+)  # fmt: skip
+@pytest.mark.parametrize("turned", ["true", "false"])
+def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, turned):
+    macros = {
+        "ROWS": str(rows),
+        "DEPTH": str(depth),
+        "TURNED": turned,
+        "UNROLLED": '_Pragma("clang loop unroll(full)")',
+    }
+    text = ptx(PRODUCTS, defines=macros)
+    assert "shfl" not in text
+    for shape in ("k8", "k16"):
+        assert text.count(f"mma.sync.aligned.m16n8{shape}.") == instructions.get(shape, 0)
+    # What was loaded turned is the right factor as it lies.
+    assert ("movmatrix" in text) == (turned == "false")
+
+
+def test_what_is_constant_is_read_once():
+    text = ptx("""
+        struct Sizes { uint n; device float* more; };
+        kernel void f(device float* x, constant uint& n, constant Sizes& sizes,
+                      device const uint& m, uint i [[thread_position_in_grid]]) {
+          for (uint k = 0; k < n; ++k) x[i + k * sizes.n] = m;
+          sizes.more[0] = x[0];
+        }""")
+    loads = re.findall(r"ld\.global(\.nc)?\.[bu]", text)
+    assert loads.count(".nc") == 3  # n, and two members
+    assert loads.count("") >= 1  # m, which a store may change
+
+
+def test_reductions_of_integers_are_an_instruction():
+    text = """
+        kernel void f(device uint* x, device int* y, uint i [[thread_position_in_grid]]) {
+          x[i] = simd_sum(x[i]) + simd_or(x[i + 32]);
+          y[i] = simd_min(y[i]);
+        }"""
+    for instruction in ("add.s32", "or.b32", "min.s32"):
+        assert f"redux.sync.{instruction}" in ptx(text)
+    assert "redux" not in ptx(text, target="cuda:sm_75")
 
 
 def test_messages_go_to_a_block_of_the_host():

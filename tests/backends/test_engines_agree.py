@@ -69,7 +69,7 @@ def test_random_kernels(seed, waits, monkeypatch):
 def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
     monkeypatch.setattr(vector, "_FEW_THREADS", 0)
-    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     check(3, 3, waits=False)
 
 
@@ -81,7 +81,7 @@ OTHER_FORMS = [(1, 32), (2, 1), (4, 1), (8, 1), (16, 1), (32, 32)]
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):
-    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     check(7, 2, waits)
 
 
@@ -90,13 +90,13 @@ def test_random_kernels_in_other_forms(form, waits, monkeypatch):
 @pytest.mark.parametrize("form", FORMS + OTHER_FORMS, ids=str)
 @pytest.mark.parametrize("seed", range(200, 206))
 def test_many_random_kernels_in_all_forms(seed, form, waits, monkeypatch):
-    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     check(seed, 4, waits, refusals=1)
 
 
 def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
     """Compare where inactive lanes hold NaN, bad addresses and the like."""
-    monkeypatch.setattr(vector, "lanes", lambda: ((form[0],), form[1]))
+    monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     monkeypatch.setattr(Writer, "spoils_inactive_lanes", True)
     check(seed, count, waits, refusals=1, more="constant int lanes_are_spoilt = 0;\n")
 

@@ -91,7 +91,7 @@ def check(text, arrays, out, threads):
 def form(request, monkeypatch):
     """The registers of this processor, and narrow ones."""
     if request.param:
-        monkeypatch.setattr(vector, "lanes", lambda: request.param)
+        monkeypatch.setattr(vector, "lanes", lambda vectors: request.param)
 
 
 @pytest.mark.parametrize("places", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])

@@ -228,12 +228,6 @@ def test_errors_of_metals_own_compiler_are_at_the_users_lines(metal, monkeypatch
     assert (caught.value.lineno, caught.value.offset) == (2, 3)
 
 
-def test_textures_are_refused(metal):
-    source = "kernel void k(metal::texture2d<float> t, device float* x) {}"
-    with pytest.raises(mtl.CompileError, match=r"'t' \[\[texture\(0\)\]\] is a texture2d"):
-        mtl.library(f"#include <metal_stdlib>\n{source}", device=metal)["k"]
-
-
 # -- what goes to Metal's compiler
 
 
@@ -313,39 +307,10 @@ def test_families_decide_about_partial_threadgroups():
 # -- which devices there are
 
 
-def test_linux_has_no_apple_gpu_unless_told():
-    with pytest.raises(mtl.DeviceUnavailable, match=r"found under macOS.*METALLOID_METAL_BINDING"):
-        binding._open("Metal", "linux", False)
-
-
-def test_pyobjc_is_missing():
-    with pytest.raises(mtl.DeviceUnavailable, match=r"Install pyobjc-framework-Metal"):
-        binding._open("Metal", "darwin", False)
-    with pytest.raises(mtl.DeviceUnavailable, match=r"'no_such_module' cannot be imported"):
-        binding._open("no_such_module", "linux", False)
-
-
-def test_an_old_macos(monkeypatch):
-    monkeypatch.setattr("platform.mac_ver", lambda: ("12.6.1", ("", "", ""), "arm64"))
-    with pytest.raises(mtl.DeviceUnavailable, match=r"macOS 12.6.1 is too old.*13 or newer"):
-        binding._check_system("darwin")
-    monkeypatch.setattr("platform.mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
-    binding._check_system("darwin")
-
-
 @pytest.fixture
 def empty_registry(monkeypatch):
-    monkeypatch.setattr(registry, "_open", {})
-
-
-@pytest.mark.usefixtures("empty_registry")
-def test_a_machine_without_gpu(monkeypatch):
-    monkeypatch.setattr(Metal, "MTLCreateSystemDefaultDevice", lambda: None)
-    with mtl.config.scope(metal_binding="metalloid.compat.Metal", device=""):
-        with pytest.raises(mtl.DeviceUnavailable, match=r"no GPU that Metal supports"):
-            mtl.Device("metal")
-        assert mtl.default_device().name == "cpu"
-        assert "no GPU that Metal supports" in registry.absent_devices()["metal"]
+    cpu = registry.get_device("cpu")  # other tests have it, too
+    monkeypatch.setattr(registry, "_open", {"cpu": cpu, "cpu:0": cpu})
 
 
 @pytest.mark.usefixtures("empty_registry")
@@ -385,11 +350,6 @@ def test_validation_is_switched_on_before_metal_is_loaded(monkeypatch):
     assert os.environ["MTL_SHADER_VALIDATION"] == "1"
     assert os.environ["MTL_DEBUG_LAYER"] == "0"  # what the user says counts
     monkeypatch.delenv("MTL_SHADER_VALIDATION")
-
-
-def test_a_capture_on_the_software_device(metal):
-    with pytest.raises(mtl.LaunchError, match="writes no traces"), metal.capture("x.gputrace"):
-        pass
 
 
 def test_nothing_is_left_alive(metal, lib):

@@ -11,9 +11,12 @@ import pytest
 from metal_binding import CheckedModule, metadata
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, ownership
+from metalloid.backends.metal import binding, ownership, samplers, textures
 from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal.textures import format_name
 from metalloid.compat import Metal
+from metalloid.runtime.pixel_formats import FORMATS
+from metalloid.runtime.sampler import _FIELDS
 
 FOLDER = Path(binding.__file__).parent
 #: Of ordinary classes: PyObjC asks the Objective-C runtime, its data say nothing.
@@ -23,9 +26,23 @@ OF_CLASSES = {
     "setConstantValue:type:atIndex:", "setFastMathEnabled:", "setLanguageVersion:", "setMathFloatingPointFunctions:", "setMathMode:",
     "setOutputURL:", "setPreprocessorMacros:", "setUrl:", "sharedCaptureManager", "stopCapture",
     "type", "index",
+    # MTLLogStateDescriptor, MTLCommandBufferDescriptor
+    "setBufferSize:", "setLevel:", "setLogState:",
+    # MTLSamplerDescriptor
+    "setLodMaxClamp:", "setLodMinClamp:", "setMaxAnisotropy:", "setNormalizedCoordinates:",
+    "setSupportArgumentBuffers:",
+    # MTLTextureDescriptor
+    "setArrayLength:", "setDepth:", "setHeight:", "setMipmapLevelCount:", "setPixelFormat:",
+    "setStorageMode:", "setTextureType:", "setUsage:", "setWidth:",
+    # Metal Performance Shaders: see test_metal_products.py
+    "encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:",
+    "initWithBuffer:offset:descriptor:",
+    "initWithDevice:transposeLeft:transposeRight:resultRows:resultColumns:interiorColumns:alpha:beta:",
+    "matrixDescriptorWithRows:columns:matrices:rowBytes:matrixBytes:dataType:",
+    "setBatchSize:", "setBatchStart:",
 }  # fmt: skip
 _SELECTOR = re.compile(r"[a-zA-Z]+_(?:[a-zA-Z]+_)*|[a-z]+[A-Z]\w*[a-z]")
-_OF_PYTHON = {"registerMetaDataForSelector"}
+_OF_PYTHON = {"getLogger", "registerMetaDataForSelector"}
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +74,10 @@ def test_every_constant_is_the_bindings(data):
     assert len(found - classes) > 10
     assert classes == {
         "MTLBinaryArchiveDescriptor", "MTLCaptureDescriptor", "MTLCaptureManager",
+        "MTLCommandBufferDescriptor", "MTLLogStateDescriptor",
         "MTLCompileOptions", "MTLComputePipelineDescriptor", "MTLCopyAllDevices",
-        "MTLCreateSystemDefaultDevice", "MTLFunctionConstantValues",
+        "MTLCreateSystemDefaultDevice", "MTLFunctionConstantValues", "MTLSamplerDescriptor",
+        "MTLTextureDescriptor",
     }  # fmt: skip
     for family in ("Apple4", "Mac2", "Common3", "Metal3"):
         assert f"MTLGPUFamily{family}" in data[1]
@@ -133,6 +152,44 @@ def test_what_the_device_says_is_what_pyobjc_takes(checked):
         "setThreadgroupMemoryLength:atIndex:", "dispatchThreads:threadsPerThreadgroup:",
         "newLibraryWithSource:options:error:", "setConstantValue:type:atIndex:",
     } <= module.used  # fmt: skip
+
+
+def test_textures_are_made_as_pyobjc_takes_it(checked):
+    module, device = checked
+    lib = mtl.library(
+        """
+        #include <metal_stdlib>
+        using namespace metal;
+        struct Two { texture2d<float> t; sampler s; };
+        kernel void read(texture2d_array<float, access::read_write> a, constant Two& two,
+                         sampler s [[sampler(0)]], uint2 p [[thread_position_in_grid]])
+        { a.write(a.read(p, 1) + two.t.sample(two.s, float2(0.5)) + two.t.sample(s, float2(0)), p, 0); }
+        """,
+        device=device,
+    )
+    a, t = np.ones((2, 3, 4), np.float32), np.uint8([[0, 255]])
+    lib.read(a, {"t": t, "s": mtl.Sampler(filter="linear")}, mtl.Sampler(), threads=(4, 3))
+    assert (a == [[[1.5]], [[1]]]).all()
+    assert {
+        "newTextureWithDescriptor:", "newSamplerStateWithDescriptor:", "gpuResourceID",
+        "setTexture:atIndex:", "setSamplerState:atIndex:", "setUsage:", "setMagFilter:",
+    } <= module.used  # fmt: skip
+    assert len([name for name in module.used if name.startswith("copyFrom")]) == 2
+
+
+def test_words_of_samplers_and_textures_are_the_bindings(data):
+    """Those whose names are put together."""
+    made = {format_name(found.code, False) for found in FORMATS.values()}
+    made |= {f"MTLPixelFormat{name}" for name in textures._DEPTH_FORMATS.values()}
+    made |= {f"MTLTextureType{name}" for name in textures.TYPES.values()}
+    for name, (prefix, _) in samplers._CHOICES.items():
+        values = _FIELDS[name][1]
+        made |= {
+            prefix + samplers._metals_word(name, v)
+            for v in values
+            if v != samplers._DEFAULTS.get(name)
+        }
+    assert made <= data[1].keys()
 
 
 def test_the_checks_find_what_pyobjc_would_refuse(checked):

@@ -11,22 +11,11 @@ import random_kernels
 from test_engines_agree import INDEPENDENT, results
 
 import metalloid as mtl
-from metalloid.backends.cpu import host, vector
-from metalloid.backends.cpu.kernel_ir import kernel_ir
+from metalloid.backends.cpu import vector
 from metalloid.compiler import clang
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.target import Target
 
 HERE = Path(__file__).parent
 NATIVE = Path(vector.__file__).parent / "native"
-ARM64 = Target(
-    "aarch64",
-    ("-target", "aarch64-unknown-linux-gnu", "-fPIC", "-Xclang", "-ffake-address-space-map"),
-    host.host_target().entry_header,
-    "any",
-)
-NEON = ((8,), 32)
 
 
 @pytest.fixture
@@ -37,15 +26,13 @@ def emulator():
     return pytest.skip("qemu-aarch64 is not installed")
 
 
-def object_code(unit, name):
-    """A kernel for arm64 as an object file, with its names its own; None if it has no vector form."""
-    kernel = kernel_ir(unit, unit.kernels[name], {}, ARM64, shared_cache(), vector.functions)
-    try:
-        ir = vector.lower(kernel, "whole_8").ir
-    except Unsupported:
+def object_code(lib, name):
+    """A kernel as an object file, with its names its own; None if it has no vector form."""
+    program = lib.function(name)._program
+    if not program.engine.startswith("simd"):
         return None
-    ir = re.sub(r"@mtl\b|@mtl_", f"@{name}_mtl_", ir)
-    code = clang.run([*vector.CODE_COMMAND, "-target", ARM64.flags[1], "-c", "-o", "-", "-"], ir)
+    ir = re.sub(r"@mtl\b|@mtl_", f"@{name}_mtl_", program.asm["ll"])
+    code = clang.run([*program.kernel.code_command, "-c", "-o", "-", "-"], ir)
     assert code.status == 0, code.messages
     return code.output
 
@@ -82,13 +69,13 @@ def executable(folder, objects, launches, ints, floats):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [400])
-def test_arm64(seed, emulator, tmp_path, monkeypatch):
+def test_arm64(seed, emulator, tmp_path):
     text = random_kernels.library_text(seed, 2, waits=False)
     with mtl.config.scope(cpu_engine="reference"):
         lib = mtl.library(text, math_mode="safe")
         assert all(lib[name].engine.startswith("reference") for name in lib)
-    monkeypatch.setattr(vector, "lanes", lambda: NEON)
-    objects = {name: object_code(lib._unit, name) for name in lib}
+    arm64 = mtl.library(text, math_mode="safe", target="cpu:aarch64")
+    objects = {name: object_code(arm64, name) for name in lib}
     launches, expected = [], []
     for name in (name for name in lib if objects[name] is not None):
         for grid, group in INDEPENDENT:

@@ -298,6 +298,26 @@ def test_installed_it_serves_unchanged_programs(mx):
     assert mx.fast.metal_kernel is original
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool_", "complex64"])
+@pytest.mark.parametrize("template", [None, [("N", 2)]])
+def test_large_results_are_made_where_mlx_keeps_them(mx, dtype, template, monkeypatch):
+    array, count = mx.array, 100_000
+    kernel = metal_kernel(
+        "each", ["x"], ["y"], "uint i = thread_position_in_grid.x; y[i] = x[i];"
+    )  # fmt: skip
+    x = array(np.arange(count) % 2).astype(getattr(mx, dtype))
+    mx.eval(x)
+    monkeypatch.setattr(compat, "_WORTH_A_PLACE", count)
+    monkeypatch.setattr(compat.np, "empty", lambda *_: pytest.fail("a copy would be made"))
+    (y,) = kernel(
+        inputs=[x], grid=(count, 1, 1), threadgroup=(256, 1, 1), output_shapes=[(count // 2, 2)],
+        output_dtypes=[x.dtype], template=template,
+    )  # fmt: skip
+    assert (y.dtype, y.shape) == (x.dtype, (count // 2, 2))
+    assert mx.array_equal(y.reshape(-1), x)
+    assert mx.array_equal(mx.where(y, y, y)[:, 1], x[1::2])
+
+
 def test_without_mlx_it_is_not_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, "mlx.core", raising=False)
     kernel = metal_kernel("k", ["x"], ["y"], "y[0] = x[0];")

@@ -31,7 +31,8 @@ CLASSES = {
     "MTLTextureDescriptor",
     "NSError",
 }
-STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLSize"}
+STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLResourceID", "MTLSize"}
+OURS = {"CommandEncoder", "MetalObject", "SeveralResources"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
@@ -49,7 +50,7 @@ OWN_NAMES = {
     "MTLEvent": {"is_issued", "queues", "reach"},
     "MTLFunction": {"kernel"},
     "MTLSamplerState": {"sampler"},
-    "MTLTexture": {"texture"},
+    "MTLTexture": {"bytes", "part", "texture"},
 }
 
 
@@ -66,7 +67,7 @@ def classes():
         module = importlib.import_module(f"{Metal.__name__}.{info.name}")
         for name, value in vars(module).items():
             own = inspect.isclass(value) and value.__module__ == module.__name__
-            if own and (name.startswith("MTL") or name in ("CommandEncoder", "MetalObject")):
+            if own and (name.startswith("MTL") or name in OURS):
                 yield name, value
 
 

@@ -118,6 +118,7 @@ def test_many_launches_in_many_command_buffers(device, pipeline, queue):
     assert (array_of(x) == 200).all()
 
 
+@pytest.mark.needs("a context that outlives a fault")
 def test_a_failing_launch(device, pipeline, queue):
     x = device.newBufferWithLength_options_(4, SHARED)
     commands = encode(
@@ -170,6 +171,7 @@ def test_required_threadgroups(device, queue):
 
 def test_forgotten_command_buffers_run(device, pipeline, library):
     gate, x = device.newSharedEvent(), device.newBufferWithLength_options_(4, SHARED)
+    values = array_of(x)  # while it is written, the host may not ask for it
     queue = device.newCommandQueue()
     commands = queue.commandBuffer()
     commands.encodeWaitForEvent_value_(gate, 1)
@@ -179,7 +181,7 @@ def test_forgotten_command_buffers_run(device, pipeline, library):
     gate.setSignaledValue_(1)
     run(device.newCommandQueue().commandBuffer())
     deadline = time.monotonic() + 30
-    while array_of(x)[0] == 0:
+    while values[0] == 0:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 

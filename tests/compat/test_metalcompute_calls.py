@@ -107,6 +107,7 @@ def test_a_handle_waits_when_it_goes(dev):
     assert memoryview(out).cast("I")[0] != 0
 
 
+@pytest.mark.needs("a context that outlives a fault")
 def test_a_failing_kernel_is_told(dev, kernel, monkeypatch):
     told = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))

@@ -35,6 +35,7 @@ def test_programs_are_run_and_judged(tmp_path, monkeypatch, capsys):
         ),
         (("other.py", "it wants a Mac"),),
     )
+    monkeypatch.delenv("METALLOID_DEVICE", raising=False)  # other processes do not know "own"
     monkeypatch.setattr(peers_suites, "SUITES", (suite,))
     assert peers_suites.main([str(tmp_path)]) == 1
     *lines, row = capsys.readouterr().out.splitlines()
@@ -60,6 +61,7 @@ def test_each_test_of_a_file_counts(tmp_path, monkeypatch, capsys):
                   "builtins.extent = 3\n")  # fmt: skip
     redirects = (("pydotcompute", "metalloid.compat.pydotcompute"), ("mlx.core", "metalloid"))
     suite = Suite("mine", "test_it.py", redirects, (tests,))
+    monkeypatch.delenv("METALLOID_DEVICE", raising=False)  # other processes do not know "own"
     monkeypatch.setattr(peers_suites, "SUITES", (suite,))
     assert peers_suites.main([str(tmp_path)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "| mine | unknown | 1 | 1 | 0 |"

@@ -1,10 +1,12 @@
 """metalcompute's document: its kernels."""
 
+import os
 import runpy
 from array import array
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 SEEDS = Path(__file__).parent / "seeds" / "metalcompute"
 
@@ -24,6 +26,24 @@ def test_seed_runs_without_gaps(dev):
     C = dev.buffer(count * 4)
     [helloABC(count, A, B, C) for _ in range(100)][-1]
     assert (np.frombuffer(C, "f") == np.float32(A) * np.float32(B)).all()
+
+
+@pytest.mark.slow
+def test_seed_a_billion(dev):
+    """The document's larger count, in buffers: 12 GB."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if free < 14e9:
+        pytest.skip(f"14 GB of free memory are missing: there are {free / 1e9:.1f}")
+    source = runpy.run_path(str(SEEDS / "hello.py"))["kernel"]
+    count = 1_000_000_000
+    A, B, C = (dev.buffer(count * 4) for _ in range(3))
+    a, b, c = (np.frombuffer(memory, "f") for memory in (A, B, C))
+    parts = [slice(at, at + 10_000_000) for at in range(0, count, 10_000_000)]
+    for part in parts:
+        a[part] = np.arange(part.start, part.stop)
+        b[part] = np.arange(part.start + 10, part.stop + 10)
+    dev.kernel(source).function("helloABC")(count, A, B, C)
+    assert all(np.array_equal(c[part], a[part] * b[part]) for part in parts)
 
 
 def test_seed_flops(dev):

@@ -1,22 +1,19 @@
 """Every message a user can meet, word for word.
 
-The texts stand in ``messages.txt``. After a change on purpose, run this file once with
-``METALLOID_UPDATE_MESSAGES=1`` and read the difference.
+The texts stand in ``messages.txt`` (see ``snapshots.py``).
 """
 
 import contextlib
-import os
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from portable_texts import rules
+from snapshots import Snapshots
 
 import metalloid as mtl
 
 FOLDER = Path("tests/errors")  # messages name files as they were given
-MESSAGES = FOLDER / "messages.txt"
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 TENSORS = (
     "#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n"
@@ -307,23 +304,11 @@ TEXTS = {
 }  # fmt: skip
 
 
-def message_of(error):
-    shown = f"{type(error).__name__}: {error}"
-    return re.sub(r"\(\d+ bytes of memory\)", "(N bytes of memory)", shown)
-
-
-def snapshots():
-    parts = re.split(r"^== (.*)\n", MESSAGES.read_text(), flags=re.M)[1:]
-    return {name: text.rstrip("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)}
+MESSAGES = Snapshots(FOLDER / "messages.txt")
 
 
 def check(name, error):
-    message = "\n".join(line.rstrip() for line in message_of(error).splitlines())
-    known = snapshots()
-    if os.environ.get("METALLOID_UPDATE_MESSAGES"):
-        known[name] = message
-        MESSAGES.write_text("".join(f"== {n}\n{m}\n\n" for n, m in known.items()))
-    assert message == known.get(name)
+    MESSAGES.check(name, error, [(r"\(\d+ bytes of memory\)", "(N bytes of memory)")])
 
 
 #: Calls that are refused, by kind.
@@ -393,7 +378,7 @@ def still_works(lib):
 def test_no_message_is_left_over():
     tables = CALLS | {"fault": FAULTS, "library": LIBRARIES, "text": TEXTS, "portable": rules()}
     names = {f"{kind}: {name}" for kind, table in tables.items() for name in table}
-    assert set(snapshots()) == names
+    assert set(MESSAGES.known()) == names
 
 
 def test_a_fault_of_an_asynchronous_launch_is_raised_where_it_is_waited_for():

@@ -1,7 +1,7 @@
 """``portable=True`` refuses what Apple's compiler refuses, and nothing that it takes.
 
 The words of each finding are in ``messages.txt``; the kernels of MLX, which Apple's compiler takes,
-are in ``tests/kernels/mlx``.
+are in ``tests/kernels/mlx``; our own in ``test_shipped_texts.py``.
 """
 
 import shutil
@@ -15,17 +15,7 @@ from metalloid.cli.main import main
 from metalloid.kernels.metal_kernel_text import InputText, OutputText, TemplateArgument, generate
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
-PACKAGE = Path(mtl.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: Parts of texts, which tests/kernels/test_axis_kernels.py, tests/array/test_generated_msl.py and
-#: tests/array/test_sorting_kernels.py check as a whole.
-PARTS = {"reduction_kernel.metal", "scan_kernel.metal"}
-PARTS |= {path.name for path in (PACKAGE / "arrays").glob("*.metal")}
-OWN = [
-    path
-    for path in [*sorted(PACKAGE.rglob("*.metal")), *sorted(EXAMPLES.glob("*.metal"))]
-    if path.name not in PARTS
-]
 
 
 @pytest.mark.parametrize("name", rules())
@@ -53,15 +43,6 @@ def test_a_macro_is_reported_where_it_is_used():
     with pytest.raises(mtl.CompileError) as caught:
         mtl.library(text, portable=True)
     assert (caught.value.lineno, caught.value.offset) == (4, 41)
-
-
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
-def test_our_own_kernels(path):
-    text = path.read_text()
-    if "kernel" in text:
-        mtl.library(path=path, portable=True)
-    else:
-        mtl.library(HEADER + text, portable=True)
 
 
 def test_generated_kernels():

@@ -6,6 +6,8 @@ import pytest
 
 import metalloid as mtl
 
+pytestmark = pytest.mark.needs("tensors")
+
 HEADER = """
 #include <metal_stdlib>
 #include <metal_tensor>

@@ -178,10 +178,10 @@ def test_what_does_not_fit_is_refused(gpu, kind):
 
 def test_another_gpu_is_named(gpu):
     lib = mtl.library(TEXT, device=gpu)
-    x = ByDlpack(numbers(), number=1)
-    with pytest.raises(mtl.ArgumentError, match=r"the ByDlpack is on GPU 1"):
+    x = ByDlpack(numbers(), number=99)
+    with pytest.raises(mtl.ArgumentError, match=r"the ByDlpack is on GPU 99"):
         lib.add(x, x, threads=6)
-    with pytest.raises(BufferError, match="the ByDlpack is on GPU 1"):
+    with pytest.raises(BufferError, match="the ByDlpack is on GPU 99"):
         mtl.from_dlpack(x)
 
 
@@ -202,6 +202,24 @@ def test_textures_and_metal_kernels(gpu):
     (y,) = kernel(inputs=[ByDlpack(numbers())], grid=6, output_shapes=[(6,)],
                   output_dtypes=[np.float32], device=gpu)  # fmt: skip
     assert y.tolist() == [0, 6, 12, 18, 24, 30]
+
+
+def test_builders(gpu):
+    multiply = mtl.ElementwiseKernel("T x, T y", "T z", "z = x * y", "multiply_theirs")
+    x, y = ByDlpack(numbers()), ByInterface(numbers())
+    with mtl.config.scope(device="cuda:0"):
+        z = multiply(x, y)
+        assert isinstance(z, mtl.Buffer)
+        assert z.device is gpu
+        assert np.asarray(z).tolist() == [0, 1, 4, 9, 16, 25]
+        assert multiply(x, 2, y) is y
+        gpu.synchronize()
+    assert y.memory.tolist() == [0, 2, 4, 6, 8, 10]
+    with (
+        mtl.config.scope(device="cuda:0"),
+        pytest.raises(mtl.ArgumentError, match=r"'x' is .*, which is not contiguous"),
+    ):
+        multiply(ByInterface(numbers()[::2]), 2)
 
 
 # -- arrays
@@ -243,6 +261,20 @@ def test_the_memory_of_others_lives_as_long_as_the_array(gpu):
     del view
     gc.collect()
     assert seen() is None
+
+
+def test_a_launch_gives_the_memory_of_others_back_when_it_has_ended(gpu):
+    lib = mtl.library(TEXT, device=gpu)
+    theirs = ByInterface(numbers())
+    seen = weakref.ref(theirs)
+    gc.disable()
+    try:
+        event = lib.add(theirs, theirs, threads=6)
+        event.wait()
+        del theirs, event
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 # -- ours for others

@@ -30,7 +30,6 @@ kernel void scratch(threadgroup float* t, device float* y, uint i [[thread_posit
     )
 
 
-@pytest.mark.needs("textures")
 def test_shapes_and_views(rng):
     texels = rng.integers(0, 255, (4, 6, 2)).astype(np.uint8)
     texture = mtl.Texture(texels)
@@ -80,7 +79,6 @@ def test_levels_of_codes_are_averages_of_what_they_stand_for():
     assert integers.numpy(1).tolist() == [[0]]
 
 
-@pytest.mark.needs("textures")
 def test_launches_on_textures_do_not_wait_and_reading_does():
     texture = mtl.Texture((300, 300), "r32float")
     for _ in range(20):
@@ -91,7 +89,7 @@ def test_launches_on_textures_do_not_wait_and_reading_does():
     assert (x == 40).all()
 
 
-@pytest.mark.needs("textures")
+@pytest.mark.needs("the CPU")
 def test_a_failing_kernel_is_told_when_its_texture_is_read():
     lib = mtl.library(
         HEADER
@@ -106,7 +104,6 @@ kernel void fail(texture2d<float, access::write> t, device int* x)
         texture.numpy()
 
 
-@pytest.mark.needs("textures")
 def test_what_else_may_stand_for_a_texture(rng):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     image = rng.random((4, 6, 4), np.float32)
@@ -123,7 +120,6 @@ def test_what_else_may_stand_for_a_texture(rng):
     assert (np.asarray(buffer) == 2 * image).all()
 
 
-@pytest.mark.needs("textures")
 def test_the_order_of_arguments():
     """As the text declares them, but each kind among itself by index."""
     signature = kernels().many.signature

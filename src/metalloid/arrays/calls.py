@@ -85,9 +85,9 @@ def to_host(node: Node) -> np.ndarray:
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
-    window = np.empty(high - low + 1, node.dtype)
-    at = node.memory.bound.address + low * node.dtype.itemsize
-    node.device.copy_out(at, window.view(np.uint8).data)
+    raw = node.device.host_memory((high - low + 1) * node.dtype.itemsize)
+    node.device.copy_out(node.memory.bound.address + low * node.dtype.itemsize, raw.data)
+    window = raw.view(node.dtype)
     strides = tuple(step * node.dtype.itemsize for step in node.data[0])
     first = window[node.data[1] - low :]
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)

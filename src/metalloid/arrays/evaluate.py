@@ -45,7 +45,8 @@ def full_text(rendered: Rendered) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str, name: str, device: Device) -> Kernel:
-    return library(text, device=device)[name]
+    macros = dict.fromkeys(device.traits.macros, True)
+    return library(text, device=device, defines=macros)[name]
 
 
 class Launch:
@@ -269,7 +270,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     for used in reversed(uses):
         frees.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
         later |= used
-    rows = zip(reversed(frees), [*steps[1:], None], strict=False)  # there may be no step
+    rows = zip(reversed(frees), [*steps, None][1:], strict=True)
     sources = tuple(planner.sources)
     asked = {result.source for result in results if not result.references}
     return Prepared(

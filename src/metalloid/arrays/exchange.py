@@ -23,7 +23,7 @@ def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None
     Parameters
     ----------
     device : str or Device, optional
-        Where the caller wants it: only the default matters, for the array stays where it is.
+        Whose memory it should be, of what does not say whose it is.
 
     Raises
     ------

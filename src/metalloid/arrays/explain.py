@@ -9,7 +9,7 @@ from metalloid.arrays.evaluate import full_text
 from metalloid.arrays.graph import Graph
 from metalloid.arrays.node import MEMORY, Node
 from metalloid.arrays.plan import Planner, plan
-from metalloid.arrays.render import Rendered, render
+from metalloid.arrays.render import render
 from metalloid.arrays.steps import FusedKernel, Source
 
 
@@ -56,17 +56,17 @@ def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
     group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
     return (
         f"{number}. {rendered.name} -> {_named(out)}: {out.reason.value}\n"
-        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(_written(step, rendered))}\n"
+        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(_written(step, out))}\n"
         f"\n{rendered.text.rstrip()}"
     )
 
 
-def _written(step: FusedKernel, rendered: Rendered) -> int:
+def _written(step: FusedKernel, out: Source) -> int:
     """Bytes of the result: of an element for each place that the kernel writes."""
     skipped = () if step.is_by_element else step.row_axes
     places = math.prod(n for axis, n in enumerate(step.space) if axis not in skipped)
     if step.chunk:
-        places = math.prod(rendered.threads[1:])
+        places = math.prod(out.shape)
     return places * step.entries[step.result].dtype.itemsize
 
 

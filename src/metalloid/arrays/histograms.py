@@ -188,7 +188,7 @@ def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
         return Array(*host_call(_bincount, [places._node], (count,), (int64, (count,))))
     numbers = places.astype(uint32)
     if count <= MOST_BINS:
-        shape = count_groups(places.size), count
+        shape = count_groups(places.size, places.device), count
         (parts,) = launch_call(counted_places, [numbers._node], (count,), (uint32, shape))
         return Array(summed(parts, "sum", 0, int64, False))
     ends = arange(count + 1, dtype=uint32, device=places.device)

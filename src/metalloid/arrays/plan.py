@@ -28,7 +28,7 @@ from metalloid.arrays.node import (
     PRODUCT,
     REDUCE,
 )
-from metalloid.arrays.product_rule import HOST
+from metalloid.arrays.product_rule import FOREIGN
 from metalloid.arrays.steps import CallStep, FusedKernel, Reason, Source
 from metalloid.arrays.trace import (
     MOST_ENTRIES,
@@ -50,6 +50,8 @@ DEEPEST_EXPRESSION, DEEPEST_CHAIN = 256, 12
 _LONGEST_ROW = 2**17
 #: So few rows are cut, for more threadgroups to work on them.
 _FEW_ROWS = 256
+#: So many chunks of columns lie behind each other, for neighbours to add them up.
+_MANY_CHUNKS = 16
 
 
 @dataclass
@@ -137,7 +139,7 @@ class Planner:
             (call,) = self.graph.args[place]
             self._call(call)
             self.stored[place] = self._calls[call][node.data], contiguous(node.shape)
-        elif node.kind is PRODUCT and product_plan.way(self, place, False) == HOST:
+        elif node.kind is PRODUCT and product_plan.way(self, place, False) in FOREIGN:
             self._call(place)
             self.touched.append({place})
             self.stored[place] = self._calls[place][0], contiguous(node.shape)
@@ -336,7 +338,8 @@ class Planner:
         chunks = -(-extent // chunk)
         out = self._new(node.dtype, (*node.shape, chunks), Reason.LONG_ROWS)
         kept, step = self._kept_strides(trace), node.size
-        if not self._is_by_columns(place):
+        are_many = self.traits.has_thin_threads and chunks >= _MANY_CHUNKS
+        if are_many or not self._is_by_columns(place):
             kept, step = tuple(s * chunks for s in kept), 1
         self._emit(trace, result, out, (*kept, step), chunk=chunk)
         self.partials[place] = out, Layout((*node.shape, chunks), (*kept, step), 0)

@@ -14,7 +14,7 @@ from metalloid.arrays.layout import Movement, contiguous, moved_through
 from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PRODUCT, REDUCE
 from metalloid.arrays.product_rule import (
     AUTO,
-    HOST,
+    FOREIGN,
     SIMDGROUPS,
     TILE,
     is_turned,
@@ -63,7 +63,7 @@ def product_below(planner: Planner, place: int) -> int | None:
         if node.kind is not PRODUCT or at in planner.stored or layout is None:
             continue
         is_same = node.size == root.size and (plain(layout), layout.start) == own
-        if is_same and way(planner, at, True) != HOST:
+        if is_same and way(planner, at, True) not in FOREIGN:
             break
     else:
         return None

@@ -25,8 +25,11 @@ from metalloid.arrays.types import (
 from metalloid.runtime.device import Device
 
 #: Ways to multiply: what this module says; NumPy; tiles with sums in registers, or in matrices of
-#: simdgroups; a reduction.
+#: simdgroups; a reduction; Metal Performance Shaders.
 AUTO, HOST, REGISTERS, SIMDGROUPS, SUMS = "auto", "host", "registers", "simdgroups", "sums"
+MPS = "mps"
+#: Those that are no kernels of ours, in which nothing else is computed.
+FOREIGN = (HOST, MPS)
 
 #: Rows and columns of a tile of a kernel of ours, and by how much of the depth it goes at a time.
 TILE, STEP = 64, 32
@@ -101,7 +104,7 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
-        return SIMDGROUPS if dtype in FLOATS else REGISTERS
+        return SIMDGROUPS if dtype.name in device.traits.matrices else REGISTERS
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
     matrices = math.prod(batch)

@@ -6,17 +6,75 @@ element of either factor and take a sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from metalloid.arrays.access import RESULT, Access, Axes
+from metalloid.arrays.access import BUNDLE, RESULT, Access, Axes
+from metalloid.arrays.bundles import leaves_of, packed_factor
 from metalloid.arrays.layout import Ints, collapsed
-from metalloid.arrays.product_rule import FLOATS
+from metalloid.arrays.product_rule import FLOATS, TILE
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import DType, kind_of, msl_name
+from metalloid.arrays.wide_text import UNROLLED
+from metalloid.runtime.device import Size
+from metalloid.runtime.traits import Traits
 
-#: Threads that make a tile; also in ``products.metal``.
-THREADS = 512
+
+@dataclass(frozen=True)
+class Form:
+    """A way to make tiles; its numbers stand in its ``.metal`` file too.
+
+    Attributes
+    ----------
+    name : str
+        Of ``numpy::multiply_in_...``.
+    tile, threads : int
+        Rows and columns of a tile, and the threads that make it.
+    room : str
+        Threadgroup memory in elements: a constant, or a template of the type or the sums.
+    files : tuple of str
+    has_fours : bool
+        Whether factors are read four elements at a time.
+    of_factors : bool
+        Whether tiles hold the factors' type, not that of sums.
+    """
+
+    name: str
+    tile: int
+    threads: int
+    room: str
+    files: tuple[str, ...] = ()
+    has_fours: bool = False
+    of_factors: bool = False
+
+
+_WIDE = ("wide.metal", "wide_products.metal")
+REGISTERS = Form("registers", TILE, 512, "product_room<{T}>()")
+SIMDGROUPS = Form("simdgroups", TILE, 512, "product_room<{T}>()")
+SQUARES = Form("squares", 128, 256, "square_room<8>()", _WIDE, True)
+SMALL_SQUARES = Form("squares", 64, 256, "square_room<4>()", _WIDE, True)
+TENSORS = Form("tensors", 128, 128, "tensor_room", ("wide.metal", "tensor_products.metal"), True,
+               True)  # fmt: skip
+#: So many large squares keep a device busy.
+_MANY_TILES = 128
+
+
+def form_of(kernel: ProductKernel, traits: Traits) -> Form:
+    """How a product is made on a device."""
+    dtype = kernel.factors[0].dtype
+    if kernel.in_simdgroups:
+        is_half = dtype in FLOATS and dtype.itemsize == 2
+        return TENSORS if traits.has_tensor_cores and is_half else SIMDGROUPS
+    if not traits.has_thin_threads or dtype.itemsize > 4:  # squares of others take too much room
+        return REGISTERS
+    *batch, rows, columns = kernel.space
+    tiles = -(-rows // SQUARES.tile) * -(-columns // SQUARES.tile) * math.prod(batch)
+    is_large = min(rows, columns) > SMALL_SQUARES.tile and tiles >= _MANY_TILES
+    return SQUARES if is_large else SMALL_SQUARES
+
+
 _PLACES = ("row", "column")
 
 
@@ -32,11 +90,13 @@ class _PartWriter(Writer):
     """Writes a struct with the pointers of a part and a function for one element."""
 
     def __init__(self, part: FusedKernel, sources: Sequence[Source], axes: Axes, prefix: str,
-                 buffers: list[int]) -> None:  # fmt: skip
+                 buffers: list[int], keeps_numbers: bool) -> None:  # fmt: skip
         super().__init__(part, sources, axes)
         self.prefix, self._buffers = prefix, buffers
-        self._fields: list[tuple[str, str]] = [("constant Numbers &given", "given")]
+        numbers = "Numbers given" if keeps_numbers else "constant Numbers &given"
+        self._fields: list[tuple[str, str]] = [(numbers, "given")]
         self._places = [f"k{axis}" for axis in range(len(axes.kept))]
+        self._parts: dict[int, str] = {}
 
     def parameters(self) -> list[int]:
         return self._buffers
@@ -50,14 +110,38 @@ class _PartWriter(Writer):
 
     def _value(self, place: int, row: Sequence[str]) -> None:
         entry = self.entries[place]
-        if entry.kind != "product":
+        type_ = msl_name(entry.dtype)
+        value = self._parts.get(place, f"{type_}(sum)" if entry.kind == "product" else "")
+        if not value:
             super()._value(place, row)
             return
         self._names[place] = f"v{place}"
-        self._line(f"const {msl_name(entry.dtype)} v{place} = {msl_name(entry.dtype)}(sum);")
+        self._line(f"const {type_} v{place} = {value};")
+
+    def four(self, packed: frozenset[int], sum_type: str, is_down: bool) -> list[str]:
+        """A function for four elements of a factor, beside or below each other."""
+        self.lines, self._depth = [], 2
+        place, parts = "row" if is_down else "column", {}
+        for load in sorted(packed):
+            access = self.axes.accesses[load]
+            at = f"{access.pointer} + {self._index(load, _PLACES)}"
+            type_ = msl_name(self.entries[load].dtype)
+            self._line(f"const numpy::four<{type_}> q{load} = numpy::read_four({at});")
+            parts[load] = f"q{load}[e]"
+        self._line(UNROLLED)
+        self._line(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
+        self._line(f"  const uint at = {place} + e;")
+        self._depth += 1
+        self._parts = parts
+        self._compute([self.kernel.result], set(), ("at", "column") if is_down else ("row", "at"))
+        self._line(f"to[e] = {sum_type}({self._names[self.kernel.result]});")
+        self._depth -= 1
+        self._line("}")
+        head = f"  METAL_FUNC void four(uint row, uint column, thread {sum_type} *to) const {{"
+        return [head, *self.lines, "  }"]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
-        """The lines of the struct."""
+        """The lines of the struct, without its end."""
         self._pointers()
         self._depth = 2
         result = self.kernel.result
@@ -72,7 +156,7 @@ class _PartWriter(Writer):
             type_ = msl_name(self.entries[result].dtype)
         fields = [f"  {declaration};" for declaration, _ in self._fields]
         head = f"  METAL_FUNC {type_} operator()({parameters}) const {{"
-        return [f"struct {name} {{", *fields, "", head, *self.lines, "  }", "};", ""]
+        return [f"struct {name} {{", *fields, "", head, *self.lines, "  }"]
 
     def made(self, name: str) -> str:
         """The statement that makes one, in the kernel."""
@@ -103,8 +187,10 @@ class ProductWriter:
         Extents.
     """
 
-    def __init__(self, kernel: ProductKernel, sources: Sequence[Source]) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: ProductKernel, sources: Sequence[Source], form: Form,
+                 is_aligned: bool) -> None:  # fmt: skip
+        self.kernel, self.sources, self.form = kernel, sources, form
+        self.is_aligned = is_aligned
         self.parts = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
         reads = [e.data for part in self.parts for e in part.entries if e.kind in _READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
@@ -129,36 +215,56 @@ class ProductWriter:
                 access.kept = ()
             batch = ()
         self.batch = batch
+        self.aligned: tuple[tuple[int, int], ...] = ()
+        keeps_numbers = form.has_fours  # where threads have registers, and barriers load them again
         self.writers = [
-            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers)
+            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, keeps_numbers)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
         ]
 
     def write(self) -> None:
         """All lines."""
-        root = self.writers[-1]
-        type_ = sum_type(self.kernel.factors[0].dtype)
+        root, form = self.writers[-1], self.form
+        dtype = self.kernel.factors[0].dtype
+        added = sum_type(dtype)
+        type_ = msl_name(dtype) if form.of_factors else added
         names = ("Left", "Right", "Store")
-        self.structs = [
-            line
-            for writer, name in zip(self.writers, names, strict=True)
-            for line in writer.struct(name, type_)
-        ]
-        self.lines = [f"  threadgroup {type_} tiles[numpy::product_room<{type_}>()];"]
+        downs = [_is_down(factor) for factor in self.kernel.factors]
+        self.structs = []
+        for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
+            self.structs += writer.struct(name, added)
+            if form.has_fours and name != "Store":
+                self.structs += self._four(writer, type_, downs[k])
+            self.structs += ["};", ""]
+        each = [str(form.tile // 16)] if form.name == "squares" else []
+        given = [type_, *each, *("true" if is_down else "false" for is_down in downs)]
+        self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
         )
-        form = "simdgroups" if self.kernel.in_simdgroups else "registers"
-        downs = ", ".join("true" if _is_down(factor) else "false" for factor in self.kernel.factors)
         self.lines += [
-            f"  numpy::multiply_in_{form}<{type_}, {downs}>(",
+            f"  numpy::multiply_in_{form.name}<{', '.join(given)}>(",
             f"      tiles, left, right, store, uint3({size}),",
-            "      group, simdgroup, lane);",
+            f"      group, {'simdgroup * 32 + lane' if form.has_fours else 'simdgroup, lane'});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
+
+    def _four(self, writer: _PartWriter, type_: str, is_down: bool) -> list[str]:
+        part, packed = writer.kernel, frozenset[int]()
+        if self.is_aligned:
+            packed = packed_factor(part, self.sources, writer.axes, is_down)
+        self.aligned += leaves_of(packed, part, self.sources)
+        return writer.four(packed, type_, is_down)
+
+    def launch(self) -> tuple[Size, Size]:
+        """Threads of the grid and of a threadgroup."""
+        rows, columns, _ = self.shape
+        across, down = -(-columns // self.form.tile), -(-rows // self.form.tile)
+        threads = self.form.threads
+        return (across * threads, down, math.prod(self.batch)), (threads, 1, 1)
 
     def _batch(self) -> None:
         """The place along each axis of the batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 
 from metalloid.arrays.build import broadcast_shape, pair
 from metalloid.arrays.calls import HostCall
+from metalloid.arrays.device_products import multiplied
 from metalloid.arrays.layout import Ints
+from metalloid.arrays.memory import Memory
 from metalloid.arrays.node import (
     MAP,
     MOVE,
@@ -27,6 +30,7 @@ from metalloid.arrays.ops import OPS
 from metalloid.arrays.product_rule import (
     AUTO,
     FLOATS,
+    MPS,
     REGISTERS,
     SIMDGROUPS,
     SUMS,
@@ -34,6 +38,7 @@ from metalloid.arrays.product_rule import (
     shape_of_work,
 )
 from metalloid.arrays.types import float32, kind_of, promote
+from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
 
@@ -48,6 +53,17 @@ class Product(HostCall):
     """
 
     way: str = AUTO
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Multiply on the host, or by the library of the device's maker."""
+        ((_, shape),) = self.results
+        if self.way != MPS or 0 in (*shape, args[0].shape[-1]):
+            return super().run(args, device, wait)
+        left, right = args
+        memory = multiplied(left, right, shape, device)
+        if wait:
+            memory.bound.wait()
+        return [memory]
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:
@@ -85,6 +101,8 @@ def _product(a: Node, b: Node) -> Node:
     way = settings.products
     if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
+    if way == MPS and a.dtype.name not in a.device.multiplies():
+        way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
     call = Product(_matmul, (), ((a.dtype, shape),), way=way)

@@ -6,7 +6,6 @@ The text depends on structure only: extents, strides and the numbers of an expre
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +14,14 @@ from metalloid.arrays.access import RESULT, Axes
 from metalloid.arrays.bundles import leaves_of, packed_accesses
 from metalloid.arrays.numbers import Member
 from metalloid.arrays.ops import CHAPTERS
-from metalloid.arrays.product_rule import TILE
-from metalloid.arrays.product_text import THREADS, ProductWriter
+from metalloid.arrays.product_text import ProductWriter, form_of
 from metalloid.arrays.row_text import RowWriter
 from metalloid.arrays.steps import FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import NARROW, Writer
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, msl_name
-from metalloid.arrays.wide_row_text import WideRowWriter
+from metalloid.arrays.wide_column_text import WideColumnWriter, has_wide_columns
+from metalloid.arrays.wide_row_text import LONG, WideRowWriter
 from metalloid.arrays.wide_text import WideWriter
 from metalloid.runtime.traits import Traits
 
@@ -79,7 +78,7 @@ def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
         Whether leaves lie where `Rendered.aligned` wants them.
     """
     if isinstance(kernel, ProductKernel):
-        return _render_product(kernel, sources)
+        return _render_product(kernel, sources, traits, is_aligned)
     axes = Axes(kernel)
     packed: frozenset[int] = frozenset()
     if traits.has_thin_threads and is_aligned:
@@ -92,7 +91,7 @@ def render(kernel: FusedKernel, sources: Sequence[Source], traits: Traits,
     head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
     text = head + "\n".join(writer.lines) + "\n}\n"
     files = _files(kernel.entries, axes.form)
-    if isinstance(writer, WideWriter | WideRowWriter):
+    if isinstance(writer, WideWriter | WideRowWriter | WideColumnWriter):
         files += ("wide.metal",)
     return Rendered(name, text, buffers, members, *writer.launch(), files,
                     leaves_of(packed, kernel, sources))  # fmt: skip
@@ -104,24 +103,27 @@ def _writer(kernel: FusedKernel, sources: Sequence[Source], axes: Axes, packed: 
         if RESULT in packed and axes.kept[-1] >= NARROW:
             return WideWriter(kernel, sources, axes, packed)
         return Writer(kernel, sources, axes)
-    if traits.has_thin_threads and axes.form == "row" and len(axes.row) == 1:
+    is_long = len(axes.row) == 1 or axes.row[-1] >= LONG
+    if traits.has_thin_threads and axes.form == "row" and is_long:
         return WideRowWriter(kernel, sources, axes, packed)
+    if has_wide_columns(kernel, axes, packed):
+        return WideColumnWriter(kernel, sources, axes, packed)
     return RowWriter(kernel, sources, axes)
 
 
-def _render_product(kernel: ProductKernel, sources: Sequence[Source]) -> Rendered:
-    writer = ProductWriter(kernel, sources)
+def _render_product(kernel: ProductKernel, sources: Sequence[Source], traits: Traits,
+                    is_aligned: bool) -> Rendered:  # fmt: skip
+    writer = ProductWriter(kernel, sources, form_of(kernel, traits), is_aligned)
     writer.write()
     members = _by_size(writer.members)
     name = _name(kernel.entries)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     head = _head(name, types, members, _IN_TILES, writer.structs)
-    rows, columns, _ = writer.shape
-    grid = (-(-columns // TILE) * THREADS, -(-rows // TILE), math.prod(writer.batch))
     parts = (kernel.entries, *(factor.entries for factor in kernel.factors))
     files = _files([entry for entries in parts for entry in entries], "map")
-    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members, grid,
-                    (THREADS, 1, 1), (*files, "products.metal"))  # fmt: skip
+    files += ("products.metal", *writer.form.files)
+    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
+                    *writer.launch(), files, writer.aligned)  # fmt: skip
 
 
 def _by_size(members: Sequence[Member]) -> list[Member]:

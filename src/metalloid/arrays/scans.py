@@ -9,9 +9,10 @@ import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import axes_of, to_node, wide_integer
-from metalloid.arrays.calls import host_call
+from metalloid.arrays.calls import host_call, launch_call
 from metalloid.arrays.movement import concatenated
-from metalloid.arrays.node import broadcast, cast
+from metalloid.arrays.node import Node, broadcast, cast, permute
+from metalloid.arrays.scan_kernels import scanned_rows
 from metalloid.arrays.types import as_dtype, float32, kind_of
 from metalloid.kernels.scan_kernel import ScanKernel
 
@@ -59,12 +60,22 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
     result = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
     result = result if dtype is None else as_dtype(dtype)
     wide = float32 if kind_of(result) == "f" and result.itemsize == 2 else result
-    (found,) = host_call(_scanned, [cast(x._node, wide)], (name, along), (wide, x.shape))
+    found = _scan(cast(x._node, wide), name, along)
     if initial:
         shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
         first = broadcast(to_node(start, name, wide, x.device), shape)
         found = concatenated([first, found], along)
     return Array(cast(found, result))
+
+
+def _scan(x: Node, name: str, axis: int) -> Node:
+    is_real = kind_of(x.dtype) != "c"
+    if not (x.device.traits.has_thin_threads and is_real and 0 < x.size < 2**32):
+        return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
+    order = (*(k for k in range(len(x.shape)) if k != axis), axis)
+    turned = permute(x, order)
+    (found,) = launch_call(scanned_rows, [turned], (name,), (x.dtype, turned.shape))
+    return permute(found, tuple(order.index(k) for k in range(len(order))))
 
 
 @functools.cache

@@ -31,6 +31,8 @@ _SHORT_ROW = 64
 _LONG_ROW, _MANY_ROWS = 2**14, 256
 #: What a simdgroup takes of a long row.
 _CHUNK = 4096
+#: Of a tile, where threads are thin; also in wide_sorting.metal.
+_TILE_THREADS = 256
 #: From how many integers on it pays to ask for the smallest and the largest.
 _WORTH_ASKING = 2**13
 #: Threadgroups that count together, how large they are, and how many numbers a thread has.
@@ -96,7 +98,9 @@ def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
     results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
     if places is not None:  # they lie where the first pass does not write
         (results, spare)[passes % 2][1] = places
-    if count <= _LONG_ROW or rows >= _MANY_ROWS:
+    if device.traits.has_thin_threads and count > _TILE_THREADS:
+        _sort_tiles(given, device, passes, order, results, spare, with_places)
+    elif count <= _LONG_ROW or rows >= _MANY_ROWS:
         sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
         bound = [memory.bound for memory in (*results, *spare)]
         sort_rows(given.bits, *bound, start, count, passes, places is not None, order,
@@ -145,6 +149,33 @@ def _sort_chunks(
         values, start = to[0].bound, 0
 
 
+def _sort_tiles(
+    given: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_places: bool,
+) -> None:  # fmt: skip
+    """The same for many thin threads."""
+    rows, count, size, _, start, places = given
+    tiles = math.ceil(count / (_TILE_THREADS * (8 if size > 4 else 16)))
+    counts = Memory(device, 4 * rows * _DIGITS * tiles)
+    totals = Memory(device, 4 * rows * _DIGITS)
+    count_tiles = _kernel("count_tiles", size, device)
+    place_tiles = _library(device)["place_tiles"]
+    move_tiles = _kernel("move_tiles" + _WITH_PLACES * with_places, size, device)
+    grid: dict[str, Any] = {
+        "threads": (tiles * _TILE_THREADS, rows), "group_size": (_TILE_THREADS, 1), "wait": False,
+    }  # fmt: skip
+    values = given.bits
+    for digit in range(passes):
+        to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
+        numbers = start, count, 8 * digit, order
+        count_tiles(values, counts.bound, *numbers, **grid)
+        place_tiles(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
+                    group_size=_TILE_THREADS, wait=False)  # fmt: skip
+        move_tiles(values, old[1].bound, counts.bound, totals.bound, to[0].bound, to[1].bound,
+                   *numbers, places is not None, **grid)  # fmt: skip
+        values, start = to[0].bound, 0
+
+
 def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     """Where values would go among the sorted elements (uint32)."""
     among, wanted, found = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
@@ -155,14 +186,15 @@ def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
     return [found]
 
 
-def count_groups(size: int) -> int:
+def count_groups(size: int, device: Device) -> int:
     """How many threadgroups count so many numbers."""
-    return max(1, min(_MOST_GROUPS, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
+    most = _MOST_GROUPS * (8 if device.traits.has_thin_threads else 1)
+    return max(1, min(most, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
 
 
 def counted_places(x: Node, bins: int) -> list[Memory]:
     """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
-    groups, given = count_groups(x.size), _rows(x)
+    groups, given = count_groups(x.size, x.device), _rows(x)
     counts = Memory(x.device, 4 * groups * bins)
     _library(x.device)["count_places"](
         given.bits, counts.bound, given.start, x.size, bins,
@@ -222,7 +254,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 def text() -> str:
     """All that is compiled."""
     folder = importlib.resources.files("metalloid.arrays")
-    names = ("order", "sorting", "selecting", "searching")
+    names = ("order", "sorting", "wide_sorting", "selecting", "searching")
     return "\n".join((folder / f"{name}.metal").read_text("utf-8") for name in names)
 
 

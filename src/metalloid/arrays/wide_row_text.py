@@ -23,6 +23,8 @@ _THREADS = 256
 _FEW_ROWS = 512
 #: Elements of a row that each thread should have at least.
 _EACH = 16
+#: Where a row has several axes, an innermost one from here on is shared by threads.
+LONG = 512
 #: Registers of a thread for what it keeps of a row.
 _MOST_KEPT = 64
 #: Operations that are not worth repeating in the text of a loop.
@@ -30,7 +32,7 @@ _MANY_ENTRIES = 16
 
 
 class WideRowWriter(RowWriter):
-    """Writes the statements of a kernel that reduces rows of one axis.
+    """Writes the statements of a kernel that reduces rows, along the innermost of their axes.
 
     Attributes
     ----------
@@ -43,8 +45,9 @@ class WideRowWriter(RowWriter):
     def __init__(self, kernel: FusedKernel, sources: Sequence[Source], axes: Axes,
                  packed: frozenset[int]) -> None:  # fmt: skip
         super().__init__(kernel, sources, axes)
-        self.length = kernel.chunk or axes.row[0]
-        is_ragged = self.length % BUNDLE != 0 or axes.row[0] % BUNDLE != 0
+        *self._outer, self._inner = (f"j{axis}" for axis in range(len(axes.row)))
+        self.length = axes.row[-1] if self._outer else kernel.chunk or axes.row[0]
+        is_ragged = self.length % BUNDLE != 0 or axes.row[-1] % BUNDLE != 0
         loads = [k for k, e in enumerate(self.entries) if e.kind == "load" and e.varies]
         self._held = loads if self._is_read_again(loads) else []
         self.threads, self.steps = self._shape()
@@ -59,7 +62,7 @@ class WideRowWriter(RowWriter):
         """Whether a row is gone through more than once."""
         reductions = [k for k, entry in enumerate(self.entries) if entry.kind == "reduce"]
         several = any(self._needed([k], set()) & set(reductions) != {k} for k in reductions)
-        return bool(loads) and (self.kernel.is_by_element or several)
+        return not self._outer and bool(loads) and (self.kernel.is_by_element or several)
 
     def _shape(self) -> tuple[int, int]:
         held = [self.entries[k].dtype.itemsize for k in self._held]
@@ -73,7 +76,7 @@ class WideRowWriter(RowWriter):
                 steps = -(-self.length // (threads * BUNDLE))
                 if steps * BUNDLE * sum(held) <= 4 * _MOST_KEPT:
                     return threads, steps
-        return _power(self.length / _EACH, most), 0
+        return _power(self.length / (BUNDLE if self._outer else _EACH), most), 0
 
     def launch(self) -> tuple[Size, Size | None]:
         """See `Writer.launch`."""
@@ -93,12 +96,15 @@ class WideRowWriter(RowWriter):
 
     def _row_head(self) -> None:
         super()._row_head()
+        self._end = "row_end"
+        if self._outer:
+            self._end = self._extent_of_row(len(self._outer))
         apart, _ = self._apart
         self._line(f"const uint own = at.x{f' * {apart}' if apart > 1 else ''};")
         if not self.steps:
             if self._has_rest:
                 size = BUNDLE if self._packed else BUNDLE * self.threads
-                self._line(f"const uint whole = row_end - row_end % {size};")
+                self._line(f"const uint whole = {self._end} - {self._end} % {size};")
             return
         for place in self._held:
             self._line(f"{msl_name(self.entries[place].dtype)} w{place}[{self.steps}][{BUNDLE}];")
@@ -117,64 +123,78 @@ class WideRowWriter(RowWriter):
     def _go_through(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int] = (),
                     is_result: bool = False) -> None:  # fmt: skip
         """Statements for each element of a thread: `e` is its place in the bundle."""
-        fours = [place for place in fours if place in self._packed]
-        writes = is_result and RESULT in self._packed
+        for axis, name in enumerate(self._outer):
+            end = "row_end" if axis == 0 else self._extent_of_row(axis)
+            self._line(f"for (uint {name} = 0; {name} < {end}; ++{name}) {{")
+            self._depth += 1
+        self._go_along(statements, [place for place in fours if place in self._packed], is_result)
+        if not self.steps and self._has_rest:
+            name, step = self._inner, self.threads
+            self._open(
+                f"for (uint {name} = whole + at.x; {name} < {self._end}; {name} += {step}) {{"
+            )
+            self._line("constexpr ushort e = 0;")
+            self._of_element(statements, is_result, "")
+            self._close()
+        for _ in self._outer:
+            self._close()
+
+    def _go_along(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int],
+                  is_result: bool) -> None:  # fmt: skip
+        """Bundles along the innermost axis."""
+        depth, kept_parts = self._depth, self._parts
         stride = BUNDLE * self.threads
         if self.steps:
             self._line(UNROLLED)
-            self._line(f"for (uint s = 0; s < {self.steps}; ++s) {{")
-            self._line(f"  const uint j = s * {stride} + own;")
+            self._open(f"for (uint s = 0; s < {self.steps}; ++s) {{")
+            self._line(f"const uint j = s * {stride} + own;")
             if self._packed:
-                self._line("  if (j < row_end) {")
+                self._open("if (j < row_end) {")
         else:
-            many = len(self.entries) > _MANY_ENTRIES
-            self._line(
-                f"#pragma clang loop unroll_count({1 if many else 4 if self._packed else 2})"
-            )
-            end = "whole" if self._has_rest else "row_end"
-            self._line(f"for (uint j = own; j < {end}; j += {stride}) {{")
-        opened = 1 + bool(self.steps and self._packed)
-        self._depth += opened
-        outer = self._parts
-        self._parts = dict(outer)
+            is_long = len(self.entries) > _MANY_ENTRIES
+            count = 1 if is_long else 4 if self._packed else 2
+            self._line(f"#pragma clang loop unroll_count({count})")
+            end = "whole" if self._has_rest else self._end
+            self._open(f"for (uint j = own; j < {end}; j += {stride}) {{")
+        self._parts = dict(kept_parts)
         for place in fours:
             type_ = msl_name(self.entries[place].dtype)
-            pointer = self.axes.accesses[place].pointer
-            self._line(f"const numpy::four<{type_}> q{place} = numpy::read_four({pointer} + j);")
+            at = f"{self.axes.accesses[place].pointer} + {self._index(place, [*self._outer, 'j'])}"
+            self._line(f"const numpy::four<{type_}> q{place} = numpy::read_four({at});")
             self._parts[place] = f"q{place}[e]"
-        if writes:
+        results = "results[e]" if is_result and RESULT in self._packed else ""
+        if results:
             type_ = msl_name(self.entries[self.kernel.result].dtype)
             self._line(f"numpy::four<{type_}> results;")
         self._line(UNROLLED)
-        self._line(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
+        inner = self._depth
+        self._open(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
         apart = self._apart[1]
-        self._line(f"  const uint j0 = j + e{f' * {apart}' if apart > 1 else ''};")
-        guarded = bool(self.steps and not self._packed)
-        if guarded:
-            self._line("  if (j0 < row_end) {")
-        self._depth += 1 + guarded
-        statements(["j0"])
-        if is_result:
-            name = self._names[self.kernel.result]
-            if writes:
-                self._line(f"results[e] = {name};")
-            else:
-                self._store(name, ["j0"])
-        for _ in range(1 + guarded):
+        self._line(f"const uint {self._inner} = j + e{f' * {apart}' if apart > 1 else ''};")
+        if self.steps and not self._packed:
+            self._open(f"if ({self._inner} < row_end) {{")
+        self._of_element(statements, is_result, results)
+        while self._depth > inner:
             self._close()
-        if writes:
-            self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + j, results);")
-        for _ in range(opened):
+        if results:
+            to = self._index(RESULT, [*self._outer, "j"])
+            self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + {to}, results);")
+        while self._depth > depth:
             self._close()
-        self._parts = outer
-        if not self.steps and self._has_rest:
-            self._line(f"for (uint j0 = whole + at.x; j0 < row_end; j0 += {self.threads}) {{")
-            self._line("  constexpr ushort e = 0;")
-            self._depth += 1
-            statements(["j0"])
-            if is_result:
-                self._store(self._names[self.kernel.result], ["j0"])
-            self._close()
+        self._parts = kept_parts
+
+    def _of_element(self, statements: Callable[[Sequence[str]], None], is_result: bool,
+                    results: str) -> None:  # fmt: skip
+        row = [*self._outer, self._inner]
+        statements(row)
+        if results:
+            self._line(f"{results} = {self._names[self.kernel.result]};")
+        elif is_result:
+            self._store(self._names[self.kernel.result], row)
+
+    def _open(self, text: str) -> None:
+        self._line(text)
+        self._depth += 1
 
     def _close(self) -> None:
         self._depth -= 1

@@ -17,9 +17,9 @@ def add_verb(verbs: Any) -> None:
         description="Compile the kernels of an MSL file for a target, such as cuda:sm_90.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--target", required=True, help="cuda:sm_75, cuda:sm_80, cuda:sm_90 ...")
+    parser.add_argument("--target", required=True, help="cuda:sm_90, cpu:x86-64-v3, cpu:aarch64")
     parser.add_argument("--kernel", action="append", help="only this one; repeatable")
-    parser.add_argument("--emit", default="ptx", help="which stage: cpp, ll or ptx (default)")
+    parser.add_argument("--emit", help="which stage: cpp, ll, or the last: ptx, x86, arm64")
     parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
     parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
     parser.add_argument(
@@ -40,11 +40,10 @@ def _act(options: argparse.Namespace) -> int:
     texts = {}
     for name in names:
         stages = lib.function(name).asm
-        if options.emit not in stages:
-            raise ArgumentError(
-                f"[compile] --emit is one of {', '.join(stages)}, not {options.emit!r}."
-            )
-        texts[name] = stages[options.emit]
+        stage = options.emit or list(stages)[-1]
+        if stage not in stages:
+            raise ArgumentError(f"[compile] --emit is one of {', '.join(stages)}, not {stage!r}.")
+        texts[name] = stages[stage]
     if options.output is None:
         sys.stdout.write("\n".join(texts.values()))
     elif len(texts) == 1 and not Path(options.output).is_dir():
@@ -53,5 +52,5 @@ def _act(options: argparse.Namespace) -> int:
         folder = Path(options.output)
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / f"{name}.{options.emit}").write_text(text)
+            (folder / f"{name}.{stage}").write_text(text)
     return 0

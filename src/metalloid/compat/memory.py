@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 import metalloid as mtl
+from metalloid.runtime.buffer import Window
 
 #: Memory is rounded up to this, so a scalar or vector at its end can be read as a whole.
 GRANULE = 256
+_BYTES = np.dtype("V1")  # for `Window`: of no type
 
 
 class SharedMemory:
@@ -39,7 +41,7 @@ class SharedMemory:
 
     def __init__(self, length: int, device: Any, granule: int = GRANULE) -> None:
         self.length = length
-        self.buffer = mtl.Buffer(-(-length // granule) * granule, device)
+        self.buffer = mtl.Buffer(-(-length // granule) * granule, device, visible=True)
         self.bytes: np.ndarray = np.asarray(self.buffer)
 
     @classmethod
@@ -57,8 +59,13 @@ class SharedMemory:
         nbytes = self.bytes.nbytes
         if offset == 0 and nbytes % element == 0 and self.buffer is not None:
             return self.buffer
-        end = offset + (nbytes - offset) // element * element
-        return memoryview(self.bytes[offset:end])  # type: ignore[arg-type]
+        return self.part(offset, (nbytes - offset) // element * element)
+
+    def part(self, offset: int, nbytes: int) -> Any:
+        """What to pass for some of the bytes."""
+        if self.buffer is None:
+            return memoryview(self.bytes[offset : offset + nbytes])  # type: ignore[arg-type]
+        return Window(self.buffer, offset, _BYTES, (nbytes,))
 
 
 class CopiedBytes:

@@ -27,6 +27,13 @@ import metalloid as mtl
 
 _MOST_THREADS = 1024
 _BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+#: Elements from which on a result is made where MLX keeps it, and how it is declared there.
+_WORTH_A_PLACE = 2**20
+_IN_PLACE = {"bool": "bool_", "bfloat16": "uint16"} | {
+    name: name
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+                 "float16", "float32", "complex64")
+}  # fmt: skip
 #: Types that MLX gives to what NumPy and Python have in another width.
 _NARROWED: dict[Any, Any] = {
     np.dtype(np.float64): np.float32,
@@ -220,8 +227,11 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     for shape in shapes:
         if type(shape) is not tuple and not isinstance(shape, Sequence):
             raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
+    places, call = _Places(mx), kernel
+    if is_mlx and not any(isinstance(value, mtl.Array) for value in inputs):
+        call = functools.partial(kernel.at_once, new=places.new)
     try:
-        results = kernel(
+        results = call(
             inputs=[_input(value, mx) for value in inputs],
             output_shapes=shapes,
             output_dtypes=[_dtype(value, mx) for value in dtypes],
@@ -232,7 +242,7 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
         raise RuntimeError(
             f"[metal::Device] Unable to build metal library from source\n{error}"
         ) from error
-    return [_to_mlx(mx, result) for result in results] if is_mlx else results
+    return [places.array(result) for result in results] if is_mlx else results
 
 
 def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
@@ -243,6 +253,7 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     """
     mx = sys.modules.get("mlx.core")
     (_, _, _), (_, _, _) = grid, threadgroup
+    results: list[Any]
     given, known, is_mlx = [], [], False
     for value in inputs:
         kind = type(value)
@@ -255,11 +266,16 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
         given.append(value)
     for value in dtypes:
         known.append(_dtype(value, mx))
-    results: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
-    if is_mlx or (mx is not None and type(dtypes[0]) is mx.Dtype):
+    if is_mlx or (mx is not None and known and type(dtypes[0]) is mx.Dtype):
+        if _is_large(shapes):
+            places = _Places(mx)
+            results = kernel.at_once(given, grid, threadgroup, shapes, known, new=places.new)
+            return [places.array(result) for result in results]
+        results = kernel.at_once(given, grid, threadgroup, shapes, known)
         if len(results) == 1:
             return [_to_mlx(mx, results[0])]
         return [_to_mlx(mx, result) for result in results]
+    results = kernel.at_once(given, grid, threadgroup, shapes, known)
     return results
 
 
@@ -332,6 +348,43 @@ def _to_mlx(mx: Any, array: Any) -> Any:
     if array.dtype is _BFLOAT16:
         return mx.array(np.asarray(array).view(np.uint16)).view(mx.bfloat16)
     return mx.array(array if type(array) is np.ndarray else np.asarray(array))
+
+
+class _Places:
+    """Memory for results where MLX keeps them.
+
+    MLX takes no memory of others without a copy, but lets others write to its own. For small
+    results a copy is quicker.
+    """
+
+    def __init__(self, mx: Any) -> None:
+        self._mx = mx
+        self._arrays: list[tuple[np.ndarray, Any]] = []
+
+    def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        """Memory for a result."""
+        if math.prod(shape) < _WORTH_A_PLACE or dtype.name not in _IN_PLACE:
+            return np.empty(shape, dtype)
+        mx = self._mx
+        make = getattr(mx, "empty", mx.zeros)  # older ones have only the latter
+        try:
+            array = make(shape, getattr(mx, _IN_PLACE[dtype.name]))
+            memory = np.asarray(memoryview(array)).view(dtype)
+        except (RuntimeError, TypeError):  # of what is too large
+            raise MemoryError from None
+        self._arrays.append((memory, array))
+        return memory
+
+    def array(self, result: Any) -> Any:
+        """The array of MLX with a result in it."""
+        for memory, array in self._arrays:
+            if memory is result:
+                return array.view(self._mx.bfloat16) if memory.dtype == _BFLOAT16 else array
+        return _to_mlx(self._mx, result)
+
+
+def _is_large(shapes: Sequence[Any]) -> bool:
+    return any(math.prod(shape) >= _WORTH_A_PLACE for shape in shapes)
 
 
 # -- programs that are not changed

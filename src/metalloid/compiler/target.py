@@ -40,12 +40,20 @@ class Target:
     identity : str
         Everything else the generated code depends on, such as the model of the CPU behind
         ``-march=native``; part of the cache key.
+    vectors : str
+        The widest vector instructions of a CPU, by their usual name: ``"AVX2"``, ``"NEON"``.
     """
 
     name: str
     flags: tuple[str, ...]
     entry_header: Path
     identity: str = ""
+    vectors: str = ""
+
+    @property
+    def triple(self) -> str:
+        """What clang calls the machine: ``"x86_64-unknown-linux-gnu"``."""
+        return self.flags[self.flags.index("-target") + 1]
 
 
 def math_flags(mode: MathMode) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class Builder:
         ArgumentError
             If an output that is followed element by element has another shape.
         """
-        as_buffer = any(isinstance(operand.value, Buffer) for operand in inputs)
+        as_buffer = any(isinstance(operand.memory, Buffer) for operand in inputs)
         outputs = []
         for parameter, operand in zip(self.out_params, given, strict=True):
             if operand is None:
@@ -154,6 +154,6 @@ def result_of(outputs: Sequence[Operand], inputs: Sequence[Operand]) -> Any:
 def _common_device(operands: Sequence[Operand]) -> Device:
     """The device of the Buffers among the operands; the default device without any."""
     for operand in operands:
-        if isinstance(operand.value, Buffer):
-            return operand.value.device
+        if isinstance(operand.memory, Buffer):
+            return operand.memory.device
     return get_device(None)

@@ -200,8 +200,9 @@ def library(
     device : str or Device, optional
         Where the kernels will run; the default device without.
     target : str, optional
-        Instead of a device: an architecture to compile for, such as ``"cuda:sm_90"``, whether this
-        machine has one or not. ``kernel.asm["ptx"]`` is what comes out; it cannot be launched.
+        Instead of a device: an architecture to compile for, such as ``"cuda:sm_90"``,
+        ``"cpu:x86-64-v3"`` or ``"cpu:aarch64"``, whether this machine has one or not.
+        ``kernel.asm["ptx"]`` (``"x86"``, ``"arm64"``) is what comes out; it cannot be launched.
     portable : bool, optional
         Refuse what Apple's Metal compiler is known to refuse, although it would run here.
 

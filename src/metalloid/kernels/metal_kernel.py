@@ -22,7 +22,13 @@ from metalloid.kernels.metal_kernel_checks import (
     output_dtype,
     template_arguments,
 )
-from metalloid.kernels.metal_kernel_memory import InputMemory, allocate, in_place, msl_type
+from metalloid.kernels.metal_kernel_memory import (
+    InputMemory,
+    NewMemory,
+    allocate,
+    in_place,
+    msl_type,
+)
 from metalloid.kernels.metal_kernel_text import (
     InputText,
     OutputText,
@@ -163,11 +169,12 @@ class MetalKernel:
         init_value: Any = None,
         verbose: bool = False,
         device: str | Device | None = None,
+        new: NewMemory = np.empty,
     ) -> list[Any]:
-        """A call with inputs of which none is a metalloid `Array`."""
+        """A call with inputs of which none is a metalloid `Array`; `new` makes the outputs."""
         where = get_device(device)
         memories = self._inputs(inputs, where)
-        outputs = self._new_outputs(output_shapes, output_dtypes, init_value)
+        outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
         made = self._made(memories, outputs, template, where)
         if verbose:
             print(f"Generated source code for `{self.name}`:\n```\n{made.text}\n```")
@@ -210,7 +217,9 @@ class MetalKernel:
             memories.append(memory)
         return memories
 
-    def _new_outputs(self, shapes: Any, dtypes: Any, initial: Any) -> dict[str, np.ndarray]:
+    def _new_outputs(
+        self, shapes: Any, dtypes: Any, initial: Any, new: NewMemory
+    ) -> dict[str, np.ndarray]:
         outputs = {}
         shapes = listed(self.name, "output_shapes", shapes, self._new_names)
         dtypes = listed(self.name, "output_dtypes", dtypes, self._new_names)
@@ -219,7 +228,7 @@ class MetalKernel:
             dtype = output_dtype(label, value)
             if self._atomic:
                 check_atomic(label, dtype)
-            outputs[name] = allocate(label, shape, dtype, initial)
+            outputs[name] = allocate(label, shape, dtype, initial, new)
         return outputs
 
     def _promised(self, shapes: Any, dtypes: Any) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:

@@ -7,7 +7,7 @@ import math
 import numbers
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ class InputMemory:
 
 def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
     """Another library's memory of the device as a Buffer; anything else as it is."""
-    if isinstance(value, Buffer) or hasattr(value, "__metalloid_memory__"):
+    if isinstance(value, Buffer | np.ndarray) or hasattr(value, "__metalloid_memory__"):
         return value
     try:
         memory = device.borrow(value)
@@ -245,7 +245,13 @@ def dtype_of(value: Any) -> np.dtype[Any] | None:
         return None  # not hashable
 
 
-def allocate(label: str, shape: Any, dtype: np.dtype[Any], initial: Any) -> np.ndarray:
+#: Makes an array, with anything in it, of a shape and a dtype.
+NewMemory = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+def allocate(
+    label: str, shape: Any, dtype: np.dtype[Any], initial: Any, new: NewMemory = np.empty
+) -> np.ndarray:
     """A new array for an output; uninitialised without an initial value."""
     try:
         extents = tuple(operator.index(extent) for extent in shape)
@@ -256,7 +262,7 @@ def allocate(label: str, shape: Any, dtype: np.dtype[Any], initial: Any) -> np.n
             f"{label} wants a shape, a sequence of numbers not below 0, got {shape!r}."
         )
     try:
-        output = np.empty(extents, dtype)
+        output = new(extents, dtype)
     except (MemoryError, ValueError):
         raise OutOfMemory(f"{label} of shape {extents} and {dtype} does not fit.") from None
     if initial is not None:

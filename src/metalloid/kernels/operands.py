@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import as_array, number_array
+from metalloid.kernels.metal_kernel_memory import as_array, in_place, number_array
 from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.registry import get_device
 from metalloid.runtime.slot import describe
 
 #: Ids are 32-bit, so that this many elements can have a thread each.
@@ -54,6 +55,7 @@ class Operand:
         if self.is_number:
             self.dtype = number_array(label, value).dtype
             return
+        value = in_place(label, value, get_device(), is_written)
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
         if isinstance(array, np.ndarray):

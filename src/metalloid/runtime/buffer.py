@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
@@ -28,6 +29,9 @@ class Buffer:
         A number of bytes (zero-filled), or an array to copy.
     device : str or Device, optional
         Where; the default device without.
+    visible : bool, optional
+        Whether Python should see the memory where it lies, on NVIDIA GPUs as well: CUDA then moves
+        its pages to whoever touches them, which is slower than a copy of all.
 
     Attributes
     ----------
@@ -67,7 +71,9 @@ class Buffer:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    def __init__(self, source: int | Any, device: str | Device | None = None) -> None:
+    def __init__(
+        self, source: int | Any, device: str | Device | None = None, visible: bool = False
+    ) -> None:
         import numpy as np
 
         self.device = get_device(device)
@@ -84,7 +90,13 @@ class Buffer:
                     f"got {type(source).__name__}."
                 )
             self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
-        self.address = self.device.allocate(self.nbytes)
+        self._is_visible = visible or self.device.memory != "own"
+        allocate = self.device.allocate_visible if visible else self.device.allocate
+        try:
+            self.address = allocate(self.nbytes)
+        except OutOfMemory:
+            gc.collect()  # a buffer and the launch that uses it may hold each other
+            self.address = allocate(self.nbytes)
         self._pending: Event | None = None
         self.host_copy: HostCopy | None = None
         self._is_lent = False
@@ -92,7 +104,11 @@ class Buffer:
         # When the process ends a kernel may still run; the memory goes with the process.
         self._release.atexit = False
         if contents is not None and contents.nbytes:
-            self.device.copy_in(self.address, contents.reshape(-1).view(np.uint8).data)
+            given = contents.reshape(-1).view(np.uint8)
+            if visible:
+                self.host_bytes()[...] = given
+            else:
+                self.device.copy_in(self.address, given.data)
 
     def used_by(self, event: Event) -> None:
         """Record the latest launch that uses this buffer."""
@@ -111,7 +127,7 @@ class Buffer:
         import numpy as np
 
         self.wait()
-        if self.device.memory != "own":
+        if self._is_visible:
             return np.asarray(Bytes(self, self.address, self.nbytes))
         if self.host_copy is None:
             self.host_copy = HostCopy(self.device, self.address, self.nbytes)
@@ -120,7 +136,7 @@ class Buffer:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        if self.device.memory == "own":
+        if not self._is_visible:
             raise AttributeError("__array_interface__")  # NumPy then asks __array__
         self.wait()
         return {
@@ -192,11 +208,14 @@ class BorrowedBuffer(Buffer):
         self.address, self.start, self.nbytes = memory.address - below, below, below + above
         self._memory = memory  # and with it the owner
         self._pending = self.host_copy = None
-        self._is_lent = True
+        self._is_lent, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:
-        """Record the latest launch, and let the library's own work wait for it."""
-        super().used_by(event)
+        """Let the library's own work wait for the launch.
+
+        The launch holds the buffer. Held by it as well, another library's memory would be free only
+        when garbage is collected.
+        """
         if self._memory.then is not None:
             self._memory.then()
 
@@ -210,7 +229,9 @@ class Window:
     buffer : Buffer
     start : int
         Where it begins, in bytes.
-    dtype, shape
+    dtype : numpy.dtype
+        "V1": bytes, which are taken as what a parameter wants.
+    shape : tuple of int
     """
 
     buffer: Buffer

@@ -15,6 +15,8 @@ from metalloid.runtime.event import Event
 from metalloid.runtime.traits import MANY_THREADS, Traits
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.borrowed import Borrowed
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.graph import Graph
@@ -107,6 +109,33 @@ class HostMemory(NamedTuple):
     nbytes: int
     written: bool
     position: int = -1
+
+
+class Matrices(NamedTuple):
+    """Matrices behind each other in a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where the first begins, in bytes.
+    rows, columns : int
+        Of each.
+    row_bytes, matrix_bytes : int
+        From a row, or a matrix, to the next.
+    is_turned : bool
+        Whether columns lie in memory where rows do elsewhere.
+    dtype : str
+    """
+
+    buffer: Buffer
+    start: int
+    rows: int
+    columns: int
+    row_bytes: int
+    matrix_bytes: int
+    is_turned: bool
+    dtype: str
 
 
 class Arguments:
@@ -218,9 +247,24 @@ class Device(ABC):
         OutOfMemory
         """
 
+    def allocate_visible(self, nbytes: int) -> int:
+        """The same, of memory that Python sees where it lies, once launches have ended.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        return self.allocate(nbytes)
+
     @abstractmethod
     def free(self, address: int, nbytes: int) -> None:
-        """Give back what `allocate` gave."""
+        """Give back what `allocate` or `allocate_visible` gave."""
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """Bytes of the host, with anything in them, that are quickly copied to."""
+        import numpy as np
+
+        return np.empty(nbytes, np.uint8)
 
     @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:
@@ -291,6 +335,20 @@ class Device(ABC):
             return [self.launch(*launch, wait=False) for launch in launches][-1]
 
         return replay
+
+    def multiplies(self) -> frozenset[str]:
+        """Types of matrices that a library of its maker multiplies.
+
+        Raises
+        ------
+        DeviceUnavailable
+            If that is not installed.
+        """
+        return frozenset()
+
+    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+        """Have so many matrices multiplied by that library, after the launches so far."""
+        raise NotImplementedError
 
     @abstractmethod
     def synchronize(self) -> None:

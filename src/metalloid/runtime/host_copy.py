@@ -40,10 +40,8 @@ class HostCopy:
     """
 
     def __init__(self, device: Device, address: int, nbytes: int) -> None:
-        import numpy as np
-
         self._device, self._address = device, address
-        self._memory = np.empty(nbytes, np.uint8)
+        self._memory = device.host_memory(nbytes)
         self._seen: weakref.ref[Bytes] | None = None
         self.is_current = self._was_seen = self.is_shared = False
         self._fetched: np.ndarray | None = None  # of shared memory: what the device had

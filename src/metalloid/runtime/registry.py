@@ -24,7 +24,7 @@ _KINDS = {
 _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 
 #: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
-_TARGETS = {"cuda": "metalloid.backends.cuda.offline"}
+_TARGETS = {"cuda": "metalloid.backends.cuda.offline", "cpu": "metalloid.backends.cpu.offline"}
 
 _open: dict[str, Device] = {}
 _DEFAULT = ""  # in `_open`, for the one that was found first: asking for those before it takes long
@@ -71,7 +71,7 @@ def get_device(name: str | Device | None = None) -> Device:
 
 
 def get_target(name: str) -> Device:
-    """A device that only compiles: ``"cuda:sm_90"``.
+    """A device that only compiles: ``"cuda:sm_90"``, ``"cpu:aarch64"``.
 
     Raises
     ------

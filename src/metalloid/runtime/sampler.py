@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from metalloid.errors import ArgumentError
 
@@ -26,6 +27,7 @@ _FIELDS: dict[str, tuple[int, tuple[str, ...]]] = {
          "never"),
     ),
 }  # fmt: skip
+_MOST_ANISOTROPY_BITS = 31
 _ANISOTROPY_BIT, _LOD_LEAST_BIT, _LOD_MOST_BIT, _LOD_BIAS_BIT = 20, 27, 40, 53
 _LOD_STEPS, _MOST_LOD = 256, 2**13 - 1
 _LOD_BIAS_STEPS, _LOD_BIAS_BITS = 64, 11
@@ -134,6 +136,27 @@ class Sampler:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._settings.items())
         return f"Sampler({shown})"
+
+
+def settings_of(word: int) -> dict[str, Any]:
+    """What `Sampler` was told, by its word.
+
+    Examples
+    --------
+    >>> settings_of(Sampler(filter="linear", lod_bias=-1.5).word)["lod_bias"]
+    -1.5
+    """
+    settings: dict[str, Any] = {
+        name: values[word >> bit & (1 << (len(values) - 1).bit_length()) - 1]
+        for name, (bit, values) in _FIELDS.items()
+    }
+    settings["max_anisotropy"] = word >> _ANISOTROPY_BIT & _MOST_ANISOTROPY_BITS
+    least, most = (word >> bit & _MOST_LOD for bit in (_LOD_LEAST_BIT, _LOD_MOST_BIT))
+    settings["lod_clamp"] = (least / _LOD_STEPS, most / _LOD_STEPS)
+    bias = word >> _LOD_BIAS_BIT
+    is_negative = bias >> _LOD_BIAS_BITS - 1
+    settings["lod_bias"] = (bias - (is_negative << _LOD_BIAS_BITS)) / _LOD_BIAS_STEPS
+    return settings
 
 
 def _lod_bits(lod: float) -> int:

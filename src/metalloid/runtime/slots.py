@@ -32,6 +32,7 @@ _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
     ("f", 4): ctypes.c_float,
     ("f", 8): ctypes.c_double,
 }
+_BYTES = np.dtype("V1")
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
@@ -185,7 +186,7 @@ class BufferSlot(Slot):
         return buffer.address
 
     def _bind_window(self, window: Window, bound: Arguments) -> int:
-        if window.dtype != self._dtype:
+        if window.dtype not in (self._dtype, _BYTES):
             self._check_dtype(window)
         buffer = window.buffer
         if buffer.device is not self.device:

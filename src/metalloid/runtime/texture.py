@@ -45,6 +45,8 @@ class Texture:
         True for all mip levels down to one texel, or how many. Levels below the first hold
         averages of the one above (integers that are not normalised: every other texel).
     device : str or Device, optional
+    visible : bool, optional
+        See `Buffer`.
 
     Attributes
     ----------
@@ -80,6 +82,7 @@ class Texture:
         kind: str = "2d",
         mipmaps: bool | int = False,
         device: str | Device | None = None,
+        visible: bool = False,
     ) -> None:
         if kind not in KIND_EXTENTS:
             raise ArgumentError(
@@ -111,19 +114,19 @@ class Texture:
         self.format, self.channels = pixel_format.name, pixel_format.channels
         shapes = mip_shapes(kind, self.shape)
         self._shapes = shapes[: _level_count(kind, mipmaps, len(shapes))]
-        self._allocate(device)
+        self._allocate(device, visible)
         if texels is not None:
             self._level(0)[...] = texels
             for level in range(1, self.levels):
                 self._level(level)[...] = smaller(self._level(level - 1), kind, pixel_format)
 
-    def _allocate(self, device: str | Device | None) -> None:
+    def _allocate(self, device: str | Device | None, visible: bool) -> None:
         self._offsets = [0]
         for shape in self._shapes:
             nbytes = math.prod(shape) * self.pixel_format.bytes
             self._offsets.append(self._offsets[-1] + -(-nbytes // 16) * 16)
         #: Texels of all levels.
-        self.memory = Buffer(self._offsets[-1], device)
+        self.memory = Buffer(self._offsets[-1], device, visible)
         self.device = self.memory.device
         levels = [
             LevelMemory(

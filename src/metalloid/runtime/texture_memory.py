@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 #: Extents of each kind, in the order of the axes of an array.
 KIND_EXTENTS = {
@@ -82,6 +84,35 @@ def descriptor(kind: str, format_code: int, levels: Sequence[LevelMemory]) -> by
         width, height, slices, row, slice_ = _planes(kind, level)
         packed.append(_LEVEL.pack(level.address, row, slice_, width, height, slices, level.texel))
     return b"".join(packed)
+
+
+class Level(NamedTuple):
+    """One mip level as its descriptor has it.
+
+    Attributes
+    ----------
+    address : int
+    row, plane : int
+        Bytes from a row, or a slice, to the next.
+    width, height, slices : int
+    texel : int
+        Bytes of a texel.
+    """
+
+    address: int
+    row: int
+    plane: int
+    width: int
+    height: int
+    slices: int
+    texel: int
+
+
+def read_descriptor(address: int) -> tuple[int, list[Level]]:
+    """The code of the format and the levels of a texture whose descriptor lies at an address."""
+    code, count = _HEADER.unpack(ctypes.string_at(address, _HEADER.size))
+    levels = ctypes.string_at(address + FIRST_LEVEL, count * _LEVEL.size)
+    return code, [Level(*numbers) for numbers in _LEVEL.iter_unpack(levels)]
 
 
 def _planes(kind: str, level: LevelMemory) -> tuple[int, int, int, int, int]:

@@ -105,7 +105,7 @@ def _die_at_first(tree, pipe):
     while entry := pipe.recv():
         if entry.name == "die":
             os._exit(3)
-        pipe.send({"checked": "agrees"})
+        pipe.send({"checked": "agrees", "reason": ""})
 
 
 def entries_of(name):

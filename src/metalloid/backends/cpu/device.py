@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import re
 import threading
 import time
@@ -12,19 +11,18 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
 from metalloid.backends.cpu.vector import variant_for
-from metalloid.compiler import clang
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
+from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
-from metalloid.errors import CompileError, LaunchError, OutOfMemory
+from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import (
@@ -43,7 +41,7 @@ from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
 _WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
-_UNDEFINED = re.compile(r"undefined symbol: (?:_Z(\d+))?(\w+)")
+_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 _MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
 
@@ -58,12 +56,12 @@ class CpuProgram(Program):
         variant: Callable[[str], CompiledKernel],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
-        self._stages, self._code_command = kernel.stages, kernel.code_command
+        self._first = kernel
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
         self._variable_bytes = kernel.variable_bytes
-        self._compile_variant, self._first_variant = variant, kernel.variant
+        self._compile_variant = variant
         self._variants = {kernel.variant: code}
         # By grid, group and whether barriers are lenient.
         self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
@@ -82,10 +80,7 @@ class CpuProgram(Program):
     @property
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
-        stages = {name: Path(path).read_text() for name, path in self._stages.items()}
-        outcome = clang.run([*self._code_command, "-S", "-o", "-", "-"], stages["ll"])
-        stages["x86" if platform.machine() in ("x86_64", "AMD64") else "arm64"] = outcome.text
-        return stages
+        return self._first.asm()
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
@@ -96,7 +91,7 @@ class CpuProgram(Program):
 
     def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        by_shape = self._first_variant.startswith(("row", "column"))
+        by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
         if is_lenient:
             variant += "_lenient"
@@ -135,14 +130,12 @@ def _job(program: CpuProgram, arguments: Arguments, grid: Size, group: Size) -> 
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
     """Load a kernel's code, for as long as the process lives: its address and flags."""
     try:
-        symbol = getattr(ctypes.CDLL(str(kernel.shared_object)), ENTRY_SYMBOL)
+        symbol = getattr(ctypes.CDLL(str(kernel.code)), ENTRY_SYMBOL)
     except OSError as failure:
         missing = _UNDEFINED.search(str(failure))
         if missing is None:
             raise
-        # C++ writes f(float) as _Z1ff: a name with its length before it.
-        name = missing[2][: int(missing[1])] if missing[1] else missing[2]
-        raise CompileError(f"error: {name} is declared and called, but nowhere defined.") from None
+        raise undefined(missing[1]) from None
     address = ctypes.cast(symbol, ctypes.c_void_p).value
     assert address is not None
     return address, native.FIBRES if kernel.fibres else 0

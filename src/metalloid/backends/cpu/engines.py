@@ -40,7 +40,10 @@ class CompiledKernel:
 
     Attributes
     ----------
-    shared_object : Path
+    architecture : str
+        Of the target: ``"x86_64"`` or ``"aarch64"``.
+    code : Path
+        A shared object, or an object file if the machine is not this.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     fibres : bool
@@ -65,7 +68,8 @@ class CompiledKernel:
         File of each stage of compilation by name.
     """
 
-    shared_object: Path
+    architecture: str
+    code: Path
     layouts: tuple[int, ...]
     fibres: bool
     waits: bool
@@ -77,6 +81,13 @@ class CompiledKernel:
     engine: str
     code_command: tuple[str, ...]
     stages: dict[str, Path]
+
+    def asm(self) -> dict[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and assembly."""
+        texts = {name: path.read_text() for name, path in self.stages.items()}
+        outcome = clang.run([*self.code_command, "-S", "-o", "-", "-"], texts["ll"])
+        texts["x86" if self.architecture == "x86_64" else "arm64"] = outcome.text
+        return texts
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,8 @@ class KernelRequest:
         That of the settings; what has no vector form gets the reference engine.
     variant : str
         Which variant; without, the one to begin with.
+    is_linked : bool
+        Whether this process shall load it.
     """
 
     unit: TranslationUnit
@@ -103,10 +116,11 @@ class KernelRequest:
     target: Target
     engine: str
     variant: str = ""
+    is_linked: bool = True
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
-    """Compile one kernel of a unit to a shared object, or find it in the cache.
+    """Compile one kernel of a unit to code, or find it in the cache.
 
     Raises
     ------
@@ -120,15 +134,17 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     if wanted not in _ENGINES:
         raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {wanted!r}")
     key = digest(
-        "kernel", wanted, request.variant, repr(vector.lanes()), unit.key, entry.expression,
-        entry.name, repr(sorted(request.constants.items())), target.identity, *target.flags,
+        "kernel" if request.is_linked else "object", wanted, request.variant,
+        repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
+        repr(sorted(request.constants.items())), target.identity, *target.flags,
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(request, cache, wanted))
     facts = json.loads(files["kernel.json"].read_bytes())
     return CompiledKernel(
-        files["kernel.so"],
+        target.name,
+        files["kernel.so" if request.is_linked else "kernel.o"],
         tuple(facts["layouts"]),
         facts["fibres"],
         facts["waits"],
@@ -161,7 +177,8 @@ def _compiled_by(
         request.unit, request.entry, request.constants, request.target, cache, engine.functions
     )
     lowered = engine.lower(kernel, request.variant)
-    code = clang.run([*lowered.code_command, "-c", "-o", "-", "-"], lowered.ir)
+    command = (*lowered.code_command, "-target", request.target.triple)
+    code = clang.run([*command, "-c", "-o", "-", "-"], lowered.ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tried on such code than on what comes from C.
         raise Unsupported(f"LLVM fails on it, status {code.status}")
@@ -180,11 +197,14 @@ def _compiled_by(
         "widths": lowered.widths,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,
-        "code_command": lowered.code_command,
+        "code_command": command,
     }
+    objects = {"kernel.o": code.output}
+    if request.is_linked:
+        objects = {"kernel.so": shared_object(objects, f"{ENTRY_SYMBOL}.so")}
     return {
         "kernel.cpp": kernel.cpp,
         "kernel.ll": lowered.ir,
-        "kernel.so": shared_object({"kernel.o": code.output}, f"{ENTRY_SYMBOL}.so"),
         "kernel.json": json.dumps(facts),
+        **objects,
     }

@@ -6,6 +6,7 @@ import functools
 import os
 import platform
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from metalloid.compiler.cache import digest
@@ -59,21 +60,41 @@ def vector_extension() -> str:
 
 def host_target() -> Target:
     """Code for exactly this CPU, or for all of the level that the settings say."""
-    machine = platform.machine().lower()
-    x86 = machine in ("x86_64", "amd64")
-    architecture = "x86_64" if x86 else "aarch64"
-    # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
-    # that Mach-O is what macOS can load.
-    system = "macosx" if platform.system() == "Darwin" else "unknown-linux-gnu"
-    vendor = "apple-" if platform.system() == "Darwin" else ""
-    triple = f"{architecture}-{vendor}{system}"
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
     level = settings.cpu_level if x86 else ""
-    tune = (f"-march={level or 'native'}",) if x86 else ("-mcpu=native",)
     # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
-    exact = ("-mno-avx512bf16",) if x86 and not level else ()
-    flags = ("-target", triple, *tune, *exact, "-fPIC", "-Xclang", "-ffake-address-space-map")
+    exact = () if level else ("-mno-avx512bf16",)
+    tune = (f"-march={level or 'native'}", *exact) if x86 else ("-mcpu=native",)
     facts = cpu_description()
     own = (facts.get(name, "") for name in ("model name", "flags", "Features"))
     identity = digest(level) if level else digest(*own)
+    return cpu_target(
+        "x86_64" if x86 else "aarch64", tune, vector_extension(),
+        is_mac=platform.system() == "Darwin", identity=identity,
+    )  # fmt: skip
+
+
+def cpu_target(
+    architecture: str,
+    tune: Sequence[str],
+    vectors: str,
+    is_mac: bool = False,
+    identity: str = "any",
+) -> Target:
+    """Code for a CPU.
+
+    Parameters
+    ----------
+    architecture : str
+        ``"x86_64"`` or ``"aarch64"``.
+    tune : sequence of str
+        clang's flags that say which one.
+    vectors : str
+        Its widest vector instructions, as `vector_extension` names them.
+    """
+    # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
+    # that Mach-O is what macOS can load.
+    triple = f"{architecture}-{'apple-macosx' if is_mac else 'unknown-linux-gnu'}"
+    flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map")
     entry_header = Path(__file__).parent / "native" / "entries.h"
-    return Target(architecture, flags, entry_header, identity)
+    return Target(architecture, flags, entry_header, identity, vectors)

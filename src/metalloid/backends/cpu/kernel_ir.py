@@ -73,6 +73,8 @@ class KernelIR:
         Whether threads log or assert.
     logs : bool
         Whether they log.
+    vectors : str
+        The widest vector instructions of the target.
     """
 
     cpp: str
@@ -82,6 +84,7 @@ class KernelIR:
     shares: bool
     reports: bool
     logs: bool
+    vectors: str
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def kernel_ir(
         _make_functions_private,
     ):
         ir = adapt(ir)
-    return KernelIR(text, ir, layouts, synchronises, shares, reports, logs)
+    return KernelIR(text, ir, layouts, synchronises, shares, reports, logs, target.vectors)
 
 
 def _mark_constant_loads(ir: str) -> str:

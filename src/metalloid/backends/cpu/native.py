@@ -114,12 +114,18 @@ def runtime() -> Runtime:
 
 def build(cache: Cache) -> Path:
     """The runtime's shared object, compiled if it is not in `cache`."""
-    sources = sorted(path for path in _SOURCES.iterdir() if path.suffix in (".c", ".S"))
     headers = sorted(_SOURCES.glob("*.h"))
-    parts = [path.read_bytes() for path in (*sources, *headers)]
+    parts = [path.read_bytes() for path in (*_sources(), *headers)]
     key = digest("cpu runtime", clang.fingerprint(), _target(), *_FLAGS, *parts)
-    files = cache.load(key) or cache.save(key, {"runtime.so": _compile(sources)})
+    files = cache.load(key)
+    if files is None:
+        code = shared_object(objects(_target()), "metalloid-runtime.so")
+        files = cache.save(key, {"runtime.so": code})
     return files["runtime.so"]
+
+
+def _sources() -> list[Path]:
+    return sorted(path for path in _SOURCES.iterdir() if path.suffix in (".c", ".S"))
 
 
 def _target() -> str:
@@ -132,17 +138,23 @@ def _target() -> str:
     return f"{architecture}-linux-{libc}"
 
 
-def _compile(sources: list[Path]) -> bytes:
+def objects(target: str) -> dict[str, bytes]:
+    """The runtime's object files by name, for a machine as zig names it.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it does not compile.
+    """
     with tempfile.TemporaryDirectory(prefix="metalloid-") as folder, ThreadPoolExecutor() as pool:
-        compiled = pool.map(functools.partial(_object, folder=Path(folder)), sources)
-        objects = {path.name: path.read_bytes() for path in compiled}
-    return shared_object(objects, "metalloid-runtime.so")
+        compile_one = functools.partial(_object, target=target, folder=Path(folder))
+        return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources())}
 
 
-def _object(source: Path, folder: Path) -> Path:
+def _object(source: Path, target: str, folder: Path) -> Path:
     path = folder / f"{source.name}.o"
     outcome = clang.run(
-        ["cc", "-target", _target(), *_FLAGS, "-o", str(path), str(source)], scratch=folder
+        ["cc", "-target", target, *_FLAGS, "-o", str(path), str(source)], scratch=folder
     )
     if outcome.status != 0:
         raise DeviceUnavailable(

@@ -18,7 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metalloid.backends.cpu import host
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.line import ONE_THREAD
@@ -68,9 +67,9 @@ _USUAL_ROW = 16
 _SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
 
-def lanes() -> tuple[tuple[int, ...], int]:
-    """Lanes that simdgroups may have on this processor, and bits of the integers of its masks."""
-    return _FORMS.get(host.vector_extension(), _NARROW)
+def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
+    """Lanes that simdgroups may have with some vector instructions, and bits of masks' integers."""
+    return _FORMS.get(vectors, _NARROW)
 
 
 def functions(reports: bool) -> str:
@@ -128,7 +127,7 @@ def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     """Lanes that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
-    widths = lanes()[0]
+    widths = lanes(kernel.vectors)[0]
     if kernel.synchronises and _uses(kernel, "y"):
         # Threadgroups of several rows, most often of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
@@ -166,10 +165,11 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     variant = variant or _first_variant(kernel)
     kind, lanes_of_variant, *lenient = variant.split("_")
     width = int(lanes_of_variant)
+    mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
-        forms = _waiting(width, kind, is_strict=not lenient)
+        forms = _waiting(width, kind, mask_bits, is_strict=not lenient)
     else:
-        forms = _independent(width, kind)
+        forms = _independent(width, kind, mask_bits)
     made = [vectorise(parse(ir, scalar), form) for form in forms]
     state = max(each.state_bytes for each in made)
     constants = (
@@ -214,8 +214,7 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _independent(width: int, kind: str) -> list[Form]:
-    mask_bits = lanes()[1]
+def _independent(width: int, kind: str, mask_bits: int) -> list[Form]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
     forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX)]
@@ -224,9 +223,8 @@ def _independent(width: int, kind: str) -> list[Form]:
     return forms
 
 
-def _waiting(width: int, kind: str, is_strict: bool) -> list[Form]:
+def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
     """Forms of the functions that a variant calls."""
-    mask_bits = lanes()[1]
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind == "scattered":

@@ -6,13 +6,14 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
 from metalloid.backends.cuda.graph import CudaGraph
+from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
@@ -25,6 +26,10 @@ from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Arguments, Device, DeviceInfo, Launch, Size
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
+from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
@@ -44,12 +49,14 @@ class CudaDevice(Device):
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         self.target = cuda_target(f"sm_{major}{minor}")
+        self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
         self._several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._lost = ""
+        self._visible: dict[int, Any] = {}  # what frees memory that Python sees, by its address
         self._reports = 0
         self._enter()
         # In turn with CUDA's default stream, which other libraries use unless told otherwise.
@@ -67,7 +74,7 @@ class CudaDevice(Device):
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
-        self.timer = Timer(self)
+        self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -262,12 +269,46 @@ class CudaDevice(Device):
                 check(outcome, "clearing memory")
         return address
 
+    def allocate_visible(self, nbytes: int) -> int:
+        """See `Device.allocate_visible`.
+
+        It is managed memory, or the host's where Python may not see that while kernels run.
+        """
+        bindings = self._driver
+        attribute = bindings.CUdevice_attribute
+        size = min(max(nbytes, 1), 2**63)
+        with self._lock:
+            self._enter()
+            if self._attribute(attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS):
+                everywhere = bindings.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL
+                outcome, free = bindings.cuMemAllocManaged(size, everywhere), bindings.cuMemFree
+            else:
+                mapped = bindings.CU_MEMHOSTALLOC_PORTABLE | bindings.CU_MEMHOSTALLOC_DEVICEMAP
+                outcome, free = bindings.cuMemHostAlloc(size, mapped), bindings.cuMemFreeHost
+            address = int(check(outcome, f"allocating {nbytes} bytes on {self.name}"))
+            self._visible[address] = free
+        ctypes.memset(address, 0, nbytes)  # its pages are the host's first
+        return address
+
     def free(self, address: int, nbytes: int) -> None:
         """See `Device.free`."""
         if self._lost:
             return  # the memory went with the context
         self._enter()
+        if address in self._visible:
+            self._driver.cuStreamSynchronize(self.stream)  # kernels may use it
+            self._visible.pop(address)(address)
+            return
         self._driver.cuMemFreeAsync(address, self.stream)
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """See `Device.host_memory`: pinned."""
+        return self._pinned.take(nbytes)
+
+    def _pin(self, nbytes: int) -> int:
+        self._enter()
+        status, address = self._driver.cuMemHostAlloc(nbytes, self._driver.CU_MEMHOSTALLOC_PORTABLE)
+        return 0 if status else int(address)
 
     def copy_in(self, address: int, source: memoryview) -> None:
         """See `Device.copy_in`."""

@@ -15,7 +15,7 @@ namespace metalloid {
 
 // What a launch hands over (program.py packs it). A grid of more threadgroups than the driver takes
 // in y and z comes in several launches, each with its first threadgroup. It is even if all its
-// threadgroups are whole and have the shape of the blocks.
+// threadgroups are whole, have the shape of the blocks, and their threads are lanes in order.
 template <int parameters>
 struct launch_data {
   void* words[parameters == 0 ? 1 : parameters];
@@ -44,17 +44,18 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
   ids.index = place.x + ids.dispatched_size.x * (place.y + ids.dispatched_size.y * place.z);
   mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
   if (!launch.is_even) {
-    // At the grid's edge a threadgroup is smaller, and its threads are numbered as if it had been
+    // Threads are not always dealt out in order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller, and its threads are numbered as if it had been
     // asked for so: the first warps run them all. And a block has at most 64 threads in z; deeper
     // threadgroups come as one row.
     const metal::uint3 left = ids.grid - origin;
     ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
                       least(left.z, ids.group_size.z)};
+    ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
     if (ids.index >= volume(ids.group_size)) return;
     const uint row = ids.index / ids.group_size.x;
     place = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
   }
-  ids.index = mtl_simdgroup_start(ids.index) + uint(__nvvm_read_ptx_sreg_laneid());
+  ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
   ids.position_in_threadgroup = place;
   ids.position_in_grid = origin + place;
   Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);

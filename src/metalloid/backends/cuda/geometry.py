@@ -40,8 +40,10 @@ class Geometry(NamedTuple):
     parts: list[Part]
 
 
-def launches_of(grid: Size, group: Size) -> list[Part]:
+def launches_of(grid: Size, group: Size, has_order: bool = True) -> list[Part]:
     """The launches that run `grid` in threadgroups of `group`; most often it is one.
+
+    Without `has_order` threads are not the lanes in order, and work out their places.
 
     Examples
     --------
@@ -49,9 +51,8 @@ def launches_of(grid: Size, group: Size) -> list[Part]:
     Part(dimensions=(32, 4465, 1, 32, 1, 1), data=(1000, 70000, 1, 32, 1, 1, 0, 65535, 0, 0))
     """
     block = group if group[2] <= _MOST_DEEP else (group[0] * group[1] * group[2], 1, 1)
-    is_even = block == group and not any(
-        extent % size for extent, size in zip(grid, group, strict=True)
-    )
+    is_whole = not any(extent % size for extent, size in zip(grid, group, strict=True))
+    is_even = has_order and is_whole and block == group
     x, y, z = (-(-extent // size) for extent, size in zip(grid, group, strict=True))
     return [
         Part(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from metalloid.backends.cuda.partings import ACTIVE, START, Partings, find_partings
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -25,13 +26,33 @@ _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
 _ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")
 _START_CALL = re.compile(rf"{_CALL}{START}\(i32 (?:noundef )?(\S+)\)")
 _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.all("
+_TARGET = re.compile(r'(?<=label )%(?:[\w.$-]+|"[^"]*")')
+_LEAVING = "%mtl.leave"
+_LEAVE = "  call void @mtl_leave_parted_barrier()"
+_EXIT = '  call void asm sideeffect "exit;", "~{memory}"()'
 _OPENING = "call void @mtl_open_parted_barrier("
 _BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
+_LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes", "from_below")
 _DECLARATIONS = (f"declare i32 {ACTIVE}()", "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)")
 
 
-def name_members(ir: str) -> str:
-    """Replace `activemask` where it is known who takes part, and barriers where it is not."""
+def name_members(ir: str, has_order: bool) -> str:
+    """Replace `activemask` where it is known who takes part, and barriers where it is not.
+
+    Settles, too, which lane runs which thread of a simdgroup (lanes_nvptx.h).
+    """
+    return _settle(_with_members(ir), "plain" if has_order else "matrix")
+
+
+def _settle(ir: str, order: str) -> str:
+    """Choose the functions of an order of lanes."""
+    for name in _LANE_FUNCTIONS:
+        ir = re.sub(rf"^declare [^\n]*@mtl_{name}\([^\n]*\n", "", ir, flags=re.M)
+        ir = ir.replace(f"@mtl_{name}(", f"@mtl_{order}_{name}(")
+    return ir
+
+
+def _with_members(ir: str) -> str:
     found = _FUNCTION.search(ir)
     assert found is not None
     if ACTIVE not in found[0] and _BARRIER not in found[0]:
@@ -42,7 +63,7 @@ def name_members(ir: str) -> str:
         return _lines(ir, None)
 
 
-_NONE = Partings(set(), set(), {})
+_NONE = Partings(set(), set(), {}, set())
 
 
 def _lines(ir: str, partings: Partings | None) -> str:
@@ -57,11 +78,15 @@ def _lines(ir: str, partings: Partings | None) -> str:
     assert found is not None
     head, *body, end, last = found[0].split("\n")
     lines = list(_with_blocks(body))
-    masked, branched, leaving = partings or _NONE
+    masked, branched, leaving, ends = partings or _NONE
+    returns = {
+        block for (_, before), (block, line) in pairwise(lines)
+        if line == "  ret void" and _LABEL.match(before)
+    }  # fmt: skip
     has_parted = any(_BARRIER in line and block in branched for block, line in lines)
-    has_mask = partings is not None and (has_parted or ACTIVE in found[0])
+    has_mask = partings is not None and ACTIVE in found[0]
+    told = [_LEAVE] if has_parted else []
     result = [head]
-    ends: list[str] = []
     if has_mask:
         result += [
             "  %mtl.mask = alloca i32",
@@ -77,19 +102,29 @@ def _lines(ir: str, partings: Partings | None) -> str:
             line = "  call void @mtl_parted_barrier()"
         elif _OPENING in line and not has_parted:
             continue
-        elif block in leaving and (match := _BRANCH.match(line)):
-            name = block[1:].strip('"')
-            if has_mask:
-                result += _narrowed(name, match[1], leaving[block])
-            line = line.replace(match[2 if leaving[block] else 3], f"%mtl.leave.{name}")
-            ends += _leave(name, has_parted)
+        elif has_mask and block in leaving and (match := _BRANCH.match(line)):
+            result += _narrowed(block[1:].strip('"'), match[1], leaving[block])
+        if block in leaving or block in ends:
+            line = _to_the_exit(line, returns)
+        elif line == "  ret void":
+            result += told
         result.append(line)
-    ir = ir[: found.start()] + "\n".join([*result, *ends, end, last]) + ir[found.end() :]
+    result += ["", f"{_LEAVING[1:]}:", *told, _EXIT, "  unreachable", end, last]
+    ir = ir[: found.start()] + "\n".join(result) + ir[found.end() :]
     for declaration in _DECLARATIONS if has_mask else ():
         name = declaration.split("@")[1].split("(")[0]
         if not re.search(rf"^declare .*@{re.escape(name)}\(", ir, re.M):
             ir += f"\n{declaration}\n"
     return ir
+
+
+def _to_the_exit(line: str, returns: set[str]) -> str:
+    """A line that leads to where threads end at once if it led to a return."""
+    if line == "  ret void":
+        return f"  br label {_LEAVING}"
+    if not line.startswith("  br "):
+        return line
+    return _TARGET.sub(lambda label: _LEAVING if label[0] in returns else label[0], line)
 
 
 def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -99,18 +134,6 @@ def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
         if label := _LABEL.match(line):
             block = f"%{label[1]}"
         yield block, line
-
-
-def _leave(block: str, has_parted: bool) -> list[str]:
-    """Where threads end that return at the end of a block."""
-    told = f"  call void @mtl_leave_parted_barrier(i32 %mtl.stay.{block})"
-    return [
-        "",
-        f"mtl.leave.{block}:",
-        *([told] if has_parted else []),
-        '  call void asm sideeffect "exit;", ""()',
-        "  unreachable",
-    ]
 
 
 def _narrowed(block: str, condition: str, returns_if_true: bool) -> list[str]:

@@ -20,14 +20,20 @@ struct parted_state {
   uint rounds;
 };
 
-METALLOID_INLINE __attribute__((opencl_local)) ulong& parted_word() {
-  static __attribute__((opencl_local)) ulong word;
-  return word;
+// That word, and how many threads of each simdgroup have ended.
+struct parted_memory {
+  ulong word;
+  uint ended[32];
+};
+
+METALLOID_INLINE __attribute__((opencl_local)) parted_memory& parted() {
+  static __attribute__((opencl_local)) parted_memory memory;
+  return memory;
 }
 
 // One more simdgroup has arrived, or has left for good. Gives the round it was in.
 METALLOID_INLINE uint change_parted(ushort arrived, ushort left) {
-  auto& word = parted_word();
+  auto& word = parted().word;
   ulong before = __atomic_load_n(&word, __ATOMIC_RELAXED), after;
   do {
     auto state = __builtin_bit_cast(parted_state, before);
@@ -49,7 +55,8 @@ METALLOID_INLINE bool is_first_of(uint lanes) {
 // In kernels that have such a barrier all threads come here first.
 METALLOID_PARTED_FUNCTION mtl_open_parted_barrier(uint simdgroups) {
   using namespace metalloid;
-  parted_word() = __builtin_bit_cast(ulong, parted_state{0, ushort(simdgroups), 0});
+  parted().word = __builtin_bit_cast(ulong, parted_state{0, ushort(simdgroups), 0});
+  parted().ended[__msl_simdgroup_index()] = 0;
   __nvvm_barrier_sync(0);
 }
 
@@ -60,15 +67,25 @@ METALLOID_PARTED_FUNCTION mtl_parted_barrier() {
   if (is_first_of(active)) {
     __nvvm_membar_cta();
     const uint round = change_parted(1, 0);
-    while (uint(__atomic_load_n(&parted_word(), __ATOMIC_RELAXED) >> 32) == round) {
+    while (uint(__atomic_load_n(&parted().word, __ATOMIC_RELAXED) >> 32) == round) {
     }
     __nvvm_membar_cta();
   }
   __nvvm_bar_warp_sync(active);
 }
 
-// Threads that return early come here; `others` are those of their simdgroup that stay.
-METALLOID_PARTED_FUNCTION mtl_leave_parted_barrier(uint others) {
+// Threads come here before they end. The others no longer wait for a simdgroup that has ended.
+METALLOID_PARTED_FUNCTION mtl_leave_parted_barrier() {
   using namespace metalloid;
-  if (others == 0 && is_first_of(__nvvm_activemask())) change_parted(0, 1);
+  const uint active = __nvvm_activemask(), simdgroup = __msl_simdgroup_index();
+  const uint threads = uint(__nvvm_read_ptx_sreg_ntid_x()) *
+                           uint(__nvvm_read_ptx_sreg_ntid_y()) *
+                           uint(__nvvm_read_ptx_sreg_ntid_z()) -
+                       32 * simdgroup;
+  if (is_first_of(active)) {
+    const uint count = __builtin_popcount(active);
+    const uint before =
+        __atomic_fetch_add(&parted().ended[simdgroup], count, __ATOMIC_RELAXED);
+    if (before + count == (threads < 32 ? threads : 32)) change_parted(0, 1);
+  }
 }

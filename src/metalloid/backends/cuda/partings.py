@@ -18,7 +18,11 @@ ACTIVE = "@llvm.nvvm.activemask"
 _WIDTH = 32
 _REGISTERS = "@llvm.nvvm.read.ptx.sreg."
 #: Results that all threads of a warp have in common, whatever they give.
-_COMMON = (f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE)
+_COMMON = (
+    f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE,
+    "@llvm.nvvm.redux.sync",
+    "@mtl_numbers_of_lanes",
+)  # fmt: skip
 
 
 class Partings(NamedTuple):
@@ -32,11 +36,14 @@ class Partings(NamedTuple):
         Blocks that some miss who wait behind a branch for the others.
     leaving : dict of bool
         Blocks at whose end some return, with whether they do if the branch's condition holds.
+    ends : set of str
+        Blocks that lead to the function's end, and meet nobody on the way.
     """
 
     masked: set[str]
     branched: set[str]
     leaving: dict[str, bool]
+    ends: set[str]
 
 
 def find_partings(ir: str) -> Partings:
@@ -58,7 +65,8 @@ def find_partings(ir: str) -> Partings:
                 block: side for block, side in returns.items()
                 if not divergence.shape(function.blocks[block].end.operands[0], block).is_uniform
             }  # fmt: skip
-            return Partings(divergence.masked, _branched(divergence), leaving)
+            ends = _ends(parse_function(ir, ENTRY_SYMBOL))
+            return Partings(divergence.masked, _branched(divergence), leaving, ends)
         # Among parted threads a return is a branch like any other.
         kept |= set(early)
 
@@ -72,6 +80,8 @@ def _branched(divergence: Divergence) -> set[str]:
         ways = [*graph.successors[branch]]
         if loop is not None and not loop.blocks.issuperset(ways):
             continue
+        if any(_goes_around(graph, way, meeting[branch]) for way in ways):
+            continue
         stops = {meeting[branch], *([loop.header] if loop else [])}
         while ways:
             block = ways.pop()
@@ -82,14 +92,56 @@ def _branched(divergence: Divergence) -> set[str]:
     return found
 
 
+def _goes_around(graph: Graph, way: str, stop: str) -> bool:
+    """Whether all that lies between is a loop: its first test stands in front of it."""
+
+    def straight(block: str) -> str:
+        loop = graph.loop_of[block]
+        while block != stop and len(graph.successors[block]) == 1 and graph.loop_of[block] == loop:
+            block = graph.successors[block][0]
+        return block
+
+    header = straight(way)
+    loop = graph.loop_of[header]
+    return (
+        loop is not None
+        and loop.header == header
+        and way not in loop.blocks
+        and all(straight(exit) == stop for exit in loop.exits)
+    )
+
+
+def _ends(function: Function) -> set[str]:
+    """Returns, and the blocks that only lead to one, by one way in: nobody is met on the way."""
+    graph, blocks = Graph(function), function.blocks
+    found = {
+        name for name, block in blocks.items()
+        if block.end.op in ("ret", "br") and not graph.loop_of.get(name) and not block.phis
+        and not any(_meets_others(instruction) for instruction in block.body)
+    }  # fmt: skip
+    while True:
+        wrong = {
+            name for name in found
+            if not found.issuperset(blocks[name].end.labels)
+            or (blocks[name].body and len(set(graph.predecessors.get(name, ())) - found) > 1)
+        }  # fmt: skip
+        if not wrong:
+            return found
+        found -= wrong
+
+
+def _meets_others(instruction: Instruction) -> bool:
+    callee = instruction.detail
+    return instruction.op == "call" and (
+        callee.startswith(("@llvm.nvvm.", "@mtl_")) and not callee.startswith(_REGISTERS)
+    )
+
+
 def _divergence(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, bool]]:
     """Analyse the function as if threads that return had never been there."""
-    ends = {
-        name for name, block in function.blocks.items()
-        if block.end.op == "ret" and not block.body and not block.phis
-    }  # fmt: skip
     returns = {}
     loops = Graph(function).loop_of
+    ends = _ends(function)
     for name, block in function.blocks.items():
         labels = block.end.labels
         # The end of a loop that is the function's last is no early return.
@@ -123,7 +175,7 @@ def _shape_of_call(instruction: Instruction) -> Shape | None:
         return None
     if callee == START:
         return uniform(_WIDTH, align=5)
-    if callee == f"{_REGISTERS}laneid":
+    if callee == "@mtl_lane":
         return consecutive(_WIDTH, 5)
     if callee.startswith(_COMMON):
         return uniform(_WIDTH)

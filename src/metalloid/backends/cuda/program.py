@@ -72,6 +72,7 @@ class CudaProgram(OfflineProgram):
         super().__init__(kernel, entry, architecture)
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
+        self._has_order = kernel.has_order
         self._first = self._load(kernel)
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
@@ -86,7 +87,7 @@ class CudaProgram(OfflineProgram):
             if len(self._geometries) >= _MOST_REMEMBERED:
                 self._geometries.clear()
             function = self._function(group[0] * group[1] * group[2])
-            found = Geometry(function, launches_of(grid, group))
+            found = Geometry(function, launches_of(grid, group, self._has_order))
             self._geometries[grid, group] = found
         return found
 

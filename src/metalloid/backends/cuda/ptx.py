@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cuda.masks import name_members
+from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
+from metalloid.backends.cuda.unchanging import mark_unchanging
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.target import Target
+from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
@@ -43,6 +47,9 @@ _REPORT_BLOCK = re.compile(
 )
 
 
+_MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.M)
+
+
 @dataclass(frozen=True)
 class PtxKernel:
     """A kernel as PTX.
@@ -53,12 +60,15 @@ class PtxKernel:
         Table of the parameters' types, for `build_signature`.
     reports : bool
         Whether it logs or asserts.
+    has_order : bool
+        Whether the threads of a simdgroup are the lanes of a warp in order.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
 
     layouts: tuple[int, ...]
     reports: bool
+    has_order: bool
     stages: dict[str, Path]
 
     @property
@@ -95,9 +105,10 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts, reports = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
-    return PtxKernel(tuple(layouts), reports, {stage: files[name] for stage, name in names.items()})
+    stages = {stage: files[name] for stage, name in names.items()}
+    return PtxKernel(tuple(layouts), reports, has_order, stages)
 
 
 def _compile(
@@ -116,7 +127,9 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
-    ir = name_members(ir)
+    ir = mark_unchanging(ir, build_signature(entry, layouts))
+    has_order = not handles_matrices(ir)
+    ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
@@ -129,9 +142,11 @@ def _compile(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
+    if missing := _MISSING.search(code.output.decode()):
+        raise undefined(missing[1])
     return {
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": code.output,
-        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir]),
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order]),
     }

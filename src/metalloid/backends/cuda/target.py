@@ -8,10 +8,10 @@ from pathlib import Path
 from metalloid.compiler.target import Target
 from metalloid.errors import DeviceUnavailable
 
-#: PTX that clang writes, by least compute capability: the oldest that knows it, which every driver
-#: takes. From PTX 8.0 on clang adds pairs of 16-bit integers by an instruction of which the
-#: assembler of CUDA 13.0 was seen to lose the lower half.
-_PTX_OF = ((100, 86), (90, 78), (80, 71), (75, 63))
+#: PTX that clang writes, by least compute capability: the oldest that knows it, and `movmatrix`,
+#: which drivers from 520 on take. From PTX 8.0 on clang adds pairs of 16-bit integers by an
+#: instruction of which the assembler of CUDA 13.0 was seen to lose the lower half.
+_PTX_OF = ((100, 86), (75, 78))
 #: The first architecture with `activemask` and independent threads in a warp that we test.
 LEAST_CAPABILITY = 75
 
@@ -35,5 +35,6 @@ def cuda_target(architecture: str) -> Target:
         *("-target", "nvptx64-nvidia-cuda"),
         f"-march={architecture}",
         f"--cuda-feature=+ptx{ptx}",
+        f"-DMETALLOID_COMPUTE_CAPABILITY={match[1]}",
     )
     return Target(architecture, flags, Path(__file__).parent / "entry.h")

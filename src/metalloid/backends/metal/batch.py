@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.products import ProductCommand
+from metalloid.backends.metal.textures import Image
 from metalloid.errors import KernelFault
 from metalloid.runtime.event import Event
 
@@ -24,7 +27,7 @@ class Batch:
 
     Attributes
     ----------
-    commands : list of Command
+    commands : list of Command and ProductCommand
         Empty after the end.
     is_committed : bool
     begun : float
@@ -33,7 +36,7 @@ class Batch:
 
     def __init__(self, device: MetalDevice) -> None:
         self._device = device
-        self.commands: list[Command] = []
+        self.commands: list[Command | ProductCommand] = []
         self.count = 0
         self.is_committed = False
         self.begun = time.monotonic()
@@ -44,8 +47,8 @@ class Batch:
         self._fault = ""
         self.seconds = 0.0
 
-    def add(self, command: Command) -> None:
-        """Take a launch."""
+    def add(self, command: Command | ProductCommand) -> None:
+        """Take a launch or a product."""
         self.commands.append(command)
         self.count += 1
         for allocation in command.reads:
@@ -61,29 +64,63 @@ class Batch:
         self.is_committed = True
         try:
             with device.binding.pool():
-                self._buffer = device.queue.commandBuffer()
-                self._encode(self._buffer.computeCommandEncoderWithDispatchType_(device.concurrent))
+                logs = any(command.logs for command in self.commands)
+                self._buffer = device.logs.command_buffer(device.queue, logs)
+                self._encode()
                 self._buffer.commit()
         except BaseException as error:  # nobody may wait for what does not run
             self._fault = f"it was not encoded: {error}"
             self._end(copy=False)
             raise
 
-    def _encode(self, encoder: Any) -> None:
+    def _encode(self) -> None:
+        """One encoder for launches in a row; what needs encoders of its own stands between them."""
+        row: list[Command] = []
+        for command in self.commands:
+            if isinstance(command, Command) and not command.images:
+                row.append(command)
+                continue
+            self._encode_launches(row)
+            row = []
+            if isinstance(command, Command):
+                self._encode_with_textures(command)
+            else:
+                command.encode(self._buffer)
+        self._encode_launches(row)
+
+    def _encode_with_textures(self, command: Command) -> None:
+        """Textures are filled before the launch, and emptied behind it."""
+        images = command.images.values()
+        self._copy(Image.fill, images)
+        self._encode_launches([command])
+        self._copy(Image.empty, [image for image in images if image.is_written])
+
+    def _copy(self, way: Callable[[Image, Any], None], images: Collection[Image]) -> None:
+        """Copy texels between textures and buffers."""
+        if images:
+            encoder = self._buffer.blitCommandEncoder()
+            for image in images:
+                way(image, encoder)
+            encoder.endEncoding()
+
+    def _encode_launches(self, commands: Sequence[Command]) -> None:
         """Bind and dispatch. What stays bound is not bound again.
 
         Launches may overlap, except those of which one writes what the other uses: a barrier keeps
         them apart. Metal itself does so between command buffers.
         """
+        if not commands:
+            return
+        encoder = self._buffer.computeCommandEncoderWithDispatchType_(self._device.concurrent)
         set_pipeline = encoder.setComputePipelineState_
         set_buffer, set_bytes = encoder.setBuffer_offset_atIndex_, encoder.setBytes_length_atIndex_
         dispatch, barrier = self._device.dispatch_of(encoder), encoder.memoryBarrierWithScope_
-        scope, read_write = self._device.buffers_scope, self._device.read_write
+        scope, usages = self._device.buffers_scope, self._device.usages
         program: Any = None
         bound: dict[int, tuple[Any, int]] = {}
         read: set[Any] = set()
         written: set[Any] = set()
-        for command in self.commands:
+        for command in commands:
             reads, writes = command.reads, command.writes
             if not (
                 written.isdisjoint(reads) and written.isdisjoint(writes) and read.isdisjoint(writes)
@@ -106,8 +143,12 @@ class Batch:
                 bound.pop(index, None)
             for index, nbytes in command.threadgroup:
                 encoder.setThreadgroupMemoryLength_atIndex_(nbytes, index)
-            for buffer in command.used:
-                encoder.useResource_usage_(buffer, read_write)
+            for index, texture in command.textures:
+                encoder.setTexture_atIndex_(texture, index)
+            for index, sampler in command.samplers:
+                encoder.setSamplerState_atIndex_(sampler, index)
+            for resource, is_written in command.used:
+                encoder.useResource_usage_(resource, usages[is_written])
             dispatch(command.grid, command.group)
         encoder.endEncoding()
 
@@ -152,7 +193,7 @@ class Batch:
 
     def _end(self, copy: bool) -> None:
         """Copy back what is owed, if there is something, and let everything go."""
-        self._names = list(dict.fromkeys(c.program.signature.name for c in self.commands))
+        self._names = list(dict.fromkeys(command.name for command in self.commands))
         for command in self.commands:
             for source, nbytes in command.copies:
                 if copy:
@@ -170,10 +211,12 @@ class Batch:
         """
         if not self._fault:
             return
-        others = [name for name in self._names if name != kernel]
-        together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
-        where = "" if self._fault.startswith("[") else f"[{kernel}] "
-        raise KernelFault(f"{where}{self._fault}{together}", kernel=kernel, reason=self._fault)
+        text = self._fault
+        if not text.startswith("["):  # Metal does not say which kernel it was
+            others = [name for name in self._names if name != kernel]
+            together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
+            text = f"[{kernel}] {text}{together}"
+        raise KernelFault(text, kernel=kernel, reason=self._fault)
 
 
 class MetalEvent(Event):

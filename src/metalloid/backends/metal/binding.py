@@ -37,6 +37,23 @@ class Binding:
     is_software: bool
     pool: Any
 
+    def sibling(self, name: str) -> Any:
+        """Another framework's module, from where this one is.
+
+        Raises
+        ------
+        DeviceUnavailable
+            If it is not installed.
+        """
+        folder = self.module.__name__.rpartition(".")[0]
+        try:
+            return importlib.import_module(f"{folder}.{name}".lstrip("."))
+        except ImportError as error:
+            raise DeviceUnavailable(
+                f"[metal] the Python module {name!r} cannot be imported ({error}). "
+                f"Install pyobjc-framework-{name}."
+            ) from None
+
     def file_url(self, path: str) -> Any:
         """An NSURL."""
         if self.is_software:

@@ -3,66 +3,93 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from metalloid.backends.metal.commands import Command, CopyBack
-from metalloid.backends.metal.memory import Allocation, Heap
-from metalloid.runtime.device import Arguments, HostMemory
+from metalloid.backends.metal.memory import Allocation
+from metalloid.runtime.device import Arguments
+from metalloid.runtime.staging import Block, blocks_of
 from metalloid.runtime.struct_slot import EncodedStruct
+
+if TYPE_CHECKING:
+    from metalloid.backends.metal.device import MetalDevice
+
+_MOST_INLINE_BYTES = 4096
 
 
 class Borrower:
-    """Lends memory of the process to one launch.
+    """Finds the memory of one launch, and lends it what is the process's.
 
-    Parameters
+    Attributes
     ----------
-    settle : callable
-        Lets the launches end that are under way.
+    command : Command
+    device : MetalDevice
     """
 
-    def __init__(self, command: Command, heap: Heap, settle: Callable[[], None]) -> None:
-        self.command, self.heap, self._settle = command, heap, settle
-        self._own: list[Allocation] = []
+    def __init__(self, command: Command, device: MetalDevice) -> None:
+        self.command, self.device = command, device
         self._structs = dict(_structs(command.arguments))
-        self._sizes: dict[int, int] = {}
-        for memory in command.arguments.staged:
-            self._sizes[memory.address] = max(memory.nbytes, self._sizes.get(memory.address, 0))
+        self._blocks = blocks_of(memory for memory in command.arguments.staged if memory.nbytes)
+        self._starts = [block.start for block in self._blocks]
+        self._lent: dict[int, Allocation] = {}
 
     def struct_at(self, address: int) -> EncodedStruct | None:
         """What was put together from members, which may be pointers, at an address."""
         return self._structs.get(address)
 
-    def size_at(self, address: int) -> int:
-        """Bytes of the memory of the process that begins at an address."""
-        return self._sizes.get(address, 0)
+    def _block_at(self, address: int) -> Block | None:
+        """The memory of the process that an address lies in; None if the launch names none."""
+        place = bisect_right(self._starts, address) - 1
+        found = self._blocks[place] if place >= 0 else None
+        return found if found is not None and address < found.end else None
 
-    def is_lent(self, memory: HostMemory) -> bool:
-        """Whether launches under way may have newer contents of some memory."""
-        return bool(self.heap.lent(memory.address, memory.nbytes))
+    def inline(self, address: int) -> bytes:
+        """The memory at an address, if Metal can copy it into the command; else empty.
 
-    def borrow(self, address: int, nbytes: int, is_written: bool) -> Allocation:
-        """A buffer for memory of the process: of its own pages, or one that is copied in and out.
+        It is small, one parameter only reads it, and no launch under way has newer contents.
+        """
+        block = self._block_at(address)
+        if block is None or block.nbytes > _MOST_INLINE_BYTES or len(block.uses) > 1:
+            return b""
+        if block.written or self.device.heap.lent(block.start, block.nbytes):
+            return b""
+        return ctypes.string_at(block.start, block.nbytes)
+
+    def find(self, address: int, is_written: bool) -> Allocation | None:
+        """The buffer with the memory at an address, which joins the launch; None without any.
 
         The bytes of an address are at the same distance from the buffer's begin as the address is
         from `Allocation.stands_for`.
         """
-        heap, command = self.heap, self.command
-        loans = heap.lent(address, nbytes)
-        loans += [own for own in self._own if own.meets(address, nbytes) and own not in loans]
-        if len(loans) == 1 and loans[0].covers(address, nbytes):
-            allocation = loans[0]  # this launch has it, or one under way, newer than the process
+        allocation = self.device.heap.holding(address)
+        if allocation is None:
+            block = self._block_at(address)
+            if block is None:
+                return None
+            if block.start not in self._lent:
+                self._lent[block.start] = self._borrow(block)
+            allocation, is_written = self._lent[block.start], bool(block.written)
+        (self.command.writes if is_written else self.command.reads).append(allocation)
+        return allocation
+
+    def _borrow(self, block: Block) -> Allocation:
+        """A buffer of the memory's own pages, or one that is copied in and out."""
+        heap, nbytes = self.device.heap, block.nbytes
+        loans = heap.lent(block.start, nbytes)
+        if len(loans) == 1 and loans[0].covers(block.start, nbytes):
+            allocation = loans[0]  # of a launch under way, newer than the process's
         else:
             if loans:
-                self._settle()
-            wrapped = heap.wrapped(address, nbytes)
+                self.device.synchronize()
+            wrapped = heap.wrapped(block.start, nbytes)
             allocation = wrapped or heap.private(nbytes)
             if not wrapped:
-                allocation.stands_for, allocation.nbytes = address, nbytes
-                ctypes.memmove(allocation.address, address, nbytes)
-        if is_written and allocation.stands_for != allocation.address:
-            command.copies.append(CopyBack(allocation, allocation.nbytes))
-            self._own.append(allocation)
-        (command.writes if is_written else command.reads).append(allocation)
+                allocation.stands_for, allocation.nbytes = block.start, nbytes
+                ctypes.memmove(allocation.address, block.start, nbytes)
+        if block.written and allocation.stands_for != allocation.address:
+            self.command.copies.append(CopyBack(allocation, allocation.nbytes))
         return allocation
 
 

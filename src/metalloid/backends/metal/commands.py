@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.backends.metal.memory import Allocation
-from metalloid.backends.metal.programs import MetalProgram
 from metalloid.runtime.device import Arguments, Size
+
+if TYPE_CHECKING:
+    from metalloid.backends.metal.programs import MetalProgram
+    from metalloid.backends.metal.textures import Image
 
 
 class CopyBack(NamedTuple):
@@ -28,11 +31,15 @@ class Command:
         Index, buffer and offset.
     inline : list of (int, object, int)
         Index, object and bytes, of what is copied into the command.
+    textures, samplers : list of (int, object)
+        Index, and Metal's object.
+    images : dict of Image
+        Textures, by what `textures.image_of` knows them by.
     threadgroup : list of (int, int)
         Index and bytes of threadgroup memory.
     reads, writes : list of Allocation
-    used : list of MTLBuffer
-        Those that only pointers in memory lead to.
+    used : list of (MTLResource, bool)
+        Those that only words in memory lead to, and whether they are written.
     copies : list of CopyBack
     grid, group : Size
     """
@@ -43,9 +50,12 @@ class Command:
         "copies",
         "grid",
         "group",
+        "images",
         "inline",
         "program",
         "reads",
+        "samplers",
+        "textures",
         "threadgroup",
         "used",
         "writes",
@@ -57,8 +67,21 @@ class Command:
         self.program, self.arguments, self.grid, self.group = program, arguments, grid, group
         self.buffers: list[tuple[int, Any, int]] = []
         self.inline: list[tuple[int, Any, int]] = []
+        self.textures: list[tuple[int, Any]] = []
+        self.samplers: list[tuple[int, Any]] = []
+        self.images: dict[Any, Image] = {}
         self.threadgroup: list[tuple[int, int]] = []
         self.reads: list[Allocation] = []
         self.writes: list[Allocation] = []
-        self.used: list[Any] = []
+        self.used: list[tuple[Any, bool]] = []
         self.copies: list[CopyBack] = []
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        return self.program.signature.name
+
+    @property
+    def logs(self) -> bool:
+        """Whether the kernel may log."""
+        return self.program.logs

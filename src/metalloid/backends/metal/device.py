@@ -14,14 +14,19 @@ from typing import Any
 from metalloid.backends.metal.batch import Batch, MetalEvent
 from metalloid.backends.metal.binding import Binding, open_binding
 from metalloid.backends.metal.capture import capturing
+from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.logs import Logs
 from metalloid.backends.metal.memory import Heap
+from metalloid.backends.metal.products import ProductCommand, Products
 from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
 from metalloid.backends.metal.resolve import command_of
+from metalloid.backends.metal.samplers import Samplers
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
+from metalloid.runtime.device import Arguments, Device, DeviceInfo, Matrices, Size
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.traits import MATRIX_UNITS
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
 _MOST_LAUNCHES = 64
@@ -46,6 +51,7 @@ class MetalDevice(Device):
 
     memory = "shared"
     has_float64 = False
+    traits = MATRIX_UNITS
 
     def __init__(self, gpu: Any, index: int, binding: Binding) -> None:
         self.gpu, self.binding = gpu, binding
@@ -56,11 +62,16 @@ class MetalDevice(Device):
         self.queue = gpu.newCommandQueue()
         self.concurrent = module.MTLDispatchTypeConcurrent
         self.buffers_scope = module.MTLBarrierScopeBuffers
-        self.read_write = module.MTLResourceUsageRead | module.MTLResourceUsageWrite
+        read, write = module.MTLResourceUsageRead, module.MTLResourceUsageWrite
+        #: Of resources that kernels only read, and of others.
+        self.usages = (read, read | write)
         self.completed = module.MTLCommandBufferStatusCompleted
         self.is_exact = _runs_partial_threadgroups(gpu, module)
         self.heap = Heap(gpu, binding)
+        self.samplers = Samplers(gpu, module)
+        self.logs = Logs(gpu, module)
         self._programs = Programs(gpu, binding, self.target)
+        self._products = Products(gpu, binding)
         self._open: Batch | None = None
         self._in_flight: deque[Batch] = deque()
         self._lock = threading.RLock()
@@ -142,15 +153,32 @@ class MetalDevice(Device):
                 "Choose threads= and group_size= so that they do."
             )
         with self._lock:
-            command = command_of(program, arguments, grid, group, self.heap, self.synchronize)
-            batch = self._open
-            if batch is None:
-                batch = self._open = Batch(self)
-            batch.add(command)
-            if wait or batch.count >= _MOST_LAUNCHES or batch.is_old(_LONGEST_BATCH):
-                self._commit(batch)
+            batch = self._add(command_of(program, arguments, grid, group, self), wait)
         event = MetalEvent(batch, program.signature.name)
         return event.wait() if wait else event
+
+    def _add(self, command: Command | ProductCommand, wait: bool) -> Batch:
+        """Put a command into the open batch, which goes to the GPU when it must; locked."""
+        batch = self._open
+        if batch is None:
+            batch = self._open = Batch(self)
+        batch.add(command)
+        if wait or batch.count >= _MOST_LAUNCHES or batch.is_old(_LONGEST_BATCH):
+            self._commit(batch)
+        return batch
+
+    def multiplies(self) -> frozenset[str]:
+        """See `Device.multiplies`."""
+        return self._products.dtypes
+
+    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+        """See `Device.multiply`."""
+        with self._lock:
+            command = self._products.command(left, right, result, count, self.heap)
+            event = MetalEvent(self._add(command, False), command.name)
+        for matrices in (left, right, result):
+            matrices.buffer.used_by(event)
+        return event
 
     def dispatch_of(self, encoder: Any) -> Callable[[Size, Size], Any]:
         """How an encoder runs a grid of threads."""

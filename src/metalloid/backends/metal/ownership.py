@@ -41,6 +41,9 @@ OWNED: dict[bytes, dict[int, dict[str, Any]]] = {
         5: _ERROR,
     },
     b"newBinaryArchiveWithDescriptor:error:": {2: _OBJECT, 3: _ERROR},
+    b"newLogStateWithDescriptor:error:": {2: _OBJECT, 3: _ERROR},
+    b"newTextureWithDescriptor:": {2: _OBJECT},
+    b"newSamplerStateWithDescriptor:": {2: _OBJECT},
 }
 
 

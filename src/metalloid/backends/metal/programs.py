@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from metalloid.backends.metal.archive import Archive
 from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.constants import constant_values
 from metalloid.backends.metal.source import whole_text
+from metalloid.backends.metal.textures import TYPES
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.parameter_table import parameter_table
 from metalloid.compiler.prelude import include_folder
@@ -20,6 +21,7 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature, build_signature
 from metalloid.runtime.device import Program, Size, spread
 from metalloid.settings import settings
@@ -45,10 +47,13 @@ class MetalProgram(Program):
     Attributes
     ----------
     pipeline : MTLComputePipelineState
+    logs : bool
+        Whether it may log.
     """
 
     def __init__(self, pipeline: Any, signature: Signature, source: str, software: bool) -> None:
         self.pipeline, self.signature, self._source = pipeline, signature, source
+        self.logs = may_log(source)
         self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
         if signature.limits.most:
             self.max_group_size = min(self.max_group_size, signature.limits.most)
@@ -56,6 +61,9 @@ class MetalProgram(Program):
         self.engine = f"{'software' if software else 'metal'}: simdgroups of {width} threads"
         self.buffers = tuple(
             (p.position, p.index, not p.layout.read_only, p.layout) for p in signature.buffers
+        )
+        self.resources = tuple(
+            (p.position, p.index, p.layout) for p in (*signature.textures, *signature.samplers)
         )
         self.threadgroup = tuple((p.position, p.index) for p in signature.threadgroup)
 
@@ -106,14 +114,14 @@ class Programs:
             return known
         text = whole_text(source, file, unit.options, shared_cache())
         library, error = self._gpu.newLibraryWithSource_options_error_(
-            text, self._options(unit), None
+            text, self._options(unit, may_log(text)), None
         )
         if library is None:
             raise compile_error(str(error.localizedDescription()), file, source)
         with self._lock:
             return self._libraries.setdefault(key, (library, text))
 
-    def _options(self, unit: TranslationUnit) -> Any:
+    def _options(self, unit: TranslationUnit, logs: bool) -> Any:
         module = self._binding.module
         options = module.MTLCompileOptions.alloc().init()
         mode = unit.options.math_mode
@@ -131,6 +139,8 @@ class Programs:
             )
         else:
             options.setFastMathEnabled_(mode == "fast")
+        if logs and hasattr(options, "setEnableLogging_"):  # macOS 15
+            options.setEnableLogging_(True)
         if unit.options.defines:
             options.setPreprocessorMacros_(dict(unit.options.defines))
         if settings.metal_language:
@@ -152,6 +162,11 @@ class Programs:
             )  # fmt: skip
             raise _error_at(entry, f"{entry.name}: {why}")
         return function
+
+
+def may_log(text: str) -> bool:
+    """Whether kernels of a text may log."""
+    return "os_log" in text
 
 
 def compile_error(description: str, file: str, source: str) -> CompileError:
@@ -184,12 +199,23 @@ def _error_at(entry: EntryPoint, message: str) -> CompileError:
 
 def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
     for parameter in signature.arguments:
-        layout = parameter.layout
-        if layout.form in ("texture", "sampler", "tensor") or (
-            layout.count and layout.form != "value"
-        ):
-            raise _error_at(
-                entry,
-                f"{parameter.label} is a {layout}: metalloid's Metal device binds no textures, "
-                "samplers, tensors or arrays of resources yet (device='cpu' does)",
-            )
+        for layout in _with_members(parameter.layout):
+            what = ""
+            if layout.form == "tensor":
+                what = "tensors"
+            elif layout.texture is not None and layout.texture.kind not in TYPES:
+                what = "multisampled textures or texture buffers"
+            elif layout is parameter.layout and layout.count and layout.form == "pointer":
+                what = "arrays of pointers, except in structs"
+            if what:
+                raise _error_at(
+                    entry,
+                    f"{parameter.label} is a {layout}: metalloid's Metal device binds no {what} "
+                    "(device='cpu' does)",
+                )
+
+
+def _with_members(layout: Layout) -> Iterator[Layout]:
+    yield layout
+    for member in layout.members:
+        yield from _with_members(member)

@@ -46,6 +46,7 @@ from metalloid.compat.Metal.structures import (
     MTLRegionMake1D,
     MTLRegionMake2D,
     MTLRegionMake3D,
+    MTLResourceID,
     MTLSize,
     MTLSizeMake,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "MTLRegionMake1D",
     "MTLRegionMake2D",
     "MTLRegionMake3D",
+    "MTLResourceID",
     "MTLSamplerDescriptor",
     "MTLSharedEventListener",
     "MTLSize",
@@ -90,8 +92,9 @@ def _devices() -> tuple[MTLDevice, ...]:
 
 def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
     """The default device, or the first there is; None if there is none."""
-    found = _devices()
-    chosen = (device for device in found if device.metalloid.name == settings.device)
+    found, wanted = _devices(), settings.device
+    names = (wanted, f"{wanted}:0")
+    chosen = (device for device in found if device.metalloid.name in names)
     return next(chosen, found[0] if found else None)
 
 

@@ -13,7 +13,7 @@ from metalloid.compat.Metal.conversions import instance, unsigned
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.objects import MetalObject
 from metalloid.compat.Metal.samplers import MTLSamplerState
-from metalloid.compat.Metal.structures import location_and_length
+from metalloid.compat.Metal.several import SeveralResources
 from metalloid.compat.Metal.textures import MTLTexture
 from metalloid.msl.layout import Layout
 
@@ -38,7 +38,7 @@ class PyObjCPointer:
         self.pointerAsInteger, self._owner = address, owner
 
 
-class MTLArgumentEncoder(MetalObject):
+class MTLArgumentEncoder(MetalObject, SeveralResources):
     """Writes to an argument buffer by the numbers of the struct's members.
 
     Parameters
@@ -98,37 +98,15 @@ class MTLArgumentEncoder(MetalObject):
             self._fail(selector, f"offset({offset}) must be < [buffer length]({length}).")
         place[:] = buffer.gpuAddress() + offset
 
-    def setBuffers_offsets_withRange_(
-        self, buffers: Sequence[MTLBuffer | None], offsets: Sequence[int], indices: Any
-    ) -> None:
-        """Several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setBuffer_offset_atIndex_(buffers[place], offsets[place], location + place)
-
     def setTexture_atIndex_(self, texture: MTLTexture | None, index: int) -> None:
         """Put in a texture."""
         place = self._place("setTexture:atIndex:", index, "texture", ("texture",))
         place[:] = 0 if texture is None else instance(texture, MTLTexture).texture.address
 
-    def setTextures_withRange_(self, textures: Sequence[MTLTexture | None], indices: Any) -> None:
-        """Several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setTexture_atIndex_(textures[place], location + place)
-
     def setSamplerState_atIndex_(self, state: MTLSamplerState | None, index: int) -> None:
         """Put in a sampler."""
         place = self._place("setSamplerState:atIndex:", index, "sampler", ("sampler",))
         place[:] = 0 if state is None else instance(state, MTLSamplerState).sampler.word
-
-    def setSamplerStates_withRange_(
-        self, states: Sequence[MTLSamplerState | None], indices: Any
-    ) -> None:
-        """Several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setSamplerState_atIndex_(states[place], location + place)
 
     def constantDataAtIndex_(self, index: int) -> PyObjCPointer:
         """Where a value lies in the argument buffer, to be written there."""

@@ -15,3 +15,13 @@ kernel void fill_bytes(device uchar *destination [[buffer(0)]],
 {
     destination[i] = value;
 }
+
+// Rows of texels: strides of rows and planes, of the source and of the destination.
+kernel void copy_texels(device const uchar *source [[buffer(0)]],
+                        device uchar *destination [[buffer(1)]],
+                        constant ulong4 &strides [[buffer(2)]],
+                        uint3 i [[thread_position_in_grid]])
+{
+    destination[i.x + i.y * strides.z + i.z * strides.w] =
+        source[i.x + i.y * strides.x + i.z * strides.y];
+}

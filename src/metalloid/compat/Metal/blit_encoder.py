@@ -1,10 +1,13 @@
-"""Blit encoders: copy and fill buffers."""
+"""Blit encoders: copy and fill buffers and textures."""
 
 from __future__ import annotations
 
 import functools
 import importlib.resources
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 import metalloid as mtl
 from metalloid.compat.Metal.buffer import MTLBuffer
@@ -12,7 +15,11 @@ from metalloid.compat.Metal.commands import Launch
 from metalloid.compat.Metal.conversions import instance, unsigned
 from metalloid.compat.Metal.encoder import CommandEncoder
 from metalloid.compat.Metal.failures import fail
-from metalloid.compat.Metal.structures import location_and_length
+from metalloid.compat.Metal.structures import extents, location_and_length
+from metalloid.compat.Metal.textures import MTLTexture
+
+#: Between two rows of a buffer.
+_MOST_TEXELS = 32767
 
 
 class MTLBlitCommandEncoder(CommandEncoder):
@@ -50,19 +57,118 @@ class MTLBlitCommandEncoder(CommandEncoder):
         kernel = _library(self.device().metalloid).fill_bytes
         self.add(Launch(kernel, arguments, (length, 1, 1), None, (buffer,), (buffer,)))
 
+    def copyFromBuffer_sourceOffset_sourceBytesPerRow_sourceBytesPerImage_sourceSize_toTexture_destinationSlice_destinationLevel_destinationOrigin_(  # noqa: E501
+        self,
+        buffer: MTLBuffer,
+        offset: int,
+        row: int,
+        image: int,
+        size: Any,
+        texture: MTLTexture,
+        slice_: int,
+        level: int,
+        origin: Any,
+    ) -> None:
+        """Copy texels from a buffer to a part of a texture."""
+        selector = (
+            "copyFromBuffer:sourceOffset:sourceBytesPerRow:sourceBytesPerImage:sourceSize:"
+            "toTexture:destinationSlice:destinationLevel:destinationOrigin:"
+        )
+        part = self._texels(selector, texture, (origin, size), level, slice_)
+        rows = self._rows(selector, buffer, offset, row, image, part.texels)
+        self._copy_texels(rows, part)
+
+    def copyFromTexture_sourceSlice_sourceLevel_sourceOrigin_sourceSize_toBuffer_destinationOffset_destinationBytesPerRow_destinationBytesPerImage_(  # noqa: E501
+        self,
+        texture: MTLTexture,
+        slice_: int,
+        level: int,
+        origin: Any,
+        size: Any,
+        buffer: MTLBuffer,
+        offset: int,
+        row: int,
+        image: int,
+    ) -> None:
+        """Copy texels of a part of a texture to a buffer."""
+        selector = (
+            "copyFromTexture:sourceSlice:sourceLevel:sourceOrigin:sourceSize:toBuffer:"
+            "destinationOffset:destinationBytesPerRow:destinationBytesPerImage:"
+        )
+        part = self._texels(selector, texture, (origin, size), level, slice_)
+        rows = self._rows(selector, buffer, offset, row, image, part.texels)
+        self._copy_texels(part, rows)
+
     def synchronizeResource_(self, resource: MTLBuffer) -> None:
         """Let the host see a managed buffer as it is: it does in any case."""
         self.check("synchronizeResource:")
         instance(resource, MTLBuffer)
 
-    def _part(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> memoryview:
+    def _part(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> Any:
         memory = instance(buffer, MTLBuffer).memory
         if size == 0 or unsigned(offset) + size > memory.length:
             fail(
                 f"MTLBlitCommandEncoder {selector}",
                 f"{size} bytes from offset({offset}) must lie in [buffer length]({memory.length}).",
             )
-        return memoryview(memory.bytes[offset : offset + size])  # type: ignore[arg-type]
+        return memory.part(offset, size)
+
+    def _texels(
+        self, selector: str, texture: MTLTexture, region: Any, level: int, slice_: int
+    ) -> _Texels:
+        self.check(selector)
+        name = f"MTLBlitCommandEncoder {selector}"
+        if 0 in extents(region[1]):
+            fail(name, f"sourceSize {extents(region[1])} has no texels.")
+        return _Texels(texture, instance(texture, MTLTexture).part(name, region, level, slice_))
+
+    def _rows(
+        self, selector: str, buffer: MTLBuffer, offset: int, row: int, image: int, part: np.ndarray
+    ) -> _Texels:
+        """Those of a buffer that go with a part of a texture."""
+        depth, height, width, texel = part.shape
+        memory, name = instance(buffer, MTLBuffer).memory, f"MTLBlitCommandEncoder {selector}"
+        if unsigned(offset) % texel:
+            fail(name, f"offset({offset}) must be a multiple of the texel's {texel} bytes.")
+        if unsigned(row) % texel or not width * texel <= row <= _MOST_TEXELS * texel:
+            least, most = width * texel, _MOST_TEXELS * texel
+            fail(name, f"bytesPerRow({row}) must be {least} to {most}, a multiple of {texel}.")
+        if unsigned(image) < row * height and depth > 1:
+            fail(name, f"bytesPerImage({image}) must be >= {row * height}.")
+        end = offset + (depth - 1) * image + (height - 1) * row + width * texel
+        if end > memory.length:
+            fail(name, f"the texels end at {end}, behind [buffer length]({memory.length}).")
+        texels = np.lib.stride_tricks.as_strided(
+            memory.bytes[offset:end], part.shape, (image, row, texel, 1)
+        )
+        return _Texels(buffer, texels)
+
+    def _copy_texels(self, source: _Texels, destination: _Texels) -> None:
+        depth, height, width, texel = source.texels.shape
+        ends = [source.memory(), destination.memory()]
+        strides = [*source.texels.strides[1::-1], *destination.texels.strides[1::-1]]
+        kernel = _library(self.device().metalloid).copy_texels
+        threads = (width * texel, height, depth)
+        uses, writes = source.buffers() + destination.buffers(), destination.buffers()
+        self.add(Launch(kernel, [*ends, strides], threads, None, uses, writes))
+
+
+class _Texels(NamedTuple):
+    """Texels by plane, row and texel, in the memory of a buffer or texture."""
+
+    owner: MTLBuffer | MTLTexture
+    texels: np.ndarray
+
+    def memory(self) -> memoryview:
+        """From the first of them to the last."""
+        owner = self.owner
+        memory = owner.bytes if isinstance(owner, MTLTexture) else owner.memory.bytes
+        low, high = (end - memory.ctypes.data for end in byte_bounds(self.texels))
+        return memoryview(memory[low:high])  # type: ignore[arg-type]
+
+    def buffers(self) -> tuple[MTLBuffer, ...]:
+        """Who is looked at for hazards."""
+        return () if isinstance(self.owner, MTLTexture) else (self.owner,)
 
 
 @functools.cache

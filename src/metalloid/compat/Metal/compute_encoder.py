@@ -28,7 +28,8 @@ from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.hazards import Overlap
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
 from metalloid.compat.Metal.samplers import MTLSamplerState
-from metalloid.compat.Metal.structures import extents, location_and_length
+from metalloid.compat.Metal.several import SeveralResources
+from metalloid.compat.Metal.structures import extents
 from metalloid.compat.Metal.textures import MTLTexture
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _THREADGROUP_GRANULE = 16
 Resource = MTLBuffer | MTLTexture
 
 
-class MTLComputeCommandEncoder(CommandEncoder):
+class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
     """Encodes launches. What is set stays set for those that follow."""
 
     __slots__ = ("_bindings", "_dispatch_type", "_overlap", "_pipeline")
@@ -81,14 +82,6 @@ class MTLComputeCommandEncoder(CommandEncoder):
         if not self._bindings.set_offset(index, unsigned(offset)):
             self._fail(selector, f"no buffer at index({index}) has an offset({offset})")
 
-    def setBuffers_offsets_withRange_(
-        self, buffers: Sequence[MTLBuffer | None], offsets: Sequence[int], indices: Any
-    ) -> None:
-        """Bind several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setBuffer_offset_atIndex_(buffers[place], offsets[place], location + place)
-
     def setBytes_length_atIndex_(self, value: Any, length: int, index: int) -> None:
         """Bind a copy of some bytes."""
         selector = "setBytes:length:atIndex:"
@@ -107,12 +100,6 @@ class MTLComputeCommandEncoder(CommandEncoder):
             self._fail(selector, f"index({index}) must be < {TEXTURE_INDICES}.")
         bind(self._bindings.textures, index, texture, MTLTexture)
 
-    def setTextures_withRange_(self, textures: Sequence[MTLTexture | None], indices: Any) -> None:
-        """Bind several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setTexture_atIndex_(textures[place], location + place)
-
     def setSamplerState_atIndex_(self, state: MTLSamplerState | None, index: int) -> None:
         """Bind a sampler; None unbinds."""
         selector = "setSamplerState:atIndex:"
@@ -120,14 +107,6 @@ class MTLComputeCommandEncoder(CommandEncoder):
         if unsigned(index) >= SAMPLER_INDICES:
             self._fail(selector, f"index({index}) must be < {SAMPLER_INDICES}.")
         bind(self._bindings.samplers, index, state, MTLSamplerState)
-
-    def setSamplerStates_withRange_(
-        self, states: Sequence[MTLSamplerState | None], indices: Any
-    ) -> None:
-        """Bind several, one index after the other."""
-        location, length = location_and_length(indices)
-        for place in range(length):
-            self.setSamplerState_atIndex_(states[place], location + place)
 
     def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
         """Give a ``threadgroup`` parameter its memory."""

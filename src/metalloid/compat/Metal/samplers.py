@@ -10,6 +10,7 @@ from metalloid.compat.Metal.conversions import optional_text, unsigned
 from metalloid.compat.Metal.descriptors import Descriptor, setting
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.objects import MetalObject
+from metalloid.compat.Metal.structures import MTLResourceID
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
@@ -73,6 +74,10 @@ class MTLSamplerState(MetalObject):
     def __init__(self, device: MTLDevice, sampler: mtl.Sampler) -> None:
         super().__init__(device)
         self.sampler = sampler
+
+    def gpuResourceID(self) -> MTLResourceID:
+        """What stands for it in an argument buffer."""
+        return MTLResourceID(self.sampler.word)
 
 
 def sampler_state(device: MTLDevice, descriptor: MTLSamplerDescriptor) -> MTLSamplerState:

@@ -48,6 +48,16 @@ class MTLOrigin:
 
 
 @dataclass(slots=True)
+class MTLResourceID:
+    """What stands for a texture or a sampler in an argument buffer."""
+
+    _impl: int = 0
+
+    def __getitem__(self, index: int) -> int:
+        return int(astuple(self)[index])
+
+
+@dataclass(slots=True)
 class MTLRegion:
     """A part of a texture."""
 

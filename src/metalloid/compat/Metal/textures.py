@@ -13,7 +13,7 @@ from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.descriptors import Descriptor, setting
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.objects import MetalObject
-from metalloid.compat.Metal.structures import box
+from metalloid.compat.Metal.structures import MTLResourceID, box
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
@@ -87,16 +87,18 @@ class MTLTexture(MetalObject):
     Attributes
     ----------
     texture : Texture
+    bytes : ndarray
+        The memory of all its levels. Looking at it does not wait for launches.
     """
 
-    __slots__ = ("_levels", "_settings", "texture")
+    __slots__ = ("_levels", "_settings", "bytes", "texture")
 
     def __init__(
         self, device: MTLDevice, texture: mtl.Texture, descriptor: MTLTextureDescriptor
     ) -> None:
         super().__init__(device)
         self.texture, self._settings = texture, dict(descriptor._settings)
-        # Looking at them later does not wait for launches.
+        self.bytes: np.ndarray = np.asarray(texture.memory)
         self._levels = [_in_bytes(texture, level) for level in range(texture.levels)]
 
     def _setting(self, name: str) -> int:
@@ -143,6 +145,10 @@ class MTLTexture(MetalObject):
         """Shared, managed or private."""
         return self._setting("storageMode")
 
+    def gpuResourceID(self) -> MTLResourceID:
+        """What stands for it in an argument buffer."""
+        return MTLResourceID(self.texture.address)
+
     def replaceRegion_mipmapLevel_withBytes_bytesPerRow_(
         self, region: Any, level: int, contents: Any, row: int
     ) -> None:
@@ -177,19 +183,29 @@ class MTLTexture(MetalObject):
         _rows(selector, self, region, _writeable(target), row, image)[...] = part
 
     def _part(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
-        """The bytes of a region by plane, row and texel."""
+        """The bytes of a region by plane, row and texel, for the host."""
         if self.storageMode() == constants.MTLStorageModePrivate:
             self._fail(selector, "storageMode must not be MTLStorageModePrivate")
+        return self.part(f"MTLTexture {selector}", region, level, slice_)
+
+    def part(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
+        """The bytes of a region by plane, row and texel.
+
+        Raises
+        ------
+        FailedAssertion
+            If it does not lie in the texture.
+        """
         if unsigned(level) >= len(self._levels) or unsigned(slice_) >= len(self._levels[level]):
-            self._fail(selector, f"there is no level {level} of slice {slice_}")
+            fail(selector, f"there is no level {level} of slice {slice_}")
         image = self._levels[level][slice_]
         origin, size = box(region)
         extents = image.shape[2::-1]
         if any(at + n > most for at, n, most in zip(origin, size, extents, strict=True)):
-            self._fail(selector, f"region {origin} + {size} must lie in {extents}")
+            fail(selector, f"region {origin} + {size} must lie in {extents}")
         (x, y, z), (width, height, depth) = origin, size
-        part: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
-        return part
+        found: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
+        return found
 
     def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLTexture {selector}", what)
@@ -211,7 +227,9 @@ def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTextur
         "cube": (6, height, width), "cube_array": (wanted.arrayLength(), 6, height, width),
     }[kind]  # fmt: skip
     try:
-        made = mtl.Texture(extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid)
+        made = mtl.Texture(
+            extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid, visible=True
+        )
     except mtl.ArgumentError as failure:
         fail(selector, str(failure))
     except mtl.OutOfMemory:
@@ -248,7 +266,8 @@ def _rows(
     """Memory as rows that are `row` bytes apart, in planes that are `image` bytes apart."""
     _, (width, height, depth) = box(region)
     texel = texture.texture.pixel_format.bytes
-    row, image = unsigned(row) or width * texel, unsigned(image) or unsigned(row) * height
+    row = unsigned(row) or width * texel
+    image = unsigned(image) or row * height
     if row < width * texel or row % texel:
         fail(
             f"MTLTexture {selector}",

@@ -5,6 +5,9 @@
 #pragma once
 
 #include "metal_simdgroup.h"
+#if defined(__NVPTX__)
+#include "matrices_nvptx.h"
+#endif
 
 namespace metalloid {
 // Row of the lane's elements, and column of the first of them.
@@ -64,6 +67,16 @@ METALLOID_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, Source s
                                      bool transposed = false) {
   static_assert(is_same_v<remove_cv_t<remove_addrspace_t<remove_cv_t<remove_pointer_t<Source>>>>, T>,
                 "simdgroup_load reads elements of the matrix's own type");
+#if defined(__NVPTX__)
+  if constexpr (sizeof(T) == 2) {
+    if (transposed) {
+      const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, false);
+      const vec<T, 2> as_it_lies(own[0], own[1]);
+      matrix.thread_elements() = as_type<vec<T, 2>>(mtl_turned_matrix(as_type<uint>(as_it_lies)));
+      return;
+    }
+  }
+#endif
   const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, transposed);
   matrix.thread_elements() = {own[0], own[transposed ? elements_per_row : 1]};
 }
@@ -82,13 +95,23 @@ METALLOID_INLINE void simdgroup_store(simdgroup_matrix<T, 8, 8> matrix, Destinat
 }
 
 // d = a b + c, in floats: an element begins with c's, and a fused multiplication and addition for
-// each column of a follows. It is rounded to its own type once.
+// each column of a follows. It is rounded to its own type once. Tensor cores add in another order,
+// and round towards zero.
 template <class D, class A, class B, class C>
 METALLOID_INLINE void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8>& d,
                                                     simdgroup_matrix<A, 8, 8> a,
                                                     simdgroup_matrix<B, 8, 8> b,
                                                     simdgroup_matrix<C, 8, 8> c) {
-  const float2 left(a.thread_elements()), right(b.thread_elements()), start(c.thread_elements());
+  const float2 start(c.thread_elements());
+#if defined(__NVPTX__)
+  if constexpr (metalloid::has_tensor_cores<A, B>) {
+    const auto sum = metalloid::tensor_product<A>(a.thread_elements(), b.thread_elements(),
+                                                  mtl_two_floats{start.x, start.y});
+    d.thread_elements() = vec<D, 2>(float2(sum.x, sum.y));
+    return;
+  }
+#endif
+  const float2 left(a.thread_elements()), right(b.thread_elements());
   const auto sum =
       __msl_simdgroup_matrix_multiply_f32(left.x, left.y, right.x, right.y, start.x, start.y);
   d.thread_elements() = vec<D, 2>(float2(sum.first, sum.second));

@@ -26,5 +26,6 @@
 #include "metal_depth.h"
 #include "metal_simdgroup.h"
 #include "metal_simdgroup_matrix.h"
+#include "metal_tensor_blocks.h"
 #include "metal_simd_types.h"
 #include "metal_internals.h"

@@ -5,6 +5,7 @@
 // is worked out later where it can be (backends/cuda/masks.py).
 #pragma once
 
+#include "lanes_nvptx.h"
 #include "metal_min_max.h"
 #include "report_nvptx.h"
 
@@ -17,7 +18,7 @@ METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) { __nvvm_barrier_
 METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
   __nvvm_bar_warp_sync(__nvvm_activemask());
 }
-METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return mtl_lane(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   const uint row = __nvvm_read_ptx_sreg_tid_y() +
                    __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_tid_z();
@@ -27,8 +28,10 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
 namespace metalloid {
 namespace nvptx {
 
-METALLOID_INLINE uint lane() { return __nvvm_read_ptx_sreg_laneid(); }
+METALLOID_INLINE uint lane() { return mtl_lane(); }
+// For instructions, and as bits of numbers in the simdgroup.
 METALLOID_INLINE uint active_lanes() { return __nvvm_activemask(); }
+METALLOID_INLINE uint numbers_of(uint lanes) { return mtl_numbers_of_lanes(lanes); }
 METALLOID_INLINE uint first_lane_of_quad() { return lane() & ~3u; }
 
 // The value of another lane, in 32-bit pieces.
@@ -41,7 +44,21 @@ METALLOID_INLINE T read_lane(uint members, T value, uint source) {
     return __builtin_bit_cast(T, high << 32 | low);
   } else {
     int bits = __builtin_bit_cast(int, value);
-    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, source, 31));
+    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, mtl_lane_of(source), 31));
+  }
+}
+
+// The value of the thread so many numbers below.
+template <class T>
+METALLOID_INLINE T read_below(uint members, T value, uint distance) {
+  if constexpr (sizeof(T) == 8) {
+    ulong bits = __builtin_bit_cast(ulong, value);
+    ulong low = mtl_from_below(members, uint(bits), distance);
+    ulong high = mtl_from_below(members, uint(bits >> 32), distance);
+    return __builtin_bit_cast(T, high << 32 | low);
+  } else {
+    return __builtin_bit_cast(T,
+                              mtl_from_below(members, __builtin_bit_cast(uint, value), distance));
   }
 }
 
@@ -86,19 +103,43 @@ METALLOID_OPERATION(bitwise_xor, T(0), a ^ b)
 template <class Operation, class T>
 METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, uint until) {
   T result = Operation::template neutral<T>;
+  const uint active = numbers_of(members);
 #pragma nounroll
   for (uint source = first; source < last; ++source) {
     T other = read_lane(members, value, source);
-    bool counts = (members >> source & 1) != 0 && source < until;
+    bool counts = (active >> source & 1) != 0 && source < until;
     result = counts ? Operation::of(result, other) : result;
   }
   return result;
 }
 
+// What one instruction does, from compute capability 8.0 on.
+template <class Operation, class T>
+inline constexpr bool is_one_instruction = false;
+#if METALLOID_COMPUTE_CAPABILITY >= 80
+#define METALLOID_REDUX(operation, T, instruction) \
+  template <> \
+  inline constexpr bool is_one_instruction<operation, T> = true; \
+  METALLOID_INLINE T in_one(operation, uint members, T value) { \
+    return T(__nvvm_redux_sync_##instruction(value, members)); \
+  }
+METALLOID_REDUX(sum, int, add)
+METALLOID_REDUX(sum, uint, add)
+METALLOID_REDUX(min, int, min)
+METALLOID_REDUX(min, uint, umin)
+METALLOID_REDUX(max, int, max)
+METALLOID_REDUX(max, uint, umax)
+METALLOID_REDUX(bitwise_and, uint, and)
+METALLOID_REDUX(bitwise_or, uint, or)
+METALLOID_REDUX(bitwise_xor, uint, xor)
+#undef METALLOID_REDUX
+#endif
+
 struct simd_lanes {
   template <class Operation, class T>
   METALLOID_INLINE static T reduce(T value) {
     uint members = active_lanes();
+    if constexpr (is_one_instruction<Operation, T>) return in_one(Operation(), members, value);
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, 32);
 #pragma unroll
     for (uint distance = 16; distance > 0; distance /= 2) {
@@ -113,7 +154,7 @@ struct simd_lanes {
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane() + 1);
 #pragma unroll
     for (uint distance = 1; distance < 32; distance *= 2) {
-      T other = read_lane(members, value, lane() - distance);
+      T other = read_below(members, value, distance);
       value = lane() < distance ? value : Operation::of(other, value);
     }
     return value;
@@ -123,7 +164,7 @@ struct simd_lanes {
   METALLOID_INLINE static T prefix_exclusive(T value) {
     uint members = active_lanes();
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane());
-    T before = read_lane(members, prefix_inclusive<Operation>(value), lane() - 1);
+    T before = read_below(members, prefix_inclusive<Operation>(value), 1);
     return lane() == 0 ? Operation::template neutral<T> : before;
   }
 
@@ -286,7 +327,8 @@ METALLOID_DEFINE_GROUP(quad)
 
 // ---- votes --------------------------------------------------------------------------------------
 METALLOID_DEVICE_FUNCTION ulong __msl_simd_ballot(bool vote) {
-  return uint(__nvvm_vote_ballot_sync(metalloid::nvptx::active_lanes(), vote));
+  using namespace metalloid::nvptx;
+  return numbers_of(uint(__nvvm_vote_ballot_sync(active_lanes(), vote)));
 }
 METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
   return __msl_simd_ballot(vote) >> metalloid::nvptx::first_lane_of_quad() & 0xf;
@@ -294,13 +336,14 @@ METALLOID_DEVICE_FUNCTION ulong __msl_quad_ballot(bool vote) {
 
 #define METALLOID_DEFINE_BROADCAST_FIRST(suffix, T) \
   METALLOID_DEVICE_FUNCTION T __msl_simd_broadcast_first_##suffix(T data) { \
-    uint members = metalloid::nvptx::active_lanes(); \
-    return metalloid::nvptx::read_lane(members, data, __builtin_ctz(members)); \
+    using namespace metalloid::nvptx; \
+    const uint members = active_lanes(); \
+    return read_lane(members, data, __builtin_ctz(numbers_of(members))); \
   } \
   METALLOID_DEVICE_FUNCTION T __msl_quad_broadcast_first_##suffix(T data) { \
-    uint members = metalloid::nvptx::active_lanes(); \
-    uint first = metalloid::nvptx::first_lane_of_quad(); \
-    return metalloid::nvptx::read_lane(members, data, first + __builtin_ctz(members >> first)); \
+    using namespace metalloid::nvptx; \
+    const uint members = active_lanes(), first = first_lane_of_quad(); \
+    return read_lane(members, data, first + __builtin_ctz(numbers_of(members) >> first)); \
   }
 METALLOID_DEFINE_BROADCAST_FIRST(b32, uint)
 METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)

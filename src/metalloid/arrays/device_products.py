@@ -1,0 +1,68 @@
+"""Products of matrices by the library of a device's maker: where the matrices lie in memory."""
+
+from __future__ import annotations
+
+import math
+
+from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.node import Node, in_memory
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Device, Matrices
+
+
+def multiplied(left: Node, right: Node, shape: Ints, device: Device) -> Memory:
+    """The product of two stacks of as many matrices, all in memory and none of them empty.
+
+    One matrix that is the right factor of many is multiplied once, by the rows of them all.
+    """
+    *batch, rows, depth = left.shape
+    columns, count = shape[-1], math.prod(batch)
+    if not any(right.layout.strides[:-2]):
+        strides, start = right.layout.strides[-2:], right.layout.start
+        assert right.memory is not None
+        right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
+        rows, count = count * rows, 1
+    memory = Memory(device, math.prod(shape) * left.dtype.itemsize)
+    result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
+    # What is copied is held until it has been launched.
+    nodes = _stack(left, (count, rows, depth)), _stack(right, (count, depth, columns)), result
+    first, second, third = (found for found in map(_matrices, nodes) if found)
+    device.multiply(first, second, third, count)
+    return memory
+
+
+def _stack(node: Node, shape: Ints) -> Node:
+    """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
+    layout = moved(node.layout, Movement("reshape", shape))
+    if layout is not None:
+        assert node.memory is not None
+        stack = in_memory(node.memory, layout, node.dtype)
+        if _matrices(stack) is not None:
+            return stack
+    copy = joined([node], [whole(node.shape)], node.shape, node.dtype)
+    evaluate([copy], wait=False)
+    assert copy.memory is not None
+    return in_memory(copy.memory, contiguous(shape), node.dtype)
+
+
+def _matrices(stack: Node) -> Matrices | None:
+    """Where matrices lie; None if they cannot be multiplied there."""
+    assert stack.memory is not None
+    (count, rows, columns), (step, down, right) = stack.shape, stack.layout.strides
+    is_turned = down == 1 != right and columns > 1
+    length, lines = (rows, columns) if is_turned else (columns, rows)
+    line, inner = (right, down) if is_turned else (down, right)
+    if lines == 1:
+        line = length
+    if count == 1:
+        step = lines * line
+    is_dense = (inner == 1 or length == 1) and line >= length
+    in_place = isinstance(stack.memory.bound, Buffer)
+    if not in_place or not is_dense or step < lines * line or step % line:
+        return None
+    size, name = stack.dtype.itemsize, stack.dtype.name
+    start, row, matrix = (n * size for n in (stack.layout.start, line, step))
+    return Matrices(stack.memory.bound, start, rows, columns, row, matrix, is_turned, name)

@@ -1,0 +1,238 @@
+// Sorting by digits on devices with many thin threads: a threadgroup takes a tile of a row, finds
+// where each of its elements belongs among those of the tile (A. Adinets, D. Merrill, "Onesweep",
+// 2022, without its look back), and writes runs of equal digits, neighbours by neighbours.
+constant constexpr uint tile_threads = 256;  // one for each value of a digit
+constant constexpr uint tile_simdgroups = tile_threads / lanes;
+
+// Elements of a thread: a tile has room in threadgroup memory.
+template <typename Bits>
+constexpr uint tile_each() { return sizeof(Bits) > 4 ? 8 : 16; }
+template <typename Bits>
+constexpr uint tile_elements() { return tile_threads * tile_each<Bits>(); }
+
+// As `lanes_with`, in few instructions.
+METAL_FUNC uint lanes_with_digit(uint digit, bool takes_part) {
+  uint same = votes(takes_part);
+  #pragma clang loop unroll(full)
+  for (uint bit = 0; bit < 8; ++bit) {
+    const int first = int(digit << (31 - bit));  // the bit is the sign: quickly tested and spread
+    same &= ~(votes(first < 0) ^ uint(first >> 31));
+  }
+  return same;
+}
+
+// The k-th element of a thread in its tile: simdgroups have parts of their own.
+template <typename Bits>
+METAL_FUNC uint place_in_tile(uint k, uint own) {
+  return own / lanes * (lanes * tile_each<Bits>()) + k * lanes + own % lanes;
+}
+
+template <typename Bits>
+METAL_FUNC void read_tile(thread Bits *to, device const Bits *from, uint count, uint own) {
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < tile_each<Bits>(); ++k) {
+    const uint place = place_in_tile<Bits>(k, own);
+    to[k] = place < count ? from[place] : Bits(0);
+  }
+}
+
+// The sum of what all threads before the calling one have.
+METAL_FUNC uint sum_before(uint x, threadgroup uint *totals, uint own) {
+  const uint before = simd_prefix_exclusive_sum(x);
+  if (own % lanes == lanes - 1) {
+    totals[own / lanes] = before + x;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint sum = before;
+  for (uint k = 0; k < tile_simdgroups; ++k) {
+    sum += k < own / lanes ? totals[k] : 0;
+  }
+  return sum;
+}
+
+// How often each digit occurs in each tile of a row: counts of a digit stand behind each other.
+template <typename Bits>
+[[kernel]] void count_tiles(device const Bits *values, device uint *counts, constant ulong &start,
+                            constant uint &given_count, constant uint &given_shift,
+                            constant Order<Bits> &given,
+                            uint2 group [[threadgroup_position_in_grid]],
+                            uint2 groups [[threadgroups_per_grid]],
+                            uint own [[thread_index_in_threadgroup]]) {
+  threadgroup atomic_uint found[tile_simdgroups * digits];
+  const Order<Bits> order = given;  // kept: memory may have changed after each barrier
+  const uint count = given_count, shift = given_shift;
+  const uint first = group.x * tile_elements<Bits>();
+  for (uint k = own; k < tile_simdgroups * digits; k += tile_threads) {
+    atomic_store_explicit(&found[k], 0, memory_order_relaxed);
+  }
+  Bits mine[tile_each<Bits>()];
+  read_tile(mine, values + start + ulong(group.y) * count + first, count - first, own);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < tile_each<Bits>(); ++k) {
+    if (first + place_in_tile<Bits>(k, own) < count) {
+      const uint digit = digit_of(mine[k], shift, order);
+      atomic_fetch_add_explicit(&found[own / lanes * digits + digit], 1, memory_order_relaxed);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint sum = 0;
+  for (uint k = 0; k < tile_simdgroups; ++k) {
+    sum += atomic_load_explicit(&found[k * digits + own], memory_order_relaxed);
+  }
+  counts[(ulong(group.y) * digits + own) * groups.x + group.x] = sum;
+}
+
+// A threadgroup adds up the counts of a digit: each becomes the sum of those before it, and
+// `totals` has the sum of all.
+[[kernel]] void place_tiles(device uint *counts, device uint *totals, constant uint &tiles,
+                            uint group [[threadgroup_position_in_grid]],
+                            uint own [[thread_index_in_threadgroup]]) {
+  threadgroup uint of_simdgroups[tile_simdgroups];
+  counts += ulong(group) * tiles;
+  uint sum = 0;
+  for (uint first = 0; first < tiles; first += 4 * tile_threads) {
+    const uint at = first + 4 * own;
+    uint mine[4], added = 0;
+    for (uint k = 0; k < 4; ++k) {
+      mine[k] = at + k < tiles ? counts[at + k] : 0;
+      added += mine[k];
+    }
+    uint next = sum + sum_before(added, of_simdgroups, own);
+    for (uint k = 0; k < tile_simdgroups; ++k) {
+      sum += of_simdgroups[k];
+    }
+    for (uint k = 0; k < 4; ++k) {
+      if (at + k < tiles) {
+        counts[at + k] = next;
+      }
+      next += mine[k];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  if (own == 0) {
+    totals[group] = sum;
+  }
+}
+
+// A tile in the order of a digit, in threadgroup memory, and from there to where its runs belong.
+// The attribute leaves registers for three threadgroups on a multiprocessor.
+template <typename Bits, bool with_places>
+[[kernel, max_total_threads_per_threadgroup(768)]] void move_tiles(device const Bits *values, device const uint *places,
+                           device const uint *counts, device const uint *totals, device Bits *to,
+                           device uint *places_to, constant ulong &start, constant uint &given_count,
+                           constant uint &given_shift, constant Order<Bits> &given,
+                           constant bool &has_places,
+                           uint2 group [[threadgroup_position_in_grid]],
+                           uint2 groups [[threadgroups_per_grid]],
+                           uint own [[thread_index_in_threadgroup]]) {
+  constexpr uint each = tile_each<Bits>();
+  // Elements at first, places after them.
+  threadgroup ulong room[tile_elements<Bits>() * (sizeof(Bits) > 4 ? 8 : 4) / 8];
+  threadgroup Bits *sorted = reinterpret_cast<threadgroup Bits *>(room);
+  threadgroup uint *sorted_places = reinterpret_cast<threadgroup uint *>(room);
+  threadgroup uint next[tile_simdgroups * digits];
+  threadgroup uint shifts[digits];
+  threadgroup uint of_simdgroups[2 * tile_simdgroups];
+  const Order<Bits> order = given;  // kept: memory may have changed after each barrier
+  const uint count = given_count, shift = given_shift;
+  const ulong row = ulong(group.y) * count;
+  const uint first = group.x * tile_elements<Bits>();
+  const uint left = min(count - first, tile_elements<Bits>());
+  const uint lane = own % lanes;
+  threadgroup uint *mine_next = next + own / lanes * digits;
+  Bits mine[each];
+  read_tile(mine, values + start + row + first, left, own);
+  for (uint k = own; k < tile_simdgroups * digits; k += tile_threads) {
+    next[k] = 0;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  // Where an element stands among those of its digit that its simdgroup has; and the digit.
+  uint ranks[each];
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint digit = digit_of(mine[k], shift, order);
+    const bool takes_part = place_in_tile<Bits>(k, own) < left;
+    const uint same = lanes_with_digit(digit, takes_part);
+    const uint before = popcount(same & ((1u << lane) - 1));
+    const uint rank = mine_next[digit] + before;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (takes_part && before == 0) {
+      mine_next[digit] = rank + popcount(same);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    ranks[k] = digit << 16 | rank;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  // A thread for each digit: where it begins in each simdgroup's part, in the tile, in the row.
+  uint sum = 0;
+  for (uint k = 0; k < tile_simdgroups; ++k) {
+    const uint of_simdgroup = next[k * digits + own];
+    next[k * digits + own] = sum;
+    sum += of_simdgroup;
+  }
+  const uint in_tile = sum_before(sum, of_simdgroups, own);
+  const uint in_row =
+      sum_before(totals[group.y * digits + own], of_simdgroups + tile_simdgroups, own);
+  const uint before = counts[(ulong(group.y) * digits + own) * groups.x + group.x];
+  shifts[own] = in_row + before - in_tile;
+  for (uint k = 0; k < tile_simdgroups; ++k) {
+    next[k * digits + own] += in_tile;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint place = place_in_tile<Bits>(k, own);
+    ranks[k] = (ranks[k] & 0xFFFF) + mine_next[ranks[k] >> 16];
+    if (place < left) {
+      sorted[ranks[k]] = mine[k];
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (!with_places) {
+    #pragma clang loop unroll_count(4)
+    for (uint at = own; at < left; at += tile_threads) {
+      const Bits value = sorted[at];
+      to[row + (shifts[digit_of(value, shift, order)] + at)] = value;
+    }
+    return;
+  }
+  uint wanted[each];
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint at = k * tile_threads + own;
+    if (at < left) {
+      const Bits value = sorted[at];
+      wanted[k] = shifts[digit_of(value, shift, order)] + at;
+      to[row + wanted[k]] = value;
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint at = first + place_in_tile<Bits>(k, own);
+    if (at < count) {
+      sorted_places[ranks[k]] = shift == 0 && !has_places ? at : places[row + at];
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint k = 0; k < each; ++k) {
+    const uint at = k * tile_threads + own;
+    if (at < left) {
+      places_to[row + wanted[k]] = sorted_places[at];
+    }
+  }
+}
+
+#define SORTING_TILES(name, Bits)                                             \
+  template [[host_name("count_tiles_" #name)]] [[kernel]]                     \
+  decltype(count_tiles<Bits>) count_tiles<Bits>;                              \
+  template [[host_name("move_tiles_" #name)]] [[kernel]]                      \
+  decltype(move_tiles<Bits, false>) move_tiles<Bits, false>;                  \
+  template [[host_name("move_tiles_with_places_" #name)]] [[kernel]]          \
+  decltype(move_tiles<Bits, true>) move_tiles<Bits, true>;
+SORTING_TILES(8, uchar)
+SORTING_TILES(16, ushort)
+SORTING_TILES(32, uint)
+SORTING_TILES(64, ulong)

@@ -1,0 +1,105 @@
+"""Products of matrices by Metal Performance Shaders, Apple's own."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.commands import CopyBack
+from metalloid.backends.metal.memory import Allocation, Heap
+from metalloid.errors import DeviceUnavailable
+from metalloid.runtime.device import Matrices
+
+_TYPES = {"float32": "MPSDataTypeFloat32", "float16": "MPSDataTypeFloat16"}
+#: Products of so many shapes are kept ready.
+_KEPT = 256
+
+
+class ProductCommand:
+    """A product in a batch, as `Command` is a launch.
+
+    Attributes
+    ----------
+    name : str
+    logs : bool
+        Whether anything is logged.
+    reads, writes : list of Allocation
+    copies : list of CopyBack
+    """
+
+    name = "matmul"
+    logs = False
+    copies: tuple[CopyBack, ...] = ()
+
+    def __init__(self, product: Any, matrices: list[Any], memory: list[Allocation]) -> None:
+        self._product, self._matrices = product, matrices
+        self.reads, self.writes = memory[:2], memory[2:]
+
+    def encode(self, commands: Any) -> None:
+        """Write it to a command buffer, with encoders of its own."""
+        left, right, result = self._matrices
+        self._product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_(
+            commands, left, right, result
+        )
+
+
+class Products:
+    """Metal Performance Shaders for one GPU."""
+
+    def __init__(self, gpu: Any, binding: Binding) -> None:
+        self._gpu, self._binding = gpu, binding
+        self._product = functools.lru_cache(_KEPT)(self._made)
+
+    @functools.cached_property
+    def _module(self) -> Any:
+        module = self._binding.sibling("MetalPerformanceShaders")
+        if not module.MPSSupportsMTLDevice(self._gpu):
+            raise DeviceUnavailable(
+                f"[matmul] {self._gpu.name()} has no Metal Performance Shaders."
+            )
+        return module
+
+    @property
+    def dtypes(self) -> frozenset[str]:
+        """Types of matrices that it multiplies.
+
+        Raises
+        ------
+        DeviceUnavailable
+            If it is not installed.
+        """
+        return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
+
+    def command(
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, heap: Heap
+    ) -> ProductCommand:
+        """The command for some matrices, each with one of the others."""
+        memory = [heap.by_address[each.buffer.address] for each in (left, right, result)]
+        with self._binding.pool():
+            matrices = [
+                self._matrix(each, count, held.buffer)
+                for each, held in zip((left, right, result), memory, strict=True)
+            ]
+            turned = left.is_turned, right.is_turned
+            product = self._product(*turned, result.rows, result.columns, left.columns, count)
+        return ProductCommand(product, matrices, memory)
+
+    def _matrix(self, of: Matrices, count: int, buffer: Any) -> Any:
+        rows, columns = (of.columns, of.rows) if of.is_turned else (of.rows, of.columns)
+        make = self._module.MPSMatrixDescriptor.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_  # noqa: E501
+        kind = getattr(self._module, _TYPES[of.dtype])
+        shape = make(rows, columns, count, of.row_bytes, of.matrix_bytes, kind)
+        matrix = self._module.MPSMatrix.alloc()
+        return matrix.initWithBuffer_offset_descriptor_(buffer, of.start, shape)
+
+    def _made(
+        self, left: bool, right: bool, rows: int, columns: int, depth: int, count: int
+    ) -> Any:
+        new = self._module.MPSMatrixMultiplication.alloc()
+        product = new.initWithDevice_transposeLeft_transposeRight_resultRows_resultColumns_interiorColumns_alpha_beta_(  # noqa: E501
+            self._gpu, left, right, rows, columns, depth, 1.0, 0.0
+        )
+        product.setBatchStart_(0)
+        product.setBatchSize_(count)
+        return product

@@ -1,0 +1,37 @@
+// Products of matrices of 16-bit floats on tensor cores.
+//
+// A thread's two neighbours of a row, as one word, are what its lane has to hand over of the left
+// factor (lanes_nvptx.h says why); the right one is wanted by columns. The functions are put in the
+// place of instructions, several products in one where that can be, by backends/cuda/tensor_cores.py.
+#pragma once
+
+#include "metal_convert.h"
+
+typedef float mtl_two_floats __attribute__((ext_vector_type(2)));
+#define METALLOID_MATRIX_FUNCTION extern "C" __attribute__((const, convergent, nothrow))
+METALLOID_MATRIX_FUNCTION uint mtl_turned_matrix(uint elements);
+METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_f16(uint a, uint turned_b, mtl_two_floats c);
+METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_bf16(uint a, uint turned_b, mtl_two_floats c);
+#undef METALLOID_MATRIX_FUNCTION
+
+namespace metalloid {
+template <class A, class B>
+inline constexpr bool has_tensor_cores = false;
+template <>
+inline constexpr bool has_tensor_cores<half, half> = true;
+#if METALLOID_COMPUTE_CAPABILITY >= 80
+template <>
+inline constexpr bool has_tensor_cores<bfloat, bfloat> = true;
+#endif
+
+template <class T, class Pair>
+METALLOID_INLINE mtl_two_floats tensor_product(Pair a, Pair b, mtl_two_floats c) {
+  const uint left = metal::as_type<uint>(a);
+  const uint right = mtl_turned_matrix(metal::as_type<uint>(b));
+  if constexpr (metal::is_same_v<T, half>) {
+    return mtl_product_f16(left, right, c);
+  } else {
+    return mtl_product_bf16(left, right, c);
+  }
+}
+}  // namespace metalloid

@@ -1,0 +1,72 @@
+"""Every kernel that is shipped or generated passes ``portable=True``; those for float64 excepted.
+
+The generated ones by themselves are in tests/array/test_generated_msl.py and tests/portable.
+"""
+
+import importlib.resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.arrays import scan_kernels, sort_kernels
+
+PACKAGE = Path(mtl.__file__).parent
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+#: What functions of arrays are made of, in the order of generated texts.
+FUNCTIONS = (
+    "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
+    "wide", "wide_products", "tensor_products",
+)  # fmt: skip
+
+
+def functions():
+    folder = importlib.resources.files("metalloid.arrays")
+    return HEADER + "\n".join((folder / f"{name}.metal").read_text() for name in FUNCTIONS)
+
+
+def reduction():
+    kernel = mtl.ReductionKernel("T x, T y", "T z", "x * y", "a + b", "z = a", "0", name="dot")
+    kernel(*np.ones((2, 3), np.float32))
+    return kernel.source
+
+
+def scan():
+    kernel = mtl.ScanKernel("T x", "T y", "x", "a + b", "0", "y = a", name="running")
+    kernel(np.ones(3, np.float32))
+    return kernel.source
+
+
+#: Texts that are put together of several files.
+JOINED = {
+    "sorting": sort_kernels.text,
+    "functions": functions,
+    "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
+    "reduction": reduction,
+    "scan": scan,
+}
+SHIPPED = sorted(PACKAGE.rglob("*.metal"))
+IN_JOINED = {path for path in SHIPPED if path.parent.name in ("arrays", "kernels")}
+ALONE = [path for path in (*SHIPPED, *sorted(EXAMPLES.glob("*.metal"))) if path not in IN_JOINED]
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.name)
+def test_files(path):
+    mtl.library(path=path, portable=True)
+
+
+def test_joined_texts():
+    """Every other file of the package is part of one, or written in doubles."""
+    texts = {name: make() for name, make in JOINED.items()}
+    for text in texts.values():
+        mtl.library(text, portable=True)
+    utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it
+    mtl.library(path=PACKAGE / "kernels" / utilities, portable=True)
+    left = {
+        path.name for path in IN_JOINED
+        if not any(path.read_text().strip() in text for text in texts.values())
+    }  # fmt: skip
+    assert left - {utilities} == {name for name in left if name.startswith("doubles")}
+    assert all("double" in path.read_text() for path in IN_JOINED if "doubles" in path.name)
