@@ -15,7 +15,7 @@ TEXT = "kernel void f(device float* x, uint i [[thread_position_in_grid]]) { x[i
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86-64 has levels")
 def test_a_level_decides_registers_and_lanes():
     own = host.host_target()
-    with mtl.config.scope(cpu_level="x86-64-v2"):
+    with mtl.config.scope(cpu_level="x86-64-v2", cpu_engine="simd"):
         device = CpuDevice()
         assert device.target.identity != own.identity
         assert device.info().description.endswith("SSE4.2")
