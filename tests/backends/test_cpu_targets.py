@@ -55,7 +55,8 @@ def test_code_is_for_the_target(target):
     lib = mtl.library(TEXT, target=f"cpu:{target}")
     has, has_not, threads = REGISTERS[target]
     stage = "arm64" if "aarch64" in target else "x86"
-    kernel = lib.twice
+    with mtl.config.scope(cpu_engine="simd"):
+        kernel = lib.twice
     assert list(kernel.asm) == ["cpp", "ll", stage]
     assert re.search(has, kernel.asm[stage])
     assert not re.search(has_not, kernel.asm[stage])
