@@ -34,32 +34,31 @@ METALLOID_INLINE uint active_lanes() { return __nvvm_activemask(); }
 METALLOID_INLINE uint numbers_of(uint lanes) { return mtl_numbers_of_lanes(lanes); }
 METALLOID_INLINE uint first_lane_of_quad() { return lane() & ~3u; }
 
-// The value of another lane, in 32-bit pieces.
-template <class T>
-METALLOID_INLINE T read_lane(uint members, T value, uint source) {
+// What `move` makes of each 32-bit word of a value.
+template <class T, class Move>
+METALLOID_INLINE T by_words(T value, Move move) {
   if constexpr (sizeof(T) == 8) {
-    ulong bits = __builtin_bit_cast(ulong, value);
-    ulong low = read_lane(members, uint(bits), source);
-    ulong high = read_lane(members, uint(bits >> 32), source);
+    const ulong bits = __builtin_bit_cast(ulong, value);
+    const ulong low = move(uint(bits)), high = move(uint(bits >> 32));
     return __builtin_bit_cast(T, high << 32 | low);
   } else {
-    int bits = __builtin_bit_cast(int, value);
-    return __builtin_bit_cast(T, __nvvm_shfl_sync_idx_i32(members, bits, mtl_lane_of(source), 31));
+    return __builtin_bit_cast(T, move(__builtin_bit_cast(uint, value)));
   }
 }
 
-// The value of the thread so many numbers below.
+// The value of another thread, and of the one so many numbers below.
+template <class T>
+METALLOID_INLINE T read_lane(uint members, T value, uint source) {
+  const uint lane = mtl_lane_of(source);
+  return by_words(value, [=](uint word) METALLOID_INLINE_LAMBDA {
+    return uint(__nvvm_shfl_sync_idx_i32(members, word, lane, 31));
+  });
+}
 template <class T>
 METALLOID_INLINE T read_below(uint members, T value, uint distance) {
-  if constexpr (sizeof(T) == 8) {
-    ulong bits = __builtin_bit_cast(ulong, value);
-    ulong low = mtl_from_below(members, uint(bits), distance);
-    ulong high = mtl_from_below(members, uint(bits >> 32), distance);
-    return __builtin_bit_cast(T, high << 32 | low);
-  } else {
-    return __builtin_bit_cast(T,
-                              mtl_from_below(members, __builtin_bit_cast(uint, value), distance));
-  }
+  return by_words(value, [=](uint word) METALLOID_INLINE_LAMBDA {
+    return mtl_from_below(members, word, distance);
+  });
 }
 
 // ---- reductions ---------------------------------------------------------------------------------
