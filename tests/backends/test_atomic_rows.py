@@ -5,6 +5,8 @@ import pytest
 
 import metalloid as mtl
 
+pytestmark = pytest.mark.needs("the CPU")
+
 TEXT = """
 #include <metal_stdlib>
 using namespace metal;

@@ -9,6 +9,8 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cpu import host, vector
 
+pytestmark = pytest.mark.needs("the CPU")
+
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 ROUND = "kernel void f(device bfloat* y, device const float* x, uint i [[thread_position_in_grid]])"
 WIDEN = "kernel void f(device float* y, device const bfloat* x, uint i [[thread_position_in_grid]])"

@@ -9,6 +9,8 @@ from metalloid.backends.cpu import vector
 from metalloid.compiler.spmd.writer import Writer
 from metalloid.errors import KernelFault
 
+pytestmark = pytest.mark.needs("the CPU")
+
 INDEPENDENT = [((100,), (100,)), ((70, 3), (17, 2)), ((33,), (1,)), ((5, 5), (3, 2))]
 WAITING = [
     ((96,), (32,)),

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.backends.cpu.grouping import joined
 
+pytestmark = pytest.mark.needs("the CPU")
+
 TEXT = """using namespace metal;
 kernel void places(device uint* out, constant uint& width, uint2 g [[thread_position_in_grid]],
                    uint2 size [[threads_per_grid]]) {

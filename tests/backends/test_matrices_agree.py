@@ -7,6 +7,8 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cpu import vector
 
+pytestmark = pytest.mark.needs("the CPU")
+
 DTYPES = {"half": np.float16, "bfloat": ml_dtypes.bfloat16, "float": np.float32}
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 

@@ -8,6 +8,8 @@ import pytest
 
 import metalloid as mtl
 
+pytestmark = pytest.mark.needs("the CPU")
+
 SOURCE = """
 #include <metal_stdlib>
 using namespace metal;

@@ -143,6 +143,7 @@ def sheet_of(type_, columns, rows):
 SHEETS = [sheet_of(t, c, r) for t in ("float", "half") for c, r in product(SIZES, SIZES)]
 
 
+@pytest.mark.needs("more than 31 buffers")
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
 def test_matrices(sheet, kernel):
     sheet.check(kernel)
