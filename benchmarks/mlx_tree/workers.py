@@ -20,7 +20,7 @@ from mlx_tree.agreement import Unchecked
 from mlx_tree.entries import Entry, families, family_of, library
 
 #: An entry that takes longer than this many seconds hangs.
-PATIENCE = 60
+PATIENCE = 300
 #: What a fault on an NVIDIA GPU leaves behind is a process without one.
 _CONTEXT_IS_LOST = "its context is lost"
 

@@ -347,7 +347,10 @@ class Device(ABC):
         return frozenset()
 
     def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
-        """Have so many matrices multiplied by that library, after the launches so far."""
+        """Have so many matrices multiplied by that library, after the launches so far.
+
+        Asked only for types that `multiplies` names.
+        """
         raise NotImplementedError
 
     @abstractmethod

@@ -16,12 +16,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from metalloid.backends.cuda.kernel_text import LABEL, around_kernel
 from metalloid.backends.cuda.partings import ACTIVE, START, Partings, find_partings
-from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.types import Unsupported
 
-_FUNCTION = re.compile(rf"^define [^\n]*@{ENTRY_SYMBOL}\(.*?^\}}\n", re.M | re.S)
-_LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
 _ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")
 _START_CALL = re.compile(rf"{_CALL}{START}\(i32 (?:noundef )?(\S+)\)")
@@ -53,9 +51,8 @@ def _settle(ir: str, order: str) -> str:
 
 
 def _with_members(ir: str) -> str:
-    found = _FUNCTION.search(ir)
-    assert found is not None
-    if ACTIVE not in found[0] and _BARRIER not in found[0]:
+    _, kernel, _ = around_kernel(ir)
+    if ACTIVE not in kernel and _BARRIER not in kernel:
         return _lines(ir, _NONE)
     try:
         return _lines(ir, find_partings(ir))
@@ -74,17 +71,16 @@ def _lines(ir: str, partings: Partings | None) -> str:
     partings : Partings or None
         None where nothing is known: `activemask` stays everywhere.
     """
-    found = _FUNCTION.search(ir)
-    assert found is not None
-    head, *body, end, last = found[0].split("\n")
+    before, kernel, behind = around_kernel(ir)
+    head, *body, end, last = kernel.split("\n")
     lines = list(_with_blocks(body))
     masked, branched, leaving, ends = partings or _NONE
     returns = {
-        block for (_, before), (block, line) in pairwise(lines)
-        if line == "  ret void" and _LABEL.match(before)
+        block for (_, above), (block, line) in pairwise(lines)
+        if line == "  ret void" and LABEL.match(above)
     }  # fmt: skip
     has_parted = any(_BARRIER in line and block in branched for block, line in lines)
-    has_mask = partings is not None and ACTIVE in found[0]
+    has_mask = partings is not None and ACTIVE in kernel
     told = [_LEAVE] if has_parted else []
     result = [head]
     if has_mask:
@@ -110,7 +106,7 @@ def _lines(ir: str, partings: Partings | None) -> str:
             result += told
         result.append(line)
     result += ["", f"{_LEAVING[1:]}:", *told, _EXIT, "  unreachable", end, last]
-    ir = ir[: found.start()] + "\n".join(result) + ir[found.end() :]
+    ir = before + "\n".join(result) + behind
     for declaration in _DECLARATIONS if has_mask else ():
         name = declaration.split("@")[1].split("(")[0]
         if not re.search(rf"^declare .*@{re.escape(name)}\(", ir, re.M):
@@ -131,7 +127,7 @@ def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
     """Each line with the name of its block."""
     block = "%entry"
     for line in lines:
-        if label := _LABEL.match(line):
+        if label := LABEL.match(line):
             block = f"%{label[1]}"
         yield block, line
 

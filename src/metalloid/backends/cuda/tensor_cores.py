@@ -12,10 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.backends.cuda.kernel_text import LABEL, around_kernel
 
-_FUNCTION = re.compile(rf"^define [^\n]*@{ENTRY_SYMBOL}\(.*?^\}}\n", re.M | re.S)
-_LABEL = re.compile(r'^(?:[\w.$-]+|"[^"]*"):')
 _VALUE = re.compile(r"%[\w.$-]+")
 _OPERAND = r"(?:noundef )?([^,]+)"
 _PRODUCT = re.compile(
@@ -41,24 +39,24 @@ class _Sum:
 
 def handles_matrices(ir: str) -> bool:
     """Whether the kernel has functions of matrices_nvptx.h."""
-    found = _FUNCTION.search(ir)
-    return found is not None and any(name in found[0] for name in _NAMES)
+    _, kernel, _ = around_kernel(ir)
+    return any(name in kernel for name in _NAMES)
 
 
 def use_tensor_cores(ir: str) -> str:
     """Put instructions in the place of the functions of matrices_nvptx.h."""
-    found = _FUNCTION.search(ir)
-    if found is None or not handles_matrices(ir):
+    if not handles_matrices(ir):
         return ir
+    before, kernel, behind = around_kernel(ir)
     # With names of their own, for numbers have to come in order, and results come later now.
     named = {
-        match[1]: f"%mtl.{match[1][1:]}" for line in found[0].split("\n")
+        match[1]: f"%mtl.{match[1][1:]}" for line in kernel.split("\n")
         if (match := _PRODUCT.match(line))
     }  # fmt: skip
-    function = _VALUE.sub(lambda value: named.get(value[0], value[0]), found[0])
+    function = _VALUE.sub(lambda value: named.get(value[0], value[0]), kernel)
     lines = function.split("\n")
     uses = Counter(_VALUE.findall(function))
-    ends = [place for place, line in enumerate(lines) if _LABEL.match(line)]
+    ends = [place for place, line in enumerate(lines) if LABEL.match(line)]
     turned = {match[1]: match[2] for line in lines if (match := _TURNED.match(line))}
     written: dict[int, list[str]] = {}
     for start, end in zip([0, *ends], [*ends, len(lines)], strict=True):
@@ -66,7 +64,7 @@ def use_tensor_cores(ir: str) -> str:
     text = "\n".join(
         each for place, line in enumerate(lines) for each in written.get(place, [line])
     )
-    return ir[: found.start()] + text + ir[found.end() :]
+    return before + text + behind
 
 
 def _block(

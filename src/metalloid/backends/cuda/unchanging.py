@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.backends.cuda.kernel_text import around_kernel
 from metalloid.msl.signature import Signature
 
-_FUNCTION = re.compile(rf"^define [^\n]*@{ENTRY_SYMBOL}\(.*?^\}}\n", re.M | re.S)
 _LAUNCH = "%0"  # launch_data of entry.h, which begins with a word for each parameter
 _WORD_BYTES = 8
 _PLACE = re.compile(rf"^  (%\S+) = getelementptr [^,]*, ptr {_LAUNCH}, i64 (\d+)$")
@@ -28,10 +27,10 @@ _METADATA = re.compile(r"^!(\d+) = ", re.M)
 def mark_unchanging(ir: str, signature: Signature) -> str:
     """Mark the loads through pointers that `signature` calls ``constant``."""
     positions = {p.position for p in signature.buffers if p.layout.space == "constant"}
-    found = _FUNCTION.search(ir)
-    if not positions or found is None:
+    if not positions:
         return ir
-    lines = found[0].split("\n")
+    before, kernel, behind = around_kernel(ir)
+    lines = kernel.split("\n")
     places = {_LAUNCH: 0}
     places |= {match[1]: int(match[2]) for line in lines if (match := _PLACE.match(line))}
     pointers = {
@@ -47,5 +46,4 @@ def mark_unchanging(ir: str, signature: Signature) -> str:
         if (match := _LOAD.match(line)) and match[1] in pointers else line
         for line in lines
     ]  # fmt: skip
-    ir = ir[: found.start()] + "\n".join(marked) + ir[found.end() :]
-    return f"{ir}\n!{number} = !{{}}\n"
+    return before + "\n".join(marked) + f"{behind}\n!{number} = !{{}}\n"
