@@ -15,7 +15,6 @@ from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PROD
 from metalloid.arrays.product_rule import (
     AUTO,
     FOREIGN,
-    SIMDGROUPS,
     TILE,
     is_turned,
     shape_of_work,
@@ -97,12 +96,11 @@ def compute(planner: Planner, place: int, product: int, out: int) -> None:
     entries = tuple(trace.entries)
     step = FusedKernel(shape, (), entries, result, out, strides)
     if product in trace.touched:
-        in_simdgroups = way(planner, product, True) == SIMDGROUPS
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
         sides = zip(planner.graph.args[product], across, strict=True)
         factors = tuple(_factor(planner, trace, arg, times) for arg, times in sides)
         step = ProductKernel(shape, (), entries, result, out, strides, factors=factors,
-                             in_simdgroups=in_simdgroups)  # fmt: skip
+                             way=way(planner, product, True))  # fmt: skip
     planner.touched.append(trace.touched)
     if all(shape):
         planner.steps.append(step)
