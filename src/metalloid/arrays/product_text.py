@@ -7,7 +7,7 @@ element of either factor and take a sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metalloid.arrays.access import BUNDLE, RESULT, Access, Axes
@@ -61,6 +61,8 @@ SMALL_SQUARES = Form("squares", 64, 64, 256, "square_room<4>()", _WIDE, True, "4
 #: Of these tiles hold the factors' type, not that of sums.
 TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
 SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_room<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
+#: Halves that are copied to threadgroup memory together, 16 bytes.
+_COPIED = 8
 #: So many large tiles keep a device busy.
 _MANY_TILES = 128
 
@@ -86,6 +88,11 @@ def _is_large(kernel: ProductKernel, form: Form) -> bool:
 
 
 _PLACES = ("row", "column")
+
+
+def _beside(is_down: bool) -> tuple[str, str]:
+    """The place of one of several elements below or beside each other."""
+    return ("at", "column") if is_down else ("row", "at")
 
 
 class _TileAxes(Axes):
@@ -130,46 +137,85 @@ class _PartWriter(Writer):
 
     def four(self, packed: frozenset[int], type_: str, is_down: bool) -> list[str]:
         """A function for four elements of a factor, beside or below each other."""
-        place = "row" if is_down else "column"
-        self._begin_four(packed, place)
-        self._compute([self.kernel.result], set(), ("at", "column") if is_down else ("row", "at"))
+        self.lines, self._depth = [], 2
+        for load in sorted(packed):
+            value = f"numpy::read_four({self._address(load)})"
+            self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
+        self._begin_loop(packed, "q{}[e]", f"{'row' if is_down else 'column'} + e")
+        self._compute([self.kernel.result], set(), _beside(is_down))
         self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
         head = f"  METAL_FUNC void four(uint row, uint column, thread {type_} *to) const {{"
         return [head, *self.lines, "    }", "  }"]
 
+    def fetch_and_make(self, packed: frozenset[int], type_: str, is_down: bool,
+                       has_fours: bool) -> list[str]:  # fmt: skip
+        """Functions that read what four elements are made of, and make them, up to the last.
+
+        Parameters
+        ----------
+        has_fours : bool
+            Whether a four is inside the factor as a whole, or not at all.
+        """
+        loads = [k for k, entry in enumerate(self.entries) if entry.kind == "load"]
+        fields = [f"    numpy::four<{self._type(load)}> q{load};" for load in loads]
+        at = f"{'row' if is_down else 'column'} + min(uint(e), last)"
+        self.lines, self._depth = ["    Fetched to;"], 2
+        for load in packed:
+            self._line(f"to.q{load} = numpy::read_four({self._address(load)});")
+        for load in sorted(set(loads) - packed):
+            pointer, index = self.axes.accesses[load].pointer, self._index(load, _beside(is_down))
+            self._begin_loop((), "", at)
+            self._line(f"to.q{load}[e] = {pointer}[{index}];")
+            self._depth -= 1
+            self._line("}")
+        fetch = [*self.lines, "    return to;", "  }"]
+        self.lines, self._depth = [], 2
+        self._begin_loop(loads, "from.q{}[e]", at)
+        self._compute([self.kernel.result], set(), _beside(is_down))
+        self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
+        where = "uint row, uint column, uint last"
+        return [
+            f"  static constexpr constant bool has_fours = {'true' if has_fours else 'false'};",
+            "  struct Fetched {", *fields, "  };",
+            f"  METAL_FUNC Fetched fetch({where}) const {{", *fetch,
+            f"  METAL_FUNC void make(Fetched from, {where}, thread {type_} *to) const {{",
+            *self.lines, "    }", "  }",
+        ]  # fmt: skip
+
     def four_sums(self, packed: frozenset[int], sum_type: str) -> list[str]:
         """A function that takes four sums beside each other."""
         result = self.kernel.result
-        self._begin_four(packed, "column")
+        self.lines, self._depth = [], 2
+        for load in sorted(packed - {RESULT}):
+            value = f"numpy::read_four({self._address(load)})"
+            self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
+        if RESULT in packed:
+            self._line(f"numpy::four<{self._type(result)}> results;")
+        self._begin_loop(packed - {RESULT}, "q{}[e]", "column + e")
         self._line(f"const {sum_type} sum = sums[e];")
-        self._compute([result], set(), ("row", "at"))
+        self._compute([result], set(), _beside(False))
         if RESULT in packed:
             self._line(f"results[e] = {self._names[result]};")
             self.lines += ["    }", f"    numpy::write_four({self._address(RESULT)}, results);"]
         else:
-            self._store(self._names[result], ("row", "at"))
+            self._store(self._names[result], _beside(False))
             self.lines.append("    }")
         head = "  METAL_FUNC void four(uint row, uint column, const thread"
         return [f"{head} {sum_type} (&sums)[4]) const {{", *self.lines, "  }"]
 
-    def _begin_four(self, packed: frozenset[int], place: str) -> None:
-        """Reads of vectors, and the head of a loop over the elements."""
-        self.lines, self._depth, self._parts = [], 2, {}
-        for load in sorted(packed - {RESULT}):
-            type_ = msl_name(self.entries[load].dtype)
-            address = self._address(load)
-            self._line(f"const numpy::four<{type_}> q{load} = numpy::read_four({address});")
-            self._parts[load] = f"q{load}[e]"
-        if RESULT in packed:
-            type_ = msl_name(self.entries[self.kernel.result].dtype)
-            self._line(f"numpy::four<{type_}> results;")
+    def _begin_loop(self, known: Iterable[int], name: str, at: str) -> None:
+        """The head of a loop over four elements, of which some reads are known by names."""
+        self._parts = {load: name.format(load) for load in known}
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
         self._depth += 1
-        self._line(f"const uint at = {place} + e;")
+        self._line(f"const uint at = {at};")
 
     def _address(self, access: int) -> str:
         return f"{self.axes.accesses[access].pointer} + {self._index(access, _PLACES)}"
+
+    def _type(self, place: int) -> str:
+        return msl_name(self.entries[place].dtype)
 
     def at(self, type_: str, is_direct: bool) -> list[str]:
         """A function for where an element lies, if the factor lies in memory as it is."""
@@ -271,19 +317,22 @@ class ProductWriter:
         type_ = msl_name(dtype) if of_tensors else added
         names = ("Left", "Right", "Store")
         downs = [_is_down(factor) for factor in self.kernel.factors]
-        self.structs, directs = [], []
+        self.structs, copied = [], []
         for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
             self.structs += writer.struct(name, added)
-            if form.has_fours and name != "Store":
-                self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
-            if of_tensors and name != "Store":
-                directs.append(self._is_direct(k, downs[k]))
-                self.structs += writer.at(type_, directs[k])
             if of_tensors and name == "Store":
                 self.structs += writer.four_sums(self._packed(k, False), added)
+            elif of_tensors:
+                copied.append(self._is_copied(k, downs[k]))
+                has_fours = self._length(k) % BUNDLE == 0
+                packed = self._packed(k, downs[k]) if has_fours else frozenset[int]()
+                self.structs += writer.fetch_and_make(packed, type_, downs[k], has_fours)
+                self.structs += writer.at(type_, copied[k])
+            elif form.has_fours and name != "Store":
+                self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
-        given += ["true" if is_so else "false" for is_so in (*downs, *directs)]
+        given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
@@ -306,14 +355,17 @@ class ProductWriter:
         self.aligned += leaves_of(packed, part, self.sources, each)
         return packed
 
-    def _is_direct(self, k: int, is_down: bool) -> bool:
-        """Whether a factor can be copied to threadgroup memory as it is, 16 bytes at a time."""
-        part = self.parts[k]
-        length = self.shape[1 if k else 0] if is_down == (k == 0) else self.shape[2]
-        each = 16 // part.entries[part.result].dtype.itemsize
-        if part.entries[part.result].kind != "load" or length % each:
+    def _is_copied(self, k: int, is_down: bool) -> bool:
+        """Whether a factor goes to threadgroup memory as it is: halves, 16 bytes together."""
+        entry = self.parts[k].entries[self.parts[k].result]
+        if entry.kind != "load" or entry.dtype.itemsize != 2 or self._length(k) % _COPIED:
             return False
-        return bool(self._packed(k, is_down, each))
+        return bool(self._packed(k, is_down, _COPIED))
+
+    def _length(self, k: int) -> int:
+        """Elements of a factor beside each other in memory."""
+        is_down = _is_down(self.kernel.factors[k])
+        return self.shape[1 if k else 0] if is_down == (k == 0) else self.shape[2]
 
     def launch(self) -> tuple[Size, Size]:
         """Threads of the grid and of a threadgroup."""

@@ -15,24 +15,21 @@ struct tensor_word {
                  as_type<uint2>(vec<T, 4>(x[4], x[5], x[6], x[7])));
   }
 };
+// Of floats 11 bits count, which is TF32. They are rounded to the nearest on their way.
 template <>
 struct tensor_word<float> {
   static constexpr constant uint count = 1;
-  METAL_FUNC static float value(uint word, uint) { return as_type<float>(word); }
+  METAL_FUNC static float value(uint word, uint) { return as_type<float>(word & 0xffffe000); }
   METAL_FUNC static uint of(float element) { return as_type<uint>(element); }
   METAL_FUNC static uint4 group(const thread float (&x)[4]) {
-    return as_type<uint4>(float4(x[0], x[1], x[2], x[3]));
+    uint4 words;
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < 4; ++k) {
+      words[k] = as_type<uint>(x[k]) + (isfinite(x[k]) ? 0x1000 : 0);
+    }
+    return words;
   }
 };
-
-// A float to the nearest of 11 bits, which is TF32.
-METAL_FUNC uint rounded_to_tf32(uint word) {
-#if defined(METALLOID_TENSOR_BLOCKS)
-  return metalloid::rounded_to_tf32(word);
-#else
-  return (isfinite(as_type<float>(word)) ? word + 0x1000 : word) & 0xffffe000;
-#endif
-}
 
 // The quarters of a block in threadgroup memory, 16 bytes of a row in four lanes. Lane 8 q + r says
 // where row r of quarter q begins; if they are transposed, which halves may be, those are columns.

@@ -65,79 +65,79 @@ METAL_FUNC void take_block(thread uint (&to)[4], threadgroup const T *stage, uin
   }
 }
 
-// One group, whole or with nothing beyond the end of the factor.
-template <typename T, bool is_left, bool along_depth, bool is_whole, typename Factor>
-METAL_FUNC uint4 bring_group(Factor factor, uint2 group, uint2 end) {
-  constexpr uint each = tensor_group<T>();
-  T got[each];
-  #pragma clang loop unroll(full)
-  for (uint e = 0; e < each; e += is_whole ? 4 : 1) {
-    const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
-    if (is_whole) {
-      factor.four(is_left ? line : place, is_left ? place : line, got + e);
-    } else {
-      got[e] = T(0);
-      if (line < end.x && place < end.y) {
-        got[e] = is_left ? T(factor(line, place)) : T(factor(place, line));
-      }
-    }
-  }
-  return tensor_word<T>::group(got);
-}
-
-// A factor on its way to a stage: by copies if it lies in memory as it is, or through registers,
-// where it is held until the next one begins.
-template <typename T, bool is_left, bool along_depth, bool is_direct, uint lines, uint threads,
+// A factor on its way to a stage. If it lies in memory as it is it is copied there, 16 bytes at a
+// time. Otherwise what it is made of is fetched four by four, held while others are multiplied, and
+// put there. Beyond its end are zeros; other places are read for them, so that there are no
+// branches.
+template <typename T, bool is_left, bool along_depth, bool is_copied, uint lines, uint threads,
           typename Factor>
 struct tensor_factor {
-  static constexpr constant uint each = tensor_group<T>();
+  static constexpr constant uint size = tensor_group<T>();
   static constexpr constant uint step = tensor_step<T>();
-  static constexpr constant uint groups = lines * step / each / threads;
+  static constexpr constant uint groups = lines * step / size / threads;
+  static constexpr constant uint fours = size / 4;
 
   Factor factor;
   uint first, own;
   uint2 end;
-  uint4 held[groups];
+  typename Factor::Fetched held[groups * fours];
+  uint held_depth;
 
   // The groups that a thread brings: a line and a place of the depth.
   METAL_FUNC uint2 group(uint k) const {
     const uint n = k * threads + own;
-    return along_depth ? uint2(n / (step / each), n % (step / each) * each)
-                       : uint2(n % (lines / each) * each, n / (lines / each));
+    return along_depth ? uint2(n / (step / size), n % (step / size) * size)
+                       : uint2(n % (lines / size) * size, n / (lines / size));
   }
   METAL_FUNC uint place(uint k) const {
     return tensor_place<T, along_depth, lines>(group(k).x, group(k).y);
   }
+  METAL_FUNC bool is_inside(uint2 at) const { return at.x < end.x && at.y < end.y; }
 
-  METAL_FUNC void begin(threadgroup T *stage, uint depth) {
-    const bool is_whole = first + lines <= end.x && depth + step <= end.y;
-    const uint2 start(first, depth);
-    if (is_direct) {
-      #pragma clang loop unroll(full)
-      for (uint k = 0; k < groups; ++k) {
-        const uint2 from = start + group(k);
-        begin_copy(stage + place(k), factor.at(is_left ? from.x : from.y, is_left ? from.y : from.x),
-                   from.x < end.x && from.y < end.y);
-      }
-    } else if (is_whole) {
-      #pragma clang loop unroll(full)
-      for (uint k = 0; k < groups; ++k) {
-        held[k] = bring_group<T, is_left, along_depth, true>(factor, start + group(k), end);
-      }
-    } else {
-      #pragma clang loop unroll(full)
-      for (uint k = 0; k < groups; ++k) {
-        held[k] = bring_group<T, is_left, along_depth, false>(factor, start + group(k), end);
-      }
+  METAL_FUNC void copy(threadgroup T *stage, uint depth) {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && is_copied; ++k) {
+      const uint2 at = group(k) + uint2(first, depth);
+      begin_copy(stage + place(k), factor.at(is_left ? at.x : at.y, is_left ? at.y : at.x),
+                 is_inside(at));
     }
   }
 
-  METAL_FUNC void finish(threadgroup T *stage) const {
-    if (!is_direct) {
+  // Where four elements lie in the factor, and the last of them that is inside.
+  METAL_FUNC uint2 four_at(uint k) const {
+    const uint e = k % fours * 4;
+    return group(k / fours) + uint2(first, held_depth) + (along_depth ? uint2(0, e) : uint2(e, 0));
+  }
+  METAL_FUNC uint last_of(uint2 at) const {
+    return Factor::has_fours ? 3 : min(along_depth ? end.y - at.y : end.x - at.x, 4u) - 1;
+  }
+
+  METAL_FUNC void fetch(uint depth) {
+    held_depth = depth;
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups * fours && !is_copied; ++k) {
+      const uint2 at = is_inside(four_at(k)) ? four_at(k) : uint2(0);
+      held[k] = factor.fetch(is_left ? at.x : at.y, is_left ? at.y : at.x, last_of(at));
+    }
+  }
+
+  METAL_FUNC void put(threadgroup T *stage) const {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && !is_copied; ++k) {
+      T made[size];
       #pragma clang loop unroll(full)
-      for (uint k = 0; k < groups; ++k) {
-        *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) = held[k];
+      for (uint e = 0; e < size; e += 4) {
+        const uint which = (k * size + e) / 4;
+        const bool is_there = is_inside(four_at(which));
+        const uint2 at = is_there ? four_at(which) : uint2(0);
+        const uint last = last_of(at);
+        factor.make(held[which], is_left ? at.x : at.y, is_left ? at.y : at.x, last, made + e);
+        #pragma clang loop unroll(full)
+        for (uint i = 0; i < 4; ++i) {
+          made[e + i] = is_there && i <= last ? made[e + i] : T(0);
+        }
       }
+      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) = tensor_word<T>::group(made);
     }
   }
 };
@@ -149,8 +149,8 @@ METAL_FUNC uint2 tensor_tile(uint2 group, uint2 tiles) {
   return uint2(index % panel / height, first + index % panel % height);
 }
 
-template <typename T, uint down, uint across, bool left_down, bool right_down, bool left_direct,
-          bool right_direct, typename Left, typename Right, typename Store>
+template <typename T, uint down, uint across, bool left_down, bool right_down, bool left_copied,
+          bool right_copied, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right, Store store,
                                     uint3 size, uint3 group, uint own) {
   constexpr uint rows = down * tensor_side, columns = across * tensor_side;
@@ -162,20 +162,22 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
   const uint row = tile.y * rows, column = tile.x * columns;
   const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
   const uint y = simdgroup / across * tensor_side, x = simdgroup % across * tensor_side;
-  tensor_factor<T, true, !left_down, left_direct, rows, threads, Left> lefts{left, row, own,
+  tensor_factor<T, true, !left_down, left_copied, rows, threads, Left> lefts{left, row, own,
                                                                             size.xz};
-  tensor_factor<T, false, right_down, right_direct, columns, threads, Right> rights{
+  tensor_factor<T, false, right_down, right_copied, columns, threads, Right> rights{
       right, column, own, size.yz};
-  threadgroup T *before = tiles, *now = tiles;
   #pragma clang loop unroll(disable)
-  for (uint s = 0; s < tensor_stages; ++s, before = now, now += stage) {
-    if (s > 0) {
-      lefts.finish(before);
-      rights.finish(before + rows * step);
-    }
-    lefts.begin(now, s * step);
-    rights.begin(now + rows * step, s * step);
+  for (uint s = 0; s < tensor_stages; ++s) {
+    threadgroup T *to = tiles + s * stage;
+    lefts.copy(to, s * step);
+    rights.copy(to + rows * step, s * step);
     close_copies();
+    lefts.fetch(s * step);
+    rights.fetch(s * step);
+    if (s + 1 < tensor_stages) {  // the last one is put below
+      lefts.put(to);
+      rights.put(to + rows * step);
+    }
   }
   float sums[blocks][wide][4];
   #pragma clang loop unroll(full)
@@ -190,15 +192,18 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
     take_block<T, true, !left_down, rows>(a[0][i], tiles, y + i * 16, 0, lane);
     take_block<T, false, right_down, columns>(b[0][i], tiles + rows * step, x + i * 16, 0, lane);
   }
-  now = tiles;
+  threadgroup T *now = tiles, *before = tiles + (tensor_stages - 1) * stage;
   #pragma clang loop unroll(disable)
   for (uint k = 0; k < size.z; k += step) {
+    const uint behind = k + tensor_stages * step;
     threadgroup T *next = now == tiles + (tensor_stages - 1) * stage ? tiles : now + stage;
     #pragma clang loop unroll(full)
     for (uint j = 0; j < step; j += depth) {
       const uint which = j / depth % 2;
       const bool is_last = j + depth == step;
       if (is_last) {
+        lefts.put(before);
+        rights.put(before + rows * step);
         wait_for_copies<tensor_stages - 2>();
         threadgroup_barrier(mem_flags::mem_threadgroup);
       }
@@ -211,16 +216,11 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
                                                   (j + depth) % step, lane);
       }
       if (is_last) {
-        lefts.finish(before);
-        rights.finish(before + rows * step);
-        lefts.begin(now, k + tensor_stages * step);
-        rights.begin(now + rows * step, k + tensor_stages * step);
+        lefts.copy(now, behind);
+        rights.copy(now + rows * step, behind);
         close_copies();
-      }
-      #pragma clang loop unroll(full)
-      for (uint i = 0; i < blocks * 4 && sizeof(T) == 4; ++i) {
-        a[which][i / 4][i % 4] = rounded_to_tf32(a[which][i / 4][i % 4]);
-        b[which][i / 4][i % 4] = rounded_to_tf32(b[which][i / 4][i % 4]);
+        lefts.fetch(behind);
+        rights.fetch(behind);
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < blocks * wide; ++i) {

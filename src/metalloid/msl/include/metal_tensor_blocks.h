@@ -55,15 +55,6 @@ METALLOID_INLINE void multiply_blocks(float (&sums)[4], const uint (&left)[4], u
   }
 }
 
-// A float to the nearest of 11 bits but for those behind, which multiply_blocks does not look at.
-METALLOID_INLINE uint rounded_to_tf32(uint word) {
-  asm("{ .reg .pred p; .reg .f32 a; abs.f32 a, %1; setp.lt.f32 p, a, 0f7F800000;\n\t"
-      "@p add.u32 %0, %0, 0x1000; }"
-      : "+r"(word)
-      : "f"(metal::as_type<float>(word)));
-  return word;
-}
-
 // 16 bytes of memory on their way to threadgroup memory, or zeros.
 template <class Destination, class Source>
 METALLOID_INLINE void begin_copy(Destination to, Source from, bool is_inside) {
