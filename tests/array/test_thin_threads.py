@@ -249,16 +249,16 @@ def test_tensor_cores(tensor_cores, dtype, first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [136, 70])
 def test_what_becomes_of_products_of_tensor_cores(tensor_cores, columns):
-    """Four sums at a time, and at the edge one by one; small integers are exact."""
+    """Factors that are computed, sums four by four or, at the edge, one by one: all exact."""
     a, b, row, c = (
         RNG.integers(-3, 4, shape).astype(np.float16)
         for shape in ((5, 72), (72, columns), (columns,), (5, columns))
     )
     x, y, bias, more = (mtl.asarray(v, device=tensor_cores) for v in (a, b, row, c))
-    got = mtl.maximum(x @ y + bias, more)
+    got = mtl.maximum((x * 2) @ y + bias, more)
     assert ("write_four(to" in got.msl()) == (columns % 4 == 0)
     assert "multiply_in_tensors<" in got.msl()
-    np.testing.assert_array_equal(np.asarray(got), np.maximum(a.astype(int) @ b + row, c))
+    np.testing.assert_array_equal(np.asarray(got), np.maximum(2 * a.astype(int) @ b + row, c))
 
 
 @pytest.mark.slow
