@@ -286,8 +286,9 @@ def test_instructions_of_tensor_cores(tensor_cores, dtype, instruction):
     ptx = lib.array_matmul.asm["ptx"]
     assert ptx.count(f"mma.sync.aligned.{instruction}.f32") == 64
     assert ptx.count("ldmatrix") == 24
-    copies = 0 if dtype == "float32" else 16  # of both factors, before the loop and in it
-    assert ptx.count("cp.async.cg.shared.global") == copies
+    assert (
+        ptx.count("cp.async.cg.shared.global") == 16
+    )  # of both factors, before the loop and in it
     assert ".local" not in ptx
 
 
@@ -295,11 +296,21 @@ def test_tf32_is_asked_for(tensor_cores):
     x, _ = of_tensor_cores(normal(8, 8), "float32", "C", tensor_cores)
     assert "tensors" not in (x @ x).msl()
     with mtl.config.scope(tf32=True):
-        assert "multiply_in_tensors<float, 2, 2, false, false, false, false>" in (x @ x).msl()
+        assert "multiply_in_tensors<float, 2, 2, false, false, true, true>" in (x @ x).msl()
         fused = ((x + 1) @ x[:, :6]).msl()
         assert "multiply_in_tensors<float, 2, 2, false, false, false, false>" in fused
         host = mtl.asarray(np.ones((8, 8), np.float32), device="cpu")
         assert "tensors" not in (host @ host * 2).msl()
+
+
+def test_what_tensor_cores_read_often_lies_in_memory(tensor_cores):
+    x, _ = of_tensor_cores(normal(8, 200), "float16", "C", tensor_cores)
+    y, _ = of_tensor_cores(normal(200, 200), "float16", "F", tensor_cores)
+    alone, shared = ((2 * x) @ y[:, :60]).msl(), ((2 * x) @ (y + 1)).msl()
+    assert alone.count("kernel void") == 1
+    assert "multiply_in_tensors<half, 2, 2, false, true, false, true>" in alone
+    assert shared.count("kernel void") == 2  # the right factor is read once, the left one often
+    assert "multiply_in_tensors<half, 2, 2, false, true, true, false>" in shared
 
 
 def test_wide_kernels_are_portable(device):

@@ -59,10 +59,11 @@ SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_room<{T}>()")
 SQUARES = Form("squares", 128, 128, 256, "square_room<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_room<4>()", _WIDE, True, "4")
 #: Of these tiles hold the factors' type, not that of sums.
-TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
+TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
+WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_room<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
 SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_room<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
-#: Halves that are copied to threadgroup memory together, 16 bytes.
-_COPIED = 8
+#: What is copied to threadgroup memory together.
+_COPIED_BYTES = 16
 #: So many large tiles keep a device busy.
 _MANY_TILES = 128
 
@@ -71,7 +72,8 @@ def form_of(kernel: ProductKernel, traits: Traits) -> Form:
     """How a product is made on a device."""
     dtype = kernel.factors[0].dtype
     if kernel.way == TENSOR_CORES:
-        return TENSORS if _is_large(kernel, TENSORS) else SMALL_TENSORS
+        large = WIDE_TENSORS if _is_down(kernel.factors[0]) else TALL_TENSORS
+        return large if _is_large(kernel, large) else SMALL_TENSORS
     if kernel.way == IN_SIMDGROUPS:
         return SIMDGROUPS
     if not traits.has_thin_threads or dtype.itemsize > 4:  # squares of others take too much room
@@ -356,11 +358,12 @@ class ProductWriter:
         return packed
 
     def _is_copied(self, k: int, is_down: bool) -> bool:
-        """Whether a factor goes to threadgroup memory as it is: halves, 16 bytes together."""
+        """Whether a factor goes to threadgroup memory as it is, 16 bytes together."""
         entry = self.parts[k].entries[self.parts[k].result]
-        if entry.kind != "load" or entry.dtype.itemsize != 2 or self._length(k) % _COPIED:
+        each = _COPIED_BYTES // entry.dtype.itemsize
+        if entry.kind != "load" or self._length(k) % each:
             return False
-        return bool(self._packed(k, is_down, _COPIED))
+        return bool(self._packed(k, is_down, each))
 
     def _length(self, k: int) -> int:
         """Elements of a factor beside each other in memory."""

@@ -10,24 +10,27 @@ struct tensor_word {
     return float(as_type<T>(ushort(word >> k * 16)));
   }
   METAL_FUNC static uint of(T element) { return as_type<ushort>(element); }
+  METAL_FUNC static uint4 rounded(uint4 group) { return group; }
   METAL_FUNC static uint4 group(const thread T (&x)[8]) {
     return uint4(as_type<uint2>(vec<T, 4>(x[0], x[1], x[2], x[3])),
                  as_type<uint2>(vec<T, 4>(x[4], x[5], x[6], x[7])));
   }
 };
-// Of floats 11 bits count, which is TF32. They are rounded to the nearest on their way.
+// Of floats 11 bits count, which is TF32. They are rounded to the nearest before.
 template <>
 struct tensor_word<float> {
   static constexpr constant uint count = 1;
   METAL_FUNC static float value(uint word, uint) { return as_type<float>(word & 0xffffe000); }
   METAL_FUNC static uint of(float element) { return as_type<uint>(element); }
-  METAL_FUNC static uint4 group(const thread float (&x)[4]) {
-    uint4 words;
+  METAL_FUNC static uint4 rounded(uint4 group) {
     #pragma clang loop unroll(full)
     for (uint k = 0; k < 4; ++k) {
-      words[k] = as_type<uint>(x[k]) + (isfinite(x[k]) ? 0x1000 : 0);
+      group[k] += (group[k] & 0x7f800000) != 0x7f800000 ? 0x1000 : 0;  // but for infinity and NaN
     }
-    return words;
+    return group;
+  }
+  METAL_FUNC static uint4 group(const thread float (&x)[4]) {
+    return as_type<uint4>(float4(x[0], x[1], x[2], x[3]));
   }
 };
 

@@ -137,7 +137,22 @@ struct tensor_factor {
           made[e + i] = is_there && i <= last ? made[e + i] : T(0);
         }
       }
-      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) = tensor_word<T>::group(made);
+      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
+          tensor_word<T>::rounded(tensor_word<T>::group(made));
+    }
+  }
+
+  // What a thread has copied, to what tensor cores take.
+  METAL_FUNC void round(threadgroup T *stage) const {
+    uint4 own_groups[groups];
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
+      own_groups[k] = *reinterpret_cast<threadgroup uint4 *>(stage + place(k));
+    }
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
+      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
+          tensor_word<T>::rounded(own_groups[k]);
     }
   }
 };
@@ -184,7 +199,11 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
   for (uint k = 0; k < blocks * wide * 4; ++k) {
     sums[k / (4 * wide)][k / 4 % wide][k % 4] = 0.0f;
   }
-  wait_for_copies<tensor_stages - 1>();
+  wait_for_copies<tensor_stages - 2>();
+  for (uint s = 0; s < 2; ++s) {
+    lefts.round(tiles + s * stage);
+    rights.round(tiles + s * stage + rows * step);
+  }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   uint a[2][blocks][4], b[2][blocks][4];
   #pragma clang loop unroll(full)
@@ -204,6 +223,8 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
       if (is_last) {
         lefts.put(before);
         rights.put(before + rows * step);
+        lefts.fetch(behind);
+        rights.fetch(behind);
         wait_for_copies<tensor_stages - 2>();
         threadgroup_barrier(mem_flags::mem_threadgroup);
       }
@@ -216,11 +237,15 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
                                                   (j + depth) % step, lane);
       }
       if (is_last) {
+        if (sizeof(T) == 4) {
+          threadgroup T *third = next == tiles + (tensor_stages - 1) * stage ? tiles : next + stage;
+          wait_for_copies<tensor_stages - 3>();
+          lefts.round(third);
+          rights.round(third + rows * step);
+        }
         lefts.copy(now, behind);
         rights.copy(now + rows * step, behind);
         close_copies();
-        lefts.fetch(behind);
-        rights.fetch(behind);
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < blocks * wide; ++i) {
