@@ -107,7 +107,7 @@ class Interop(Exporting):
         return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._node.device.dlpack_device
+        return self._node.device.exchange.dlpack_device
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
