@@ -42,7 +42,7 @@ def _level(text: str) -> str:
     return {level: level for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")}[text.strip().lower()]
 
 
-def _sorter(text: str) -> str:
+def _host_or_kernels(text: str) -> str:
     return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
 
 
@@ -171,9 +171,15 @@ class Settings:
     )
     sorting = _Setting(
         "METALLOID_SORTING",
-        _sorter,
+        _host_or_kernels,
         "auto",
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
+    )
+    transforms = _Setting(
+        "METALLOID_TRANSFORMS",
+        _host_or_kernels,
+        "auto",
+        "Who makes Fourier transforms: auto; host, its NumPy; kernels.",
     )
 
     def given(self, name: str, otherwise: Any) -> Any:

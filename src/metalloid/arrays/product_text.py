@@ -19,7 +19,7 @@ from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import DType, kind_of, msl_name
 from metalloid.arrays.wide_text import UNROLLED
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 from metalloid.runtime.traits import Traits
 
 

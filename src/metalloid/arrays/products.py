@@ -58,10 +58,11 @@ class Product(HostCall):
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
         ((_, shape),) = self.results
-        if self.way != MPS or 0 in (*shape, args[0].shape[-1]):
+        products = device.libraries.products
+        if self.way != MPS or products is None or 0 in (*shape, args[0].shape[-1]):
             return super().run(args, device, wait)
         left, right = args
-        memory = multiplied(left, right, shape, device)
+        memory = multiplied(left, right, shape, products)
         if wait:
             memory.bound.wait()
         return [memory]
@@ -102,8 +103,10 @@ def _product(a: Node, b: Node) -> Node:
     way = settings.products
     if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if way == MPS and a.dtype.name not in a.device.multiplies():
-        way = AUTO
+    if way == MPS:
+        products = a.device.libraries.products
+        if products is None or a.dtype.name not in products.dtypes:
+            way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
     if way == AUTO and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:

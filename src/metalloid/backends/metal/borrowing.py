@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.metal.commands import Command, CopyBack
 from metalloid.backends.metal.memory import Allocation
-from metalloid.runtime.device import Arguments
+from metalloid.runtime.launches import Arguments
 from metalloid.runtime.staging import Block, blocks_of
 from metalloid.runtime.struct_slot import EncodedStruct
 
