@@ -57,6 +57,9 @@ class _Function(_Nothing):
 
     threadExecutionWidth = maxTotalThreadsPerThreadgroup
 
+    def staticThreadgroupMemoryLength(self) -> int:
+        return 0
+
 
 class _Gpu(_Nothing):
     def newCommandQueue(self) -> _Gpu:
@@ -67,6 +70,12 @@ class _Gpu(_Nothing):
 
     def maxBufferLength(self) -> int:
         return 2**40
+
+    def maxThreadsPerThreadgroup(self) -> tuple[int, int, int]:
+        return 1024, 1024, 1024
+
+    def maxThreadgroupMemoryLength(self) -> int:
+        return 32768
 
     def supportsFamily_(self, family: int) -> bool:
         return True

@@ -116,7 +116,7 @@ def test_a_full_disk_does_no_harm(opened, tmp_path, monkeypatch):
 
 
 def test_a_pipeline_that_cannot_be_made(opened):
-    with pytest.raises(mtl.CompileError, match=r"\[bad\] Metal cannot make it a pipeline: too la"):
+    with pytest.raises(mtl.CompileError, match=r"Metal cannot make bad a pipeline: too large"):
         opened().pipeline(function("bad"))
 
 
