@@ -8,6 +8,7 @@ from typing import Any
 from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.device import MetalDevice
 from metalloid.compat.Metal import constants
+from metalloid.compat.Metal.structures import MTLSize
 
 
 class _Nothing:
@@ -71,8 +72,8 @@ class _Gpu(_Nothing):
     def maxBufferLength(self) -> int:
         return 2**40
 
-    def maxThreadsPerThreadgroup(self) -> tuple[int, int, int]:
-        return 1024, 1024, 1024
+    def maxThreadsPerThreadgroup(self) -> MTLSize:
+        return MTLSize(1024, 1024, 1024)
 
     def maxThreadgroupMemoryLength(self) -> int:
         return 32768

@@ -51,10 +51,10 @@ class Borrower:
 
         It is small, one parameter only reads it, and no launch under way has newer contents.
         """
-        block = self._block_at(address)
+        block, heap = self._block_at(address), self.device.heap
         if block is None or block.nbytes > MOST_INLINE_BYTES or len(block.uses) > 1:
             return b""
-        if block.written or self.device.heap.lent(block.start, block.nbytes):
+        if block.written or heap.holding(address) or heap.lent(block.start, block.nbytes):
             return b""
         return ctypes.string_at(block.start, block.nbytes)
 

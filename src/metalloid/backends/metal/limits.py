@@ -42,8 +42,8 @@ class Limits:
         self._indices = INDICES | {
             "texture": next((n for family, n in _TEXTURES.items() if belongs(family)), 31)
         }
-        x, y, z = gpu.maxThreadsPerThreadgroup()
-        self.group: Size = (int(x), int(y), int(z))
+        most = gpu.maxThreadsPerThreadgroup()
+        self.group: Size = (int(most.width), int(most.height), int(most.depth))
         self.threadgroup_bytes = int(gpu.maxThreadgroupMemoryLength())
         self.constant_alignment = _OF_APPLE if belongs("Apple1") else _OF_OTHERS
 
