@@ -106,7 +106,7 @@ def test_threads_of_a_threadgroup(metal, lib, monkeypatch):
         lib.add_one(x, threads=4096, group_size=2048)
     monkeypatch.setattr(metal.limits, "group", (1024, 1024, 64))
     with pytest.raises(
-        mtl.LaunchError, match=r"\(1, 1, 128\) is more than .* takes: at most \(1024, 1024, 64\)"
+        mtl.ArgumentError, match=r"\(1, 1, 128\) is more than .* takes: at most \(1024, 1024, 64\)"
     ):
         lib.add_one(x, threads=(1, 1, 128), group_size=(1, 1, 128))
     lib.add_one(x, threads=(1, 1, 4096))  # by itself it chooses what fits

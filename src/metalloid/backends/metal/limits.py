@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metalloid.backends.metal.diagnostics import error_at
-from metalloid.errors import ArgumentError, LaunchError
+from metalloid.errors import ArgumentError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.portable.kernels import INDICES
 from metalloid.msl.signature import Signature
@@ -78,10 +78,10 @@ class Limits:
 
         Raises
         ------
-        LaunchError
+        ArgumentError
         """
         if any(size > most for size, most in zip(group, self.group, strict=True)):
-            raise LaunchError(
+            raise ArgumentError(
                 f"[{name}] group_size {group} is more than {self._name} takes: at most "
                 f"{self.group} threads along the axes."
             )
