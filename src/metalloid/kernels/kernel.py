@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments import Binder
 from metalloid.runtime.device import Device
@@ -15,6 +16,7 @@ from metalloid.runtime.launches import Launch
 from metalloid.runtime.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
+_MOST_THREADGROUPS = 2**63 - 1
 _SIZES_REMEMBERED = 1024
 
 
@@ -65,6 +67,11 @@ class Kernel:
     def max_group_size(self) -> int:
         """Threads a threadgroup may have."""
         return self._program.max_group_size
+
+    @property
+    def threadgroup_bytes(self) -> int:
+        """Threadgroup memory of its text's own variables; 0 where the device does not tell."""
+        return self._program.threadgroup_bytes
 
     def __call__(
         self,
@@ -156,12 +163,14 @@ class Kernel:
                 f"[{self.name}] group_size {group} is not what the kernel requires, {required}. "
                 "Leave it out."
             )
-        count = group[0] * group[1] * group[2]
+        count = math.prod(group)
         if count > most:
             raise ArgumentError(
                 f"[{self.name}] group_size {group} has {count} threads; "
                 f"a threadgroup of this kernel has at most {most}."
             )
+        if math.prod(-(-n // g) for n, g in zip(grid, group, strict=True)) > _MOST_THREADGROUPS:
+            raise LaunchError(f"[{self.name}] the grid has more threadgroups than can be counted.")
         if len(self._sizes) >= _SIZES_REMEMBERED:
             self._sizes.clear()
         if isinstance(threads, int | tuple) and isinstance(group_size, int | tuple | None):
