@@ -163,6 +163,12 @@ class Settings:
         "auto",
         "Who multiplies matrices: auto; host (BLAS), mps (Apple's); registers, simdgroups, sums.",
     )
+    tf32 = _Setting(
+        "METALLOID_TF32",
+        _truth,
+        False,
+        "Whether NVIDIA's tensor cores may multiply matrices of float32, rounded to 11 bits.",
+    )
     sorting = _Setting(
         "METALLOID_SORTING",
         _host_or_kernels,

@@ -19,7 +19,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
-    "wide", "wide_products", "tensor_products",
+    "wide", "wide_products", "tensor_blocks", "tensor_products",
 )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from metalloid.arrays.product_rule import (
     REGISTERS,
     SIMDGROUPS,
     SUMS,
+    TENSOR_CORES,
     is_sum,
     shape_of_work,
 )
@@ -49,7 +50,7 @@ class Product(HostCall):
     Attributes
     ----------
     way : str
-        One of those of `metalloid.config.products`.
+        One of those of product_rule.py.
     """
 
     way: str = AUTO
@@ -108,6 +109,8 @@ def _product(a: Node, b: Node) -> Node:
             way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
+    if way == AUTO and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+        way = TENSOR_CORES
     call = Product(_matmul, (), ((a.dtype, shape),), way=way)
     node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))

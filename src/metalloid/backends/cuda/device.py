@@ -181,10 +181,11 @@ class CudaDevice(Device):
         """Hand a launch to the driver, with `arguments` as they are."""
         function, parts = program.geometry(grid, group)
         words = arguments.words or (0,)
+        threadgroup_bytes = arguments.threadgroup_bytes + program.asked_bytes
         for dimensions, data in parts:
             program.pack_into(self._data, 0, *words, *data)
             (status,) = self._launch_kernel(
-                function, *dimensions, arguments.threadgroup_bytes, stream, self._parameters, 0
+                function, *dimensions, threadgroup_bytes, stream, self._parameters, 0
             )
             if status:
                 raise self.failure(status, program.signature.name)
