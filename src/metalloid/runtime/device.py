@@ -213,6 +213,8 @@ class Device(ABC):
     #: Where its memory is, for other libraries: DLPack's type of device, and number. (1, 0) is the
     #: host.
     dlpack_device: tuple[int, int] = (1, 0)
+    #: The stream that its launches are in, for other libraries.
+    stream_handle: int = 1
 
     @abstractmethod
     def info(self) -> DeviceInfo:
@@ -295,11 +297,6 @@ class Device(ABC):
             As in ``__dlpack__``.
         """
         self.synchronize()
-
-    @property
-    def stream_handle(self) -> int:
-        """The stream that its launches are in, for other libraries."""
-        return 1
 
     @abstractmethod
     def launch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metalloid.runtime.device import Size
 
@@ -25,19 +25,6 @@ class Part(NamedTuple):
 
     dimensions: tuple[int, int, int, int, int, int]
     data: tuple[int, ...]
-
-
-class Geometry(NamedTuple):
-    """How a kernel covers a grid.
-
-    Attributes
-    ----------
-    function : CUfunction
-    parts : list of Part
-    """
-
-    function: Any
-    parts: list[Part]
 
 
 def launches_of(grid: Size, group: Size, has_order: bool = True) -> list[Part]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
-from metalloid.backends.cuda.geometry import Geometry, launches_of
+from metalloid.backends.cuda.geometry import launches_of
+from metalloid.backends.cuda.launcher import launch_layout, pack_shape
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -59,7 +59,18 @@ class OfflineProgram(Program):
 
 
 class CudaProgram(OfflineProgram):
-    """A kernel that the driver has loaded."""
+    """A kernel that the driver has loaded.
+
+    Attributes
+    ----------
+    name : str
+    reports : bool
+        Whether it logs or asserts.
+    pack : callable
+        What differs from launch to launch as native/launch.c takes it.
+    word_bytes : int
+        Of its words.
+    """
 
     def __init__(
         self,
@@ -70,25 +81,25 @@ class CudaProgram(OfflineProgram):
         report_block: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
+        self.name = self.signature.name
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
         self._has_order = kernel.has_order
         self._first = self._load(kernel)
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
-        #: Packs what entry.h calls launch_data.
-        self.pack_into = struct.Struct(f"={count}Q10I").pack_into
-        self._geometries: dict[tuple[Size, Size], Geometry] = {}
+        self.pack, self.word_bytes = launch_layout(count).pack, 8 * count
+        self._shapes: dict[tuple[Size, Size], list[bytes]] = {}
 
-    def geometry(self, grid: Size, group: Size) -> Geometry:
-        """How to launch a grid."""
-        found = self._geometries.get((grid, group))
+    def shapes(self, grid: Size, group: Size) -> list[bytes]:
+        """What the driver launches for a grid, as native/launch.c takes it."""
+        found = self._shapes.get((grid, group))
         if found is None:
-            if len(self._geometries) >= _MOST_REMEMBERED:
-                self._geometries.clear()
-            function = self._function(group[0] * group[1] * group[2])
-            found = Geometry(function, launches_of(grid, group, self._has_order))
-            self._geometries[grid, group] = found
+            if len(self._shapes) >= _MOST_REMEMBERED:
+                self._shapes.clear()
+            function = int(self._function(group[0] * group[1] * group[2]))
+            parts = launches_of(grid, group, self._has_order)
+            self._shapes[grid, group] = found = [pack_shape(function, part) for part in parts]
         return found
 
     def _function(self, threads: int) -> Any:
