@@ -54,6 +54,9 @@ class CudaDevice(Device):
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         self.target = cuda_target(f"sm_{major}{minor}")
+        each = attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
+        count = attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        self._most_resident = self._attribute(each) * self._attribute(count)
         self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
@@ -128,7 +131,7 @@ class CudaDevice(Device):
         self._enter()
         return CudaProgram(
             with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
-            self._report_block(),
+            self._report_block(), self._most_resident,
         )  # fmt: skip
 
     def _report_block(self) -> int:

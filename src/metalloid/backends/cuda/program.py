@@ -11,6 +11,7 @@ from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.launcher import launch_layout, pack_shape
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
+from metalloid.backends.cuda.several_text import SEVERAL_SYMBOL
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
@@ -19,6 +20,7 @@ from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size,
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
 _MOST_REMEMBERED = 1024  # shapes of launches
+_LEAST_FILLED = 1  # times that a grid fills the GPU, for several threads in one
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class OfflineProgram(Program):
     def __init__(self, kernel: PtxKernel, entry: EntryPoint, architecture: str) -> None:
         self.signature = build_signature(entry, kernel.layouts)
         self.engine = f"cuda: {architecture}"
+        if kernel.several > 1:
+            self.engine += f"; on large grids {kernel.several} threads in one"
         self._kernel = kernel
         limits = self.signature.limits
         self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
@@ -79,14 +83,20 @@ class CudaProgram(OfflineProgram):
         architecture: str,
         with_threads: Callable[[int], PtxKernel],
         report_block: int,
+        most_resident: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self.name = self.signature.name
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
         self._has_order = kernel.has_order
-        self._first = self._load(kernel)
+        module = self._load(kernel)
+        self._first = self._find(module, ENTRY_SYMBOL)
         self._largest: Function | None = None
+        self._several: Function | None = None
+        if kernel.several > 1:
+            self._several = self._find(module, SEVERAL_SYMBOL)
+        self._least_for_several = _LEAST_FILLED * most_resident * kernel.several
         count = max(1, len(self.signature.sources))
         self.pack, self.word_bytes = launch_layout(count).pack, 8 * count
         self._shapes: dict[tuple[Size, Size], list[bytes]] = {}
@@ -97,19 +107,31 @@ class CudaProgram(OfflineProgram):
         if found is None:
             if len(self._shapes) >= _MOST_REMEMBERED:
                 self._shapes.clear()
-            function = int(self._function(group[0] * group[1] * group[2]))
-            parts = launches_of(grid, group, self._has_order)
-            self._shapes[grid, group] = found = [pack_shape(function, part) for part in parts]
+            found = self._shapes[grid, group] = self._pack_shapes(grid, group)
         return found
+
+    def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
+        threads, count = group[0] * group[1] * group[2], 1
+        function = several = self._function(threads)
+        if self._several is not None and threads <= self._several.most_threads:
+            several = self._several.handle
+            if grid[0] * grid[1] * grid[2] >= self._least_for_several:
+                count = self._kernel.several
+        return [
+            pack_shape(int(several if part.several > 1 else function), part)
+            for part in launches_of(grid, group, self._has_order, count)
+        ]
 
     def _function(self, threads: int) -> Any:
         if threads <= self._first.most_threads:
             return self._first.handle
         if self._largest is None:
-            self._largest = self._load(self._with_threads(self.max_group_size))
+            module = self._load(self._with_threads(self.max_group_size))
+            self._largest = self._find(module, ENTRY_SYMBOL)
         return self._largest.handle
 
-    def _load(self, kernel: PtxKernel) -> Function:
+    def _load(self, kernel: PtxKernel) -> Any:
+        """The module of a kernel's machine code."""
         bindings, name = driver(), self.signature.name
         code = cubin(kernel.text, self._architecture, shared_cache(), name)
         module = check(bindings.cuModuleLoadData(code), f"loading {name}")
@@ -119,9 +141,11 @@ class CudaProgram(OfflineProgram):
             )
             check(bindings.cuMemsetD32(place, self._report_block & 0xFFFFFFFF, 1), "loading")
             check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
-        handle = check(
-            bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
-        )
+        return module
+
+    def _find(self, module: Any, symbol: str) -> Function:
+        bindings, name = driver(), self.name
+        handle = check(bindings.cuModuleGetFunction(module, symbol.encode()), f"finding {name}")
         attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         most = check(bindings.cuFuncGetAttribute(attribute, handle), f"asking for limits of {name}")
         return Function(handle, int(most))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cuda.masks import name_members
+from metalloid.backends.cuda.several import add_several
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
 from metalloid.backends.cuda.unchanging import mark_unchanging
 from metalloid.compiler import clang
@@ -62,6 +63,9 @@ class PtxKernel:
         Whether it logs or asserts.
     has_order : bool
         Whether the threads of a simdgroup are the lanes of a warp in order.
+    several : int
+        Threads of Metal that one of CUDA runs in the kernel's second form (several.py); 1 if it has
+        none.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
@@ -69,6 +73,7 @@ class PtxKernel:
     layouts: tuple[int, ...]
     reports: bool
     has_order: bool
+    several: int
     stages: dict[str, Path]
 
     @property
@@ -105,10 +110,10 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts, reports, has_order = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order, several = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(tuple(layouts), reports, has_order, stages)
+    return PtxKernel(tuple(layouts), reports, has_order, several, stages)
 
 
 def _compile(
@@ -127,13 +132,15 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
-    ir = mark_unchanging(ir, build_signature(entry, layouts))
+    signature = build_signature(entry, layouts)
+    ir = mark_unchanging(ir, signature)
     has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
+    ir, several = add_several(ir, signature) if has_order else (ir, 1)
     if most_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
     code = clang.run(["clang", "-x", "ir", *target.flags, "-O3", "-w", "-S", "-o", "-", "-"], ir)
@@ -148,5 +155,5 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": code.output,
-        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order]),
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, several]),
     }
