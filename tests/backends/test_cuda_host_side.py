@@ -151,7 +151,7 @@ def native(tmp_path_factory):
         count.value, ctypes.c_uint64.in_dll(stand_in, "fails_at").value = 0, fails_at
         part = Part((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
         words = launcher.launch_layout(2).pack(77, *marks, 640, 2**63, 12)
-        status = launch(launcher.pack_shape(31, part), words, 16)
+        status = launch(launcher.pack_shape(31, 2, part), words)
         seen = (ctypes.c_uint64 * 64).in_dll(stand_in, "seen")
         return status, list(seen[: count.value])
 
@@ -178,7 +178,7 @@ def test_more_words_than_a_launch_holds_are_refused_before_the_driver_sees_them(
     _, launch = native
     part = Part((1, 1, 1, 1, 1, 1), (0,) * 10)
     words = launcher.launch_layout(600).pack(77, 0, 0, 0, *range(600))
-    assert launch(launcher.pack_shape(31, part), words, 4800) == 1
+    assert launch(launcher.pack_shape(31, 600, part), words) == 1
 
 
 def test_streams_are_put_in_order():

@@ -54,9 +54,8 @@ class CudaDevice(Device):
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         self.target = cuda_target(f"sm_{major}{minor}")
-        each = attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
         count = attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-        self._most_resident = self._attribute(each) * self._attribute(count)
+        self._multiprocessors = self._attribute(count)
         self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
@@ -107,10 +106,8 @@ class CudaDevice(Device):
         bindings = self._driver
         name = check(bindings.cuDeviceGetName(128, self._handle), "asking for the name")
         memory = check(bindings.cuDeviceTotalMem(self._handle), "asking for memory")
-        attribute = bindings.CUdevice_attribute
-        count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         major, minor = divmod(version() // 10, 100)
-        model = name.split(b"\0")[0].decode()
+        model, count = name.split(b"\0")[0].decode(), self._multiprocessors
         return DeviceInfo(
             self.name,
             f"{model}, {self.target.name}, {count} multiprocessors, CUDA {major}.{minor}",
@@ -131,7 +128,7 @@ class CudaDevice(Device):
         self._enter()
         return CudaProgram(
             with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
-            self._report_block(), self._most_resident,
+            self._report_block(), self._multiprocessors,
         )  # fmt: skip
 
     def _report_block(self) -> int:
@@ -186,14 +183,14 @@ class CudaDevice(Device):
         marks: tuple[int, int] = NO_MARKS,
     ) -> None:  # fmt: skip
         """Hand a launch to the driver, with `arguments` as they are, between two marks."""
-        shapes = program.shapes(grid, group)
+        shapes = program.shapes[grid, group]
         (started, ended), last = marks, shapes[-1]
         words, threadgroup_bytes = arguments.words or (0,), arguments.threadgroup_bytes
         for shape in shapes:
             launch = program.pack(
                 stream, started, ended if shape is last else 0, threadgroup_bytes, *words
             )
-            status = self._launcher(shape, launch, program.word_bytes)
+            status = self._launcher(shape, launch)
             if status:
                 raise self.failure(self._driver.CUresult(status), program.name)
             started = 0

@@ -17,16 +17,16 @@ from metalloid.errors import DeviceUnavailable
 
 SOURCES = Path(__file__).parent / "native"
 _LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too
-_SHAPE = struct.Struct("=Q6I10I")
+_SHAPE = struct.Struct("=2Q6I10I")
 
-#: Of a shape, a launch and the bytes of its words; gives the driver's status.
-LaunchFunction = Callable[[bytes, bytes, int], int]
+#: Of a shape and a launch; gives the driver's status.
+LaunchFunction = Callable[[bytes, bytes], int]
 _lock = threading.Lock()
 
 
-def pack_shape(function: int, part: Part) -> bytes:
-    """What native/launch.c calls a shape."""
-    return _SHAPE.pack(function, *part.dimensions, *part.data)
+def pack_shape(function: int, words: int, part: Part) -> bytes:
+    """What native/launch.c calls a shape, for launches of so many words."""
+    return _SHAPE.pack(function, 8 * words, *part.dimensions, *part.data)
 
 
 def launch_layout(words: int) -> struct.Struct:
@@ -39,10 +39,7 @@ def load(path: Path) -> tuple[Callable[[int, int], None], LaunchFunction]:
     library = ctypes.CDLL(str(path))
     use, launch = library.mtl_use_driver, library.mtl_launch
     use.argtypes, use.restype = (ctypes.c_void_p, ctypes.c_void_p), None
-    launch.argtypes, launch.restype = (
-        (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32),
-        ctypes.c_int,
-    )
+    launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     return use, launch
 
 

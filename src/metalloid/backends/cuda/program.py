@@ -20,7 +20,6 @@ from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size,
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
 _MOST_REMEMBERED = 1024  # shapes of launches
-_LEAST_FILLED = 1  # times that a grid fills the GPU, for several threads in one
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,20 @@ class Function:
 
     handle: Any
     most_threads: int
+
+
+class _Shapes(dict[tuple[Size, Size], list[bytes]]):
+    """Shapes of launches, made when they are first asked for."""
+
+    def __init__(self, make: Callable[[Size, Size], list[bytes]]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, size: tuple[Size, Size]) -> list[bytes]:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        made = self[size] = self._make(*size)
+        return made
 
 
 class OfflineProgram(Program):
@@ -72,8 +85,8 @@ class CudaProgram(OfflineProgram):
         Whether it logs or asserts.
     pack : callable
         What differs from launch to launch as native/launch.c takes it.
-    word_bytes : int
-        Of its words.
+    shapes : dict
+        What the driver launches for a grid and a threadgroup, as native/launch.c takes it.
     """
 
     def __init__(
@@ -83,7 +96,7 @@ class CudaProgram(OfflineProgram):
         architecture: str,
         with_threads: Callable[[int], PtxKernel],
         report_block: int,
-        most_resident: int,
+        multiprocessors: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self.name = self.signature.name
@@ -96,29 +109,22 @@ class CudaProgram(OfflineProgram):
         self._several: Function | None = None
         if kernel.several > 1:
             self._several = self._find(module, SEVERAL_SYMBOL)
-        self._least_for_several = _LEAST_FILLED * most_resident * kernel.several
+        self._multiprocessors = multiprocessors
         count = max(1, len(self.signature.sources))
-        self.pack, self.word_bytes = launch_layout(count).pack, 8 * count
-        self._shapes: dict[tuple[Size, Size], list[bytes]] = {}
-
-    def shapes(self, grid: Size, group: Size) -> list[bytes]:
-        """What the driver launches for a grid, as native/launch.c takes it."""
-        found = self._shapes.get((grid, group))
-        if found is None:
-            if len(self._shapes) >= _MOST_REMEMBERED:
-                self._shapes.clear()
-            found = self._shapes[grid, group] = self._pack_shapes(grid, group)
-        return found
+        self.pack = launch_layout(count).pack
+        self.shapes = _Shapes(self._pack_shapes)
 
     def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
+        words = max(1, len(self.signature.sources))
         threads, count = group[0] * group[1] * group[2], 1
         function = several = self._function(threads)
         if self._several is not None and threads <= self._several.most_threads:
             several = self._several.handle
-            if grid[0] * grid[1] * grid[2] >= self._least_for_several:
+            filled = self._multiprocessors * self._kernel.several * threads
+            if grid[0] * grid[1] * grid[2] >= filled:  # all still have something to do
                 count = self._kernel.several
         return [
-            pack_shape(int(several if part.several > 1 else function), part)
+            pack_shape(int(several if part.several > 1 else function), words, part)
             for part in launches_of(grid, group, self._has_order, count)
         ]
 

@@ -24,7 +24,7 @@ from metalloid.backends.cuda.plain_blocks import Block, Loop, blocks_of, operand
 from metalloid.backends.cuda.several_text import BLOCK_INDEX, write_several
 from metalloid.msl.signature import Signature
 
-_MOST = 4  # threads in one
+_MOST = 8  # threads in one
 _MOST_LOADED = 48  # bytes that all of them load; what loads more has enough under way
 _MOST_LINES = 400  # of all threads together
 
@@ -50,6 +50,8 @@ def add_several(ir: str, signature: Signature) -> tuple[str, int]:
     The number is 1, and there is no second form, where that would not be right or not pay.
     """
     before, kernel, behind = around_kernel(ir)
+    if kernel.count("\n") > 2 * _MOST_LINES:
+        return ir, 1
     even_offset = 8 * max(1, len(signature.sources)) + _EVEN_OFFSET
     try:
         blocks = blocks_of(kernel, lambda blocks: _decide_even(blocks, even_offset))

@@ -8,9 +8,10 @@ typedef int launch_kernel(handle function, unsigned, unsigned, unsigned, unsigne
                           void** extra);
 typedef int record_event(handle event, handle stream);
 
-// What a program packs once for each shape of a grid (shapes.py).
+// What a program packs once for each shape of a grid (launcher.py).
 struct shape {
   handle function;
+  uint64_t word_bytes;
   uint32_t blocks[3], threads[3];
   uint32_t geometry[10];  // as entry.h reads it behind the words
 };
@@ -34,9 +35,9 @@ __attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* r
 
 // Gives what the driver says: 0 if all went well.
 __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
-                                                      const struct launch* launch,
-                                                      uint32_t word_bytes) {
+                                                      const struct launch* launch) {
   _Alignas(16) char data[MOST_DATA];
+  const uint64_t word_bytes = shape->word_bytes;
   if (word_bytes + sizeof shape->geometry > sizeof data) return INVALID_VALUE;
   memcpy(data, launch->words, word_bytes);
   memcpy(data + word_bytes, shape->geometry, sizeof shape->geometry);
