@@ -11,11 +11,12 @@ from metalloid.backends.cuda.kernel_text import LABEL
 NAME = re.compile(r"%[\w.$-]+")
 _RESULT = re.compile(r"  (%[\w.$-]+) = (.*)$")
 _BRANCH = re.compile(r"  br (?:i1 (\S+), label %([\w.$-]+), )?label %([\w.$-]+)")
+_MOST = 256  # blocks
 _FIRST = "1"  # the name of the first block, which is not written: behind %0, the only parameter
 
 
 class Loop(Exception):
-    """The kernel has loops, or ways to go on that are not followed here."""
+    """The kernel has loops, more blocks than are looked at, or other ends than branches."""
 
 
 @dataclass
@@ -65,6 +66,8 @@ def blocks_of(kernel: str, simplify: Callable[[dict[str, Block]], None]) -> list
     Loop
     """
     blocks = {block.name: block for block in _read(kernel.rstrip().split("\n")[1:-1])}
+    if len(blocks) > _MOST:
+        raise Loop
     simplify(blocks)
     order: list[Block] = []
     is_done: dict[str, bool] = {}

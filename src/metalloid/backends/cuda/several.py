@@ -24,9 +24,9 @@ from metalloid.backends.cuda.plain_blocks import Block, Loop, blocks_of, operand
 from metalloid.backends.cuda.several_text import BLOCK_INDEX, write_several
 from metalloid.msl.signature import Signature
 
-_MOST = 8  # threads in one
+_MOST = 4  # threads in one; more of them was slower
 _MOST_LOADED = 48  # bytes that all of them load; what loads more has enough under way
-_MOST_LINES = 400  # of all threads together
+_MOST_LINES = 800  # of all threads together
 
 _EVEN_OFFSET = 36  # of is_even in launch_data, behind the words (entry.h)
 _KNOWN = re.compile(
