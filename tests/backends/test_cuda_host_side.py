@@ -15,7 +15,7 @@ import metalloid as mtl
 from metalloid.backends.cuda import launcher
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.device import CudaDevice
-from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.geometry import Part
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
@@ -65,7 +65,7 @@ class Device:
 
 def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
     device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
-    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
+    event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     assert not event.done
     assert event.done
     assert repr(event) == "<Event: step, done>"
@@ -80,7 +80,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
 
 def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
     device = Device(CUresult.CUDA_SUCCESS, says="assertion failed")
-    event = CudaEvent(device, "step", True, None, Arguments(0))
+    event = CudaEvent(device, "step", True, Arguments(0))
     assert event.done
     with pytest.raises(mtl.KernelFault, match="assertion failed"):
         event.wait()
@@ -90,7 +90,7 @@ def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
 
 def test_a_wait_has_an_end():
     device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 10_000)
-    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
+    event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
         event.wait(0.01)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
-from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, Timer
+from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
 from metalloid.backends.cuda.graph import CudaGraph
 from metalloid.backends.cuda.launcher import launcher
@@ -167,8 +167,13 @@ class CudaDevice(Device):
             blocks = self._bring(arguments) if arguments.staged else ()
             try:
                 marks = self.timer.marks()
-                event = CudaEvent(self, program.name, program.reports, marks, arguments)
-                self.enqueue(program, arguments, grid, group, self.stream_handle, marks or NO_MARKS)
+                name, reports, stream = program.name, program.reports, self.stream_handle
+                if marks is None:
+                    event = CudaEvent(self, name, reports, arguments)
+                    self.enqueue(program, arguments, grid, group, stream)
+                else:
+                    event = TimedEvent(self, name, reports, arguments, marks)
+                    self.enqueue(program, arguments, grid, group, stream, marks)
                 for block in blocks:
                     self._fetch(block, program.name)
             finally:

@@ -47,32 +47,15 @@ class Timer:
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device.
+    """A launch in the stream of a device, without marks: done when all launches are."""
 
-    Without marks around it, it counts as done when all launches are.
-    """
+    __slots__ = ("_device", "_in_use", "_kernel", "_reports")
 
-    __slots__ = ("_device", "_in_use", "_kernel", "_marks", "_reports")
-
-    _seconds: float | None = None
     _error: MetalloidError | None = None
 
-    def __init__(
-        self,
-        device: CudaDevice,
-        kernel: str,
-        reports: bool,
-        marks: tuple[int, int] | None,
-        in_use: Any,
-    ) -> None:
+    def __init__(self, device: CudaDevice, kernel: str, reports: bool, in_use: Any) -> None:
         self._device, self._kernel, self._reports = device, kernel, reports
-        self._marks = marks
         self._in_use: Any = in_use  # what the launch uses lives until it has ended
-
-    def __del__(self) -> None:
-        # Recorded again only after what it marks, for the stream is in order.
-        if self._marks is not None:
-            self._device.timer.free.append(self._marks)
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
         """See `Event.wait`."""
@@ -105,10 +88,7 @@ class CudaEvent(Event):
         """Ask the driver; raises how the launch failed."""
         device = self._device
         device._enter()
-        if self._marks is None:
-            (status,) = device._driver.cuStreamQuery(device.stream)
-        else:
-            (status,) = device._driver.cuEventQuery(self._marks[1])
+        status = self._status(device._driver)
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         if status:
@@ -117,18 +97,53 @@ class CudaEvent(Event):
             device.pass_on_reports(self._kernel)
         return True
 
+    def _status(self, bindings: Any) -> Any:
+        (status,) = bindings.cuStreamQuery(self._device.stream)
+        return status
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`."""
+        self.wait()
+        raise LaunchError(
+            f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
+        )
+
+    def __repr__(self) -> str:
+        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"
+
+
+class TimedEvent(CudaEvent):
+    """A launch between two marks."""
+
+    __slots__ = ("_marks",)
+
+    _seconds: float | None = None
+
+    def __init__(
+        self,
+        device: CudaDevice,
+        kernel: str,
+        reports: bool,
+        in_use: Any,
+        marks: tuple[int, int],
+    ) -> None:
+        self._device, self._kernel, self._reports = device, kernel, reports
+        self._in_use, self._marks = in_use, marks
+
+    def __del__(self) -> None:
+        # Recorded again only after what it marks, for the stream is in order.
+        self._device.timer.free.append(self._marks)
+
+    def _status(self, bindings: Any) -> Any:
+        (status,) = bindings.cuEventQuery(self._marks[1])
+        return status
+
     @property
     def seconds(self) -> float:
         """See `Event.seconds`."""
         self.wait()
         if self._seconds is None:
-            if self._marks is None:
-                raise LaunchError(
-                    f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
-                )
             elapsed = check(driver().cuEventElapsedTime(*self._marks), "reading the time")
             self._seconds = float(elapsed) / 1e3
         return self._seconds
-
-    def __repr__(self) -> str:
-        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"

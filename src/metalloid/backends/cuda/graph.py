@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
-from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.events import CudaEvent, TimedEvent
 from metalloid.runtime.device import Launch
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ class CudaGraph:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
             marks = timer.marks()
-            event = CudaEvent(device, self._name, self._reports, marks, self._launches)
+            event = CudaEvent(device, self._name, self._reports, self._launches)
             if marks is not None:
+                event = TimedEvent(device, self._name, self._reports, self._launches, marks)
                 timer.record(marks[0])
             (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
             if status:
