@@ -40,6 +40,7 @@ REFUSED = {
     "loop": "uint s = 0; for (uint k = 0; k < x[0]; k++) { s += x[k * i]; } x[i] = s;",
     "own_array": "uint t[8] = {i, 1, 2, 3, x[i], 5, 6, 7}; x[i] = t[x[i + 1] & 7];",
     "branch_behind_a_store": "x[i] = 1; if (x[i + 1] > i) x[i + 2] = 5;",
+    "down_the_columns": "x[i * x[0]] = x[i];",
     "loads_enough": "device uint4* y = (device uint4*)x; y[i] = y[i] * y[i + 1];",
     "lanes_in_another_order": """simdgroup_half8x8 a, b; simdgroup_float8x8 c(0);
     simdgroup_load(a, (device half*)x); simdgroup_load(b, (device half*)x);

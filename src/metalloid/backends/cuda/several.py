@@ -9,7 +9,8 @@ Threads of different threadgroups have nothing in common but the device's memory
 and stores Metal does not order between them. So any order is right that keeps each thread's own,
 and whether buffers overlap does not matter. What could make one thread wait for another, or order
 its accesses, is refused: atomics, volatile accesses, fences, barriers, simdgroup functions,
-threadgroup memory; and so are loops, where there is enough under way already.
+threadgroup memory. Refused, too, is what would not pay: loops, where there is enough under way
+already, and threads whose places lie a row from each other.
 
 At a branch all go on together if they agree. If they do not, they begin anew, one after the other:
 branches that may part them have to come before the first store.
@@ -41,6 +42,9 @@ _CALL = re.compile(r"(?:(?:tail|musttail|notail) )?call\b(?: [^@]*(@[\w.$]+)\()?
 _LOADED = re.compile(r"load (?:<(\d+) x )?([a-z]+)(\d*)")
 _ATTRIBUTES = re.compile(r"^(?:declare|define) [^\n]*(@[\w.$]+)\([^\n]*#(\d+)", re.M)
 _GROUP = re.compile(r"^attributes #(\d+) = \{([^\n]*)\}", re.M)
+_THREAD_INDEX = "@llvm.nvvm.read.ptx.sreg.tid.x("
+_OTHER_AXIS = re.compile(r"extractelement .*, i64 [12]$")
+_PRODUCT = re.compile(r"mul (?:nuw |nsw )*i\d+ (%\S+), (%\S+)$")
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -97,13 +101,16 @@ class _Varying:
     def __init__(self, blocks: list[Block], pure: set[str]) -> None:
         self.names: set[str] = set()
         self._launch = {"%0"}  # pointers to launch_data
+        self._along: set[str] = set()  # what is one more for the next thread in x
         self.count = 1
         lines = loaded = 0
         stored: set[str] = set()  # blocks that may come behind a store, or have one
         for block in blocks:
             for result, code in map(parts, block.lines):
-                if not _is_plain(code, pure):
+                if not _is_plain(code, pure) or self._goes_down(code):
                     return
+                if self._goes_along(code):
+                    self._along.add(result)
                 if code.startswith("store "):
                     stored.add(block.name)
                 if self.varies(code):
@@ -122,6 +129,20 @@ class _Varying:
         while self.count * loaded > _MOST_LOADED or self.count * lines > _MOST_LINES:
             self.count //= 2
         self.count = max(self.count, 1)
+
+    def _goes_along(self, code: str) -> bool:
+        if _THREAD_INDEX in code:
+            return True
+        is_other = code.startswith(("load ", "store ")) or _OTHER_AXIS.match(code)
+        return not is_other and not self._along.isdisjoint(operands(code))
+
+    def _goes_down(self, code: str) -> bool:
+        """Whether threads beside each other go to places far from each other.
+
+        What they write then meets in the cache, with fewer of them the better.
+        """
+        factors = _PRODUCT.match(code)
+        return factors is not None and not self._along.isdisjoint(factors.groups())
 
     def varies(self, code: str) -> bool:
         """Whether an instruction is one for each thread."""
