@@ -1,6 +1,6 @@
 """NVIDIA GPUs: kernels against their CUDA C++ twins, arrays against torch and CuPy, launches.
 
-    python benchmarks/nvidia.py [--part twins|arrays|products|launch]
+    python benchmarks/nvidia.py [--part twins|memory|arrays|products|launch]
 
 Needs ``metalloid[cuda]``, CuPy and torch. Times are medians of events around each launch; all are
 taken in turns in one run. (A script called cuda.py would hide the package cuda.)
@@ -39,6 +39,18 @@ kernel void transpose(device float* y, device const float* x, constant uint& n,
   for (uint k = 0; k < 32; k += 8) y[(row + k) * n + column] = tile[t.x][t.y + k];
 }
 """
+_ONE = "uint i [[thread_position_in_grid]]"
+#: Kernels of one element a thread: parameters, what they do, and bytes that each element moves.
+_ONE_EACH = {
+    "saxpy": ("device float* y, device const float* x", "y[i] = 0.5f * x[i] + y[i];", 12),
+    "saxpy, i < n": ("device float* y, device const float* x, constant uint& n",
+                     "if (i < n) y[i] = 0.5f * x[i] + y[i];", 12),
+    "saxpy of halves": ("device half* y, device const half* x", "y[i] = 0.5h * x[i] + y[i];", 6),
+    "xor of bytes": ("device uchar* y, device const uchar* x", "y[i] ^= x[i];", 3),
+    "exp": ("device float* y, device const float* x", "y[i] = exp(x[i]);", 8),
+    "sin": ("device float* y, device const float* x", "y[i] = sin(x[i]);", 8),
+    "fill": ("device float* y", "y[i] = 0.5f;", 4),
+}  # fmt: skip
 
 
 def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[float]:
@@ -132,6 +144,34 @@ def twins(stream: Any, repeat: int) -> None:
         rows.append((name, micro(own_s), micro(twin_s), f"{own_s / twin_s:.2f}", f"{off:.1e}"))
     table("Kernels: MSL, the same in CUDA C++ (nvrtc), ratio (goal 1.05), difference",
           ("", "MSL", "CUDA C++", "ratio", "off"), rows)  # fmt: skip
+
+
+def memory(stream: Any, repeat: int) -> None:
+    """Kernels that move one element a thread, beside a copy."""
+    n = 1 << 26
+    x, y = (buffer(np.zeros(n, np.float32)) for _ in range(2))
+    source, target = (torch.zeros(1 << 28, device="cuda") for _ in range(2))
+    texts = "".join(
+        f"kernel void k{number}({parameters}, {_ONE}) {{ {body} }}\n"
+        for number, (parameters, body, _) in enumerate(_ONE_EACH.values())
+    )
+    lib = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{texts}", device="cuda")
+    all_kernels = [lib.function(f"k{number}") for number in range(len(_ONE_EACH))]
+    values = [(y, x, n)[: len(kernel.signature.arguments)] for kernel in all_kernels]
+    actions: list[Action] = [
+        lambda kernel=kernel, rest=rest: kernel(*rest, threads=n)  # type: ignore[misc]
+        for kernel, rest in zip(all_kernels, values, strict=True)
+    ]
+    *seconds, copy = gpu_seconds([*actions, lambda: target.copy_(source)], stream, repeat)
+    bandwidth = 8 * (1 << 28) / copy
+    rows = [
+        (name, micro(each), f"{100 * moved * n / each / bandwidth:.0f} %", kernel.engine)
+        for (name, (_, _, moved)), each, kernel in zip(
+            _ONE_EACH.items(), seconds, all_kernels, strict=True
+        )
+    ]
+    table(f"One element a thread, 2^26; a copy moves {bandwidth / 1e12:.2f} TB/s",
+          ("", "time", "of the copy's bandwidth", "engine"), rows)  # fmt: skip
 
 
 def _by_value(value: Any) -> Any:
@@ -277,7 +317,7 @@ def launch(stream: Any, repeat: int) -> None:
     table("A launch of saxpy, two buffers and a number", ("", "time", "ratio"), rows)
 
 
-PARTS = {"twins": twins, "arrays": arrays, "products": products, "launch": launch}
+PARTS = {"twins": twins, "memory": memory, "arrays": arrays, "products": products, "launch": launch}
 
 
 def main() -> None:

@@ -155,7 +155,7 @@ class Settings:
         "METALLOID_TIMING",
         _truth,
         True,
-        "Whether launches on a GPU can tell their seconds, which costs each about 1 us.",
+        "Whether launches on a GPU can tell their seconds, which costs each about 2 us.",
     )
     products = _Setting(
         "METALLOID_PRODUCTS",

@@ -118,7 +118,18 @@ class Kernel:
             grid, group = self._sizes[threads, group_size]
         except (KeyError, TypeError):
             grid, group = self._check_sizes(threads, group_size)
-        return self._launch(grid, group, args, named, wait)
+        arguments = self._binder.bind(args, named)
+        device = self.device
+        if device.recording is not None:
+            recorded = device.recording.record(self._program, arguments, grid, group)
+            if recorded is not None:
+                return recorded
+        if wait is None:
+            wait = arguments.host_memory
+        event = device.launch(self._program, arguments, grid, group, wait)
+        for buffer in arguments.buffers:
+            buffer.used_by(event)
+        return event
 
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
@@ -127,26 +138,6 @@ class Kernel:
         program, bind = self._program, self._binder.bind
         grid, group = self._check_sizes(threads, group_size)
         return lambda args: Launch(program, bind(args, _UNNAMED), grid, group)
-
-    def _launch(
-        self,
-        grid: Size,
-        group: Size,
-        args: Sequence[Any],
-        named: Mapping[str, Any],
-        wait: bool | None,
-    ) -> Event:
-        arguments = self._binder.bind(args, named)
-        if self.device.recording is not None:
-            recorded = self.device.recording.record(self._program, arguments, grid, group)
-            if recorded is not None:
-                return recorded
-        if wait is None:
-            wait = arguments.host_memory
-        event = self.device.launch(self._program, arguments, grid, group, wait)
-        for buffer in arguments.buffers:
-            buffer.used_by(event)
-        return event
 
     def _check_sizes(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
-from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.events import CudaEvent, TimedEvent
 from metalloid.runtime.launches import Launch, buffers_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class CudaGraph:
         check(bindings.cuStreamBeginCapture(stream, mode), "recording a graph")
         try:
             for launch in launches:
-                device.enqueue(*launch, stream)
+                device.enqueue(*launch, int(stream))
         finally:
             graph = check(bindings.cuStreamEndCapture(stream), "recording a graph")
             bindings.cuStreamDestroy(stream)
@@ -63,12 +63,17 @@ class CudaGraph:
             for buffer in self._buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            started = timer.mark() if timer.is_on else None
+            marks = timer.marks()
+            event = CudaEvent(device, self._name, self._reports, self._launches)
+            if marks is not None:
+                event = TimedEvent(device, self._name, self._reports, self._launches, marks)
+                timer.record(marks[0])
             (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
             if status:
                 raise device.failure(status, self._name)
-            ended = timer.mark() if started is not None else None
-            return CudaEvent(device, self._name, self._reports, (started, ended), self._launches)
+            if marks is not None:
+                timer.record(marks[1])
+            return event
 
     def __del__(self) -> None:
         if hasattr(self, "_executable"):
