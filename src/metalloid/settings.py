@@ -30,8 +30,12 @@ def _truth(text: str) -> bool:
 
 
 def _products(text: str) -> str:
-    ways = ("auto", "host", "registers", "simdgroups", "sums", "mps")
+    ways = ("auto", "host", "registers", "simdgroups", "sums", "mps", "cublas")
     return {way: way for way in ways}[text.strip().lower()]
+
+
+def _libraries(text: str) -> str:
+    return {who: who for who in ("auto", "host", "maker")}[text.strip().lower()]
 
 
 def _engine(text: str) -> str:
@@ -161,7 +165,14 @@ class Settings:
         "METALLOID_PRODUCTS",
         _products,
         "auto",
-        "Who multiplies matrices: auto; host (BLAS), mps (Apple's); registers, simdgroups, sums.",
+        "Who multiplies matrices: auto; host (BLAS), mps (Apple's), cublas (NVIDIA's); registers, "
+        "simdgroups, sums.",
+    )
+    libraries = _Setting(
+        "METALLOID_LIBRARIES",
+        _libraries,
+        "auto",
+        "Who decomposes and transforms arrays on NVIDIA GPUs: auto; host, NumPy; maker, NVIDIA.",
     )
     sorting = _Setting(
         "METALLOID_SORTING",

@@ -25,11 +25,13 @@ from metalloid.arrays.types import (
 from metalloid.runtime.device import Device
 
 #: Ways to multiply: what this module says; NumPy; tiles with sums in registers, or in matrices of
-#: simdgroups; a reduction; Metal Performance Shaders.
+#: simdgroups; a reduction; Metal Performance Shaders; cuBLAS.
 AUTO, HOST, REGISTERS, SIMDGROUPS, SUMS = "auto", "host", "registers", "simdgroups", "sums"
-MPS = "mps"
+MPS, CUBLAS = "mps", "cublas"
+#: Libraries of the makers of devices.
+LIBRARIES = (MPS, CUBLAS)
 #: Those that are no kernels of ours, in which nothing else is computed.
-FOREIGN = (HOST, MPS)
+FOREIGN = (HOST, *LIBRARIES)
 
 #: Rows and columns of a tile of a kernel of ours, and by how much of the depth it goes at a time.
 TILE, STEP = 64, 32
@@ -37,6 +39,8 @@ TILE, STEP = 64, 32
 FLOATS = (float16, bfloat16, float32)
 #: So few rows are sums of products at the speed of memory, if there is enough to do.
 _FEW_ROWS, _MUCH = 8, 2**16
+#: So many multiplications are worth a library's call.
+_MUCH_FOR_LIBRARIES = 2**20
 
 
 class _Times(NamedTuple):
@@ -104,6 +108,8 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
+        if is_for_library(device, dtype) and math.prod(shape) * depth >= _MUCH_FOR_LIBRARIES:
+            return CUBLAS
         return SIMDGROUPS if dtype.name in device.traits.matrices else REGISTERS
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
@@ -117,6 +123,12 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
     host = matrices * (_MATRIX + multiplied + elements * times.element)
     host += sum(_KERNEL + _AGAIN * size for size in fused)
     return REGISTERS if ours < host else HOST
+
+
+def is_for_library(device: Device, dtype: DType) -> bool:
+    """Whether a library of the device's maker multiplies where nobody asks for another."""
+    products = device.libraries.products
+    return products is not None and products.is_first and dtype.name in products.dtypes
 
 
 def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool) -> bool:

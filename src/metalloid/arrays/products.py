@@ -30,7 +30,8 @@ from metalloid.arrays.ops import OPS
 from metalloid.arrays.product_rule import (
     AUTO,
     FLOATS,
-    MPS,
+    HOST,
+    LIBRARIES,
     REGISTERS,
     SIMDGROUPS,
     SUMS,
@@ -57,10 +58,10 @@ class Product(HostCall):
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
         ((_, shape),) = self.results
-        products = device.libraries.products
-        if self.way != MPS or products is None or 0 in (*shape, args[0].shape[-1]):
-            return super().run(args, device, wait)
         left, right = args
+        products = device.libraries.products
+        if products is None or self.way == HOST or 0 in (*shape, left.shape[-1]):
+            return super().run(args, device, wait)
         memory = multiplied(left, right, shape, products)
         if wait:
             memory.bound.wait()
@@ -102,9 +103,9 @@ def _product(a: Node, b: Node) -> Node:
     way = settings.products
     if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if way == MPS:
+    if way in LIBRARIES:
         products = a.device.libraries.products
-        if products is None or a.dtype.name not in products.dtypes:
+        if products is None or products.name != way or a.dtype.name not in products.dtypes:
             way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS

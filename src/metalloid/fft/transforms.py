@@ -17,6 +17,7 @@ from metalloid.arrays.calls import host_call
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.node import Node, cast
 from metalloid.arrays.types import complex_of, float32, kind_of, real_of
+from metalloid.fft.library_calls import is_for_library, library_transform
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -236,5 +237,10 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
     if norm not in get_args(Norm):
         raise ValueError(f"[{name}] norm is 'backward', 'ortho' or 'forward', got {norm!r}.")
     dtype = real_of(node.dtype) if name in _TO_REALS else complex_of(real_of(node.dtype))
+    lengths, along = ((p,) if isinstance(p, int) else p for p in parameters)
+    is_plain = 0 not in node.shape and len(set(along)) == len(along)
+    if is_plain and is_for_library(node.device):
+        found = library_transform(name, node, lengths, along, norm)
+        return Array(cast(found, dtype))
     (result,) = host_call(getattr(np.fft, name), [node], (*parameters, norm), (dtype, shape))
     return Array(result)

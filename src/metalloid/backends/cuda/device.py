@@ -13,6 +13,7 @@ from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
 from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
+from metalloid.backends.cuda.libraries import CudaLibraries
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
@@ -31,6 +32,8 @@ from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from metalloid.runtime.buffer import Buffer
 
 _MOST_DATA = 4096  # bytes of parameters that every GPU takes
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
@@ -74,7 +77,7 @@ class CudaDevice(Device):
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
-        self.exchange = CudaExchange(self, index)
+        self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -194,6 +197,21 @@ class CudaDevice(Device):
         with self._lock:
             self._enter()
             return CudaGraph(self, launches).launch
+
+    def work(self, name: str, buffers: Sequence[Buffer], call: Callable[[], None]) -> Event:
+        """Have a library put work on some buffers into the stream."""
+        with self._lock:
+            self._enter()
+            for buffer in buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
+            started = self.timer.mark() if self.timer.is_on else None
+            call()
+            ended = self.timer.mark() if started is not None else None
+            event = CudaEvent(self, name, False, (started, ended), buffers)
+        for buffer in buffers:
+            buffer.used_by(event)
+        return event
 
     def _bring(self, arguments: Arguments) -> list[Block]:
         """Copy memory of the host to the device, and point to it there."""
@@ -326,6 +344,11 @@ class CudaDevice(Device):
         at = ctypes.cast(host, ctypes.c_void_p).value
         outcome = self._driver.cuMemcpyHtoDAsync(address, at, len(value), self.stream)
         check(outcome, "copying to the device")
+
+    def copy_within(self, address: int, source: int, nbytes: int) -> None:
+        """Copy memory of the device, after the launches so far."""
+        outcome = self._driver.cuMemcpyDtoDAsync(address, source, nbytes, self.stream)
+        check(outcome, "copying on the device")
 
     def copy_out(self, address: int, destination: memoryview) -> None:
         """See `Device.copy_out`."""
