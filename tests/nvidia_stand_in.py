@@ -6,6 +6,7 @@ card (own_memory_device.py), so its memory can be looked at.
 """
 
 import ctypes
+import inspect
 import itertools
 import math
 import types
@@ -22,6 +23,7 @@ DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.co
           14: ml_dtypes.bfloat16}  # fmt: skip
 SCALES = {68: np.float32, 77: np.float32, 70: np.float64}
 STREAM = 77
+GUARD = 64  # bytes behind each allocation
 
 
 class Error(Exception):
@@ -36,6 +38,7 @@ class StandInCard(OwnMemoryDevice):
     """A card whose libraries are those below."""
 
     def __init__(self):
+        self.guarded = {}
         super().__init__()
         self.exchange.stream_handle = STREAM
         self.libraries = CudaLibraries(self)
@@ -48,10 +51,33 @@ class StandInCard(OwnMemoryDevice):
         self.synchronize()
         self.works.append(name)
         call()
+        for address in list(self.guarded):
+            self.check_guard(address)
         event = FinishedEvent(0.0)
         for buffer in buffers:
             buffer.used_by(event)
         return event
+
+    def allocate(self, nbytes):
+        address = super().allocate(nbytes + GUARD)
+        ctypes.memset(address + nbytes, 0xA5, GUARD)
+        self.guarded[address] = nbytes
+        return address
+
+    def free(self, address, nbytes):
+        self.check_guard(address)
+        del self.guarded[address]
+        super().free(address, nbytes)
+
+    def check_guard(self, address):
+        """See that nothing was written behind an allocation."""
+        found = ctypes.string_at(address + self.guarded[address], GUARD)
+        assert found == b"\xa5" * GUARD, f"{self.works[-1:]} wrote too far"
+
+    def _take(self, nbytes):
+        address = self.allocate(nbytes)
+        ctypes.memset(address, 255, nbytes)  # it may hold anything
+        return address
 
     def copy_within(self, address, source, nbytes):
         ctypes.memmove(address, source, nbytes)
@@ -75,6 +101,14 @@ def columns_at(address, dtype, rows, columns, leading):
     return at(address, dtype, (rows, columns), (1, leading))
 
 
+def takes(function):
+    """How many parameters a function has."""
+    found = getattr(function, "takes", None)
+    if found is None:
+        found = len(inspect.signature(function).parameters)
+    return found
+
+
 def module(name, *functions):
     """A module of functions that notes what was called."""
     found = types.ModuleType(f"nvmath.bindings.{name}")
@@ -85,6 +119,7 @@ def module(name, *functions):
             found.calls.append((function.__name__, *args))
             return function(*args)
 
+        call.takes = takes(function)
         return call
 
     for function in functions:
@@ -172,7 +207,29 @@ def _batched(letter):
         tau = at(scales, dtype, (k,))
         matrix[...] = getattr(lapack, f"{letter}{name}gqr")(matrix, tau)[0]
 
-    functions = [getrf_batched, getrs_batched, potrf_batched, orgqr, orgqr_buffer_size]
+    def gesvdj_buffer_size(handle, vectors, small, m, n, a, lda, values, u, ldu, v, ldv, rotations):
+        return m + n
+
+    def gesvdj(handle, vectors, small, m, n, a, lda, values, u, ldu, v, ldv, work, size, info,
+               rotations):  # fmt: skip
+        assert size == m + n
+        at(work, dtype, (size,))[...] = np.nan
+        matrix = columns_at(a, dtype, m, n, lda)
+        found = at(values, np.zeros(1, dtype).real.dtype, (min(m, n),))
+        if np.isfinite(matrix).all():
+            left, found[...], right = np.linalg.svd(matrix, full_matrices=not small)
+            if vectors:
+                columns_at(u, dtype, *left.shape, ldu)[...] = left
+                columns_at(v, dtype, *right.T.shape, ldv)[...] = right.conj().T
+            else:
+                assert u == v == 0
+        else:
+            found[...] = np.nan
+        at(info, np.int32, (1,))[...] = 0
+        matrix[...] = np.nan
+
+    functions = [getrf_batched, getrs_batched, potrf_batched, orgqr, orgqr_buffer_size, gesvdj,
+                 gesvdj_buffer_size]  # fmt: skip
     for function in functions:
         name = function.__name__.replace("or", "un", 1) if letter in "cz" else function.__name__
         function.__name__ = letter + (name if "gqr" in name else function.__name__)
@@ -199,6 +256,10 @@ def create_params():
     return next(_handles)
 
 
+def create_gesvdj_info():
+    return next(_handles)
+
+
 def _sized(function, wanted):
     """A function that gets memory to work in, and the one that tells how much: by its arguments."""
 
@@ -214,6 +275,7 @@ def _sized(function, wanted):
         at(infos, np.int32, (1,))[...] = function(*args)
 
     call.__name__, size.__name__ = function.__name__, f"{function.__name__}_buffer_size"
+    call.takes, size.takes = 2 + takes(function) + 5, 2 + wanted
     return call, size
 
 
@@ -259,29 +321,12 @@ def xsyevd(vectors, part, n, kind, a, lda, real, values, compute):
     return 0
 
 
-def xgesvd(left, right, m, n, kind, a, lda, real, values, u_type, u, ldu, vh_type, vh, ldvh,
-           compute):  # fmt: skip
-    assert kind == u_type == vh_type == compute
-    assert left == right
-    assert m >= n
-    matrix = columns_at(a, DTYPES[kind], m, n, lda)
-    if not np.isfinite(matrix).all():
-        return n
-    full = chr(left) == "A"
-    first, found, second = np.linalg.svd(matrix, full_matrices=full)
-    at(values, DTYPES[real], (n,))[...] = found
-    if chr(left) == "N":
-        assert u == vh == 0
-    else:
-        columns_at(u, DTYPES[kind], m, m if full else n, ldu)[...] = first
-        columns_at(vh, DTYPES[kind], n, n, ldvh)[...] = second
-    matrix[...] = np.nan
-    return 0
-
-
 def xsyev_batched_buffer_size(handle, parameters, *args):
     assert len(args) == 10
     return ON_DEVICE, ON_HOST
+
+
+xsyev_batched_buffer_size.takes = 12
 
 
 def xsyev_batched(handle, parameters, vectors, part, n, kind, a, lda, real, values, compute, space,
@@ -353,7 +398,7 @@ def _execs():
             assert (direction is None) == (wanted[0] != "c")
             _run(plan, source, result, direction, wanted)
 
-        exec_.__name__ = name
+        exec_.__name__, exec_.takes = name, 4 if wanted[0] == "c" else 3
         return exec_
 
     return [make(f"exec_{name}", wanted) for name, wanted in (
@@ -369,14 +414,15 @@ def destroy(number):
 def stand_ins():
     """The modules by name."""
     batched = [function for letter in "sdcz" for function in _batched(letter)]
-    sized = [(xgetrf, 6), (xpotrf, 6), (xgeqrf, 8), (xsyevd, 9), (xgesvd, 16)]
+    sized = [(xgetrf, 6), (xpotrf, 6), (xgeqrf, 8), (xsyevd, 9)]
     cufft = module("cufft", set_stream, set_auto_allocation, make_plan_many64, set_work_area,
                    destroy, *_execs())  # fmt: skip
     cufft.create = fourier_create
+    cufft.create.takes = 0
     return {
         "cublas": module("cublas", create, set_stream, set_math_mode, gemm_strided_batched_ex_64,
                          *(f for f in batched if "getr" in f.__name__)),
-        "cusolverDn": module("cusolverDn", create, create_params, set_stream, xgetrs,
+        "cusolverDn": module("cusolverDn", create, create_params, create_gesvdj_info, set_stream, xgetrs,
                              xsyev_batched, xsyev_batched_buffer_size,
                              *(f for f in batched if "getr" not in f.__name__),
                              *(f for one in sized for f in _sized(*one))),

@@ -39,8 +39,8 @@ TILE, STEP = 64, 32
 FLOATS = (float16, bfloat16, float32)
 #: So few rows are sums of products at the speed of memory, if there is enough to do.
 _FEW_ROWS, _MUCH = 8, 2**16
-#: So many multiplications are worth a library's call.
-_MUCH_FOR_LIBRARIES = 2**20
+#: So many multiplications take a kernel of ours longer than a library and the kernels beside it.
+_MUCH_TO_FUSE = 2**24
 
 
 class _Times(NamedTuple):
@@ -108,7 +108,8 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
-        if is_for_library(device, dtype) and math.prod(shape) * depth >= _MUCH_FOR_LIBRARIES:
+        much = math.prod(shape) * depth >= _MUCH_TO_FUSE or not fused
+        if much and is_for_library(device, dtype):
             return CUBLAS
         return SIMDGROUPS if dtype.name in device.traits.matrices else REGISTERS
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)

@@ -11,13 +11,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import from_numpy
 from metalloid.arrays.calls import launch_call, to_host
+from metalloid.arrays.elementwise import conj
 from metalloid.arrays.exchange import copied
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.memory import Memory
 from metalloid.arrays.node import Node, fresh, permute
-from metalloid.arrays.types import DType, int64, real_of
+from metalloid.arrays.types import DType, int64, kind_of, real_of
 from metalloid.linalg.matrices import NO_EIGENVALUES, NO_SINGULAR_VALUES, refuse
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Solver, Stack
@@ -79,24 +81,22 @@ def eigh(node: Node, vectors: bool) -> tuple[Node, Node]:
 def svd(node: Node, is_full: bool) -> tuple[Node, Node, Node]:
     """Singular values between both sides' vectors."""
     *stack, rows, columns = node.shape
-    if rows < columns:  # those of the transpose, the other way round
-        left, values, right = svd(turned(node), is_full)
-        return turned(right), values, turned(left)
+    small = min(rows, columns)
     left, values, right = launch_call(
         _svd, [turned(node)], (is_full,),
-        (node.dtype, (*stack, rows if is_full else columns, rows)),
-        (real_of(node.dtype), (*stack, columns)),
-        (node.dtype, (*stack, columns, columns)),
+        (node.dtype, (*stack, rows if is_full else small, rows)),
+        (real_of(node.dtype), (*stack, small)),
+        (node.dtype, (*stack, columns if is_full else small, columns)),
     )  # fmt: skip
-    return turned(left), values, turned(right)
+    # The vectors of the right side are columns, whose transposes are rows as they are.
+    is_complex = kind_of(node.dtype) == "c"
+    return turned(left), values, conj(Array(right))._node if is_complex else right
 
 
 def svdvals(node: Node) -> Node:
     """Singular values alone."""
-    *stack, rows, columns = node.shape
-    tall = node if rows >= columns else turned(node)
-    shape = (*stack, min(rows, columns))
-    return launch_call(_svdvals, [turned(tall)], (), (real_of(node.dtype), shape))[0]
+    result = real_of(node.dtype), (*node.shape[:-2], min(node.shape[-2:]))
+    return launch_call(_svdvals, [turned(node)], (), result)[0]
 
 
 def turned(node: Node) -> Node:
@@ -126,7 +126,8 @@ def _cholesky(a: Node, upper: bool) -> list[Memory]:
 
 def _solve(a: Node, b: Node, where: str) -> list[Memory]:
     found = copied(b)
-    refuse(where, _solver(a).solve(_stack(copied(a)), _stack(found)), _shape(a), "is singular")
+    used = copied(a)
+    refuse(where, _solver(a).solve(_stack(used), _stack(found)), _shape(a), "is singular")
     return _memories(found)
 
 
@@ -164,17 +165,21 @@ def _eigh(a: Node, vectors: bool) -> list[Memory]:
 
 def _svd(a: Node, is_full: bool) -> list[Memory]:
     *stack, columns, rows = a.shape
-    values = fresh(real_of(a.dtype), a.shape[:-1], a.device)
-    left = fresh(a.dtype, (*stack, rows if is_full else columns, rows), a.device)
-    right = fresh(a.dtype, (*stack, columns, columns), a.device)
-    infos = _solver(a).svd(_stack(copied(a)), _buffer(values), _stack(left), _stack(right))
+    small = min(rows, columns)
+    values = fresh(real_of(a.dtype), (*stack, small), a.device)
+    left, right = (
+        fresh(a.dtype, (*stack, n if is_full else small, n), a.device) for n in (rows, columns)
+    )
+    used = copied(a)
+    infos = _solver(a).svd(_stack(used), _buffer(values), _stack(left), _stack(right))
     refuse("svd", infos | _unfound(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(left, values, right)
 
 
 def _svdvals(a: Node) -> list[Memory]:
-    values = fresh(real_of(a.dtype), a.shape[:-1], a.device)
-    infos = _solver(a).svd(_stack(copied(a)), _buffer(values), None, None)
+    values = fresh(real_of(a.dtype), (*a.shape[:-2], min(a.shape[-2:])), a.device)
+    used = copied(a)
+    infos = _solver(a).svd(_stack(used), _buffer(values), None, None)
     refuse("svdvals", infos | _unfound(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(values)
 

@@ -135,12 +135,12 @@ class Solver(ABC):
 
     @abstractmethod
     def svd(self, a: Stack, values: Buffer, left: Stack | None, right: Stack | None) -> np.ndarray:
-        """Singular values of matrices with no fewer rows than columns.
+        """Singular values, the largest first.
 
         Parameters
         ----------
         left, right : Stack, optional
-            Where singular vectors go, those of `right` as rows.
+            Where singular vectors go, as columns: all there are, or as many as there are values.
         """
 
 

@@ -51,6 +51,12 @@ class LapackCalls:
         return parameters
 
     @functools.cached_property
+    def rotations(self) -> int:
+        """How long Jacobi's rotations go on: until nothing changes."""
+        rotations: int = bindings("cusolverDn").create_gesvdj_info()
+        return rotations
+
+    @functools.cached_property
     def blas(self) -> int:
         """cuBLAS, working in the device's stream."""
         return make_handle(self._device)

@@ -95,8 +95,8 @@ def explained(library: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def room(device: CudaDevice, nbytes: int) -> Iterator[int]:
-    """Memory for work that is put into the stream within a ``with`` block."""
-    address = device.allocate(nbytes)
+    """Memory, with anything in it, for work put into the stream within a ``with`` block."""
+    address = device._take(nbytes)
     try:
         yield address
     finally:
