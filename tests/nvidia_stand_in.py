@@ -221,8 +221,9 @@ def _batched(letter):
             if vectors:
                 columns_at(u, dtype, *left.shape, ldu)[...] = left
                 columns_at(v, dtype, *right.T.shape, ldv)[...] = right.conj().T
-            else:
-                assert u == v == 0
+            else:  # they are needed all the same
+                columns_at(u, dtype, m, min(m, n) if small else m, ldu)[...] = np.nan
+                columns_at(v, dtype, n, min(m, n) if small else n, ldv)[...] = np.nan
         else:
             found[...] = np.nan
         at(info, np.int32, (1,))[...] = 0

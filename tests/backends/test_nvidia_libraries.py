@@ -19,8 +19,19 @@ from metalloid.backends.cuda import libraries
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import nvidia_stand_in
 
-TYPES = ["float32", "float64", "complex64", "complex128"]
 NAMES = ["cublas", "cusolverDn", "cufft"]
+
+
+def some(count, *values):
+    """Parameters of which only the first few are tried every day."""
+    rest = [pytest.param(value, marks=pytest.mark.slow) for value in values[count:]]
+    return [*values[:count], *rest]
+
+
+TYPES = some(1, "complex64", "float32", "float64", "complex128")
+SHAPES = some(1, (3, 6, 6), (6, 6))
+PAIRS = [((4, 5, 7), (4, 7, 3)), ((5, 7), (4, 7, 3)), ((5, 7), (7, 3)), ((4, 5, 7), (7, 3)),
+         ((1, 6), (6, 1))]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["stand-in", "gpu"])
@@ -89,22 +100,15 @@ def calls_of(name):
 # -- products
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", *TYPES])
 @pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ((5, 7), (7, 3)),
-        ((4, 5, 7), (4, 7, 3)),
-        ((4, 5, 7), (7, 3)),
-        ((5, 7), (4, 7, 3)),
-        ((1, 6), (6, 1)),
-    ],
+    "dtype", some(1, "float16", "float32", "bfloat16", "float64", "complex64", "complex128")
 )
-@pytest.mark.parametrize("turned", [(), (0,), (1,), (0, 1)])
-def test_products(device, rng, dtype, left, right, turned):
+@pytest.mark.parametrize("shapes", some(1, *PAIRS))
+@pytest.mark.parametrize("turned", some(2, (0,), (1,), (), (0, 1)))
+def test_products(device, rng, dtype, shapes, turned):
     kind = mtl.asarray([0], dtype=dtype).numpy().dtype
     x, y = (random(rng, shape, np.complex64 if kind.kind == "c" else np.float32).astype(kind)
-            for shape in (left, right))  # fmt: skip
+            for shape in shapes)  # fmt: skip
     a, b = on(device, x), on(device, y)
     if 0 in turned:
         a = on(device, np.ascontiguousarray(np.swapaxes(x, -1, -2))).mT
@@ -115,6 +119,7 @@ def test_products(device, rng, dtype, left, right, turned):
     near(got, want, 4 if kind.itemsize > 2 else 1)
 
 
+@pytest.mark.slow
 def test_a_product_of_parts_of_matrices(device, rng):
     x = random(rng, (9, 12), "float32")
     a = on(device, x)
@@ -136,9 +141,6 @@ def test_an_empty_product(device):
 # -- decompositions
 
 
-SHAPES = [(6, 6), (3, 6, 6)]
-
-
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_solutions_and_inverses(device, rng, dtype, shape):
@@ -150,6 +152,7 @@ def test_solutions_and_inverses(device, rng, dtype, shape):
     near(mtl.linalg.inv(on(device, x)).numpy(), np.linalg.inv(wide(x)), 32)
 
 
+@pytest.mark.slow
 def test_one_matrix_for_many_right_sides(device, rng):
     x, y = random(rng, (5, 5), "float64") + 3 * np.eye(5), random(rng, (4, 5, 2), "float64")
     got = mtl.linalg.solve(on(device, x), on(device, y)).numpy()
@@ -168,7 +171,7 @@ def test_determinants(device, rng, dtype, shape):
     near(size.numpy(), want.logabsdet, 64)
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (3, 6, 6), (7, 4), (4, 7), (2, 7, 4)])
+@pytest.mark.parametrize("shape", some(1, (2, 7, 4), (3, 6, 6), (6, 6), (7, 4), (4, 7)))
 @pytest.mark.parametrize("dtype", TYPES)
 def test_triangles(device, rng, dtype, shape):
     x = random(rng, shape, dtype)
@@ -192,8 +195,8 @@ def test_cholesky(device, rng, dtype, shape, upper):
     near(got, np.linalg.cholesky(wide(x), upper=upper), 16)
 
 
-@pytest.mark.parametrize("mode", ["reduced", "complete"])
-@pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (3, 7, 4), (2, 4, 7)])
+@pytest.mark.parametrize("mode", some(1, "complete", "reduced"))
+@pytest.mark.parametrize("shape", some(1, (2, 4, 7), (5, 5), (7, 4), (4, 7), (3, 7, 4)))
 @pytest.mark.parametrize("dtype", TYPES)
 def test_qr(device, rng, dtype, shape, mode):
     x = random(rng, shape, dtype)
@@ -206,7 +209,7 @@ def test_qr(device, rng, dtype, shape, mode):
     near((np.conj(np.swapaxes(wide(q), -1, -2)) @ wide(q)).astype(dtype), unit, 16)
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (3, 6, 6)])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_eigenvalues(device, rng, dtype, shape):
     x = random(rng, shape, dtype)
@@ -219,8 +222,8 @@ def test_eigenvalues(device, rng, dtype, shape):
     near(mtl.linalg.eigvalsh(lower).numpy(), want, 16)
 
 
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (3, 4, 7), (2, 7, 4)])
+@pytest.mark.parametrize("full", some(1, False, True))
+@pytest.mark.parametrize("shape", some(1, (3, 4, 7), (5, 5), (7, 4), (4, 7), (2, 7, 4)))
 @pytest.mark.parametrize("dtype", TYPES)
 def test_singular_values(device, rng, dtype, shape, full):
     x = random(rng, shape, dtype)
@@ -234,6 +237,7 @@ def test_singular_values(device, rng, dtype, shape, full):
     near(again.astype(dtype), wide(x), 32)
 
 
+@pytest.mark.slow
 def test_half_floats_and_integers(device, rng):
     x = random(rng, (6, 6), "float16") + 4 * np.eye(6, dtype=np.float16)
     got = mtl.linalg.inv(on(device, x)).numpy()
@@ -243,7 +247,7 @@ def test_half_floats_and_integers(device, rng):
     near(mtl.linalg.det(on(device, whole)).numpy(), np.linalg.det(whole), 8)
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("many", some(1, True, False))
 @pytest.mark.parametrize(
     ("name", "bad", "fault"),
     [
@@ -270,6 +274,7 @@ def test_what_is_wrong_is_said_as_on_the_cpu(device, name, bad, fault, many):
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_a_singular_matrix_has_a_determinant(device):
     a = on(device, np.ones((2, 3, 3), np.float32))
     assert mtl.linalg.det(a).tolist() == [0, 0]
@@ -298,38 +303,28 @@ def test_calls_and_kernels_are_in_turn(device, rng):
 
 # -- transforms
 
-ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 
-
-@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("norm", some(1, "forward", "backward", "ortho"))
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("name", some(3, "fft", "irfft", "ihfft", "ifft", "rfft", "hfft"))
 def test_transforms_along_an_axis(device, rng, name, dtype, norm):
     if name in ("rfft", "ihfft") and np.dtype(dtype).kind == "c":
         dtype = dtype.replace("complex64", "float32").replace("complex128", "float64")
     x = random(rng, (3, 8, 5), dtype)
-    for n, axis in ((None, -1), (None, 1), (12, 0), (4, 1), (7, 2), (1, 1)):
-        if n is None and name in ("irfft", "hfft") and x.shape[axis] < 2:
-            continue
+    for n, axis in ((None, -1), (12, 0), (7, 2)):
         got = getattr(mtl.fft, name)(on(device, x), n=n, axis=axis, norm=norm)
         want = getattr(np.fft, name)(wide(x), n=n, axis=axis, norm=norm)
         assert got.dtype == getattr(np.fft, name)(x, n=n, axis=axis, norm=norm).dtype
         near(got.numpy(), want, 8)
 
 
-@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("name", some(1, "irfftn", "fftn", "ifftn", "rfftn"))
+@pytest.mark.parametrize("dtype", some(1, "float32", "complex128"))
 def test_transforms_along_several_axes(device, rng, name, dtype):
     if name == "rfftn":
         dtype = "float32"
     x = random(rng, (4, 3, 2, 6, 5), dtype)
-    for s, axes in (
-        (None, (0, 1)),
-        (None, (3, 1)),
-        (None, None),
-        ((5, 2), (4, 0)),
-        ((3, 4, 6), (2, 1, 3)),
-    ):
+    for s, axes in ((None, (3, 1)), (None, None), ((3, 4, 6), (2, 1, 3))):
         got = getattr(mtl.fft, name)(on(device, x), s=s, axes=axes).numpy()
         near(got, getattr(np.fft, name)(wide(x), s=s, axes=axes), 16)
 
@@ -344,6 +339,7 @@ def test_what_is_transformed_stays_as_it_was(device, rng):
     near(mtl.fft.fft(part).numpy(), np.fft.fft(wide(x)[1:, 1:]), 8)
 
 
+@pytest.mark.slow
 def test_half_floats_are_transformed_in_single_precision(device, rng):
     x = random(rng, (16,), "float16")
     got = mtl.fft.rfft(on(device, x)).numpy()
@@ -383,7 +379,7 @@ def test_by_default_what_is_small_is_not_sent_to_a_library(device):
     if not isinstance(device, nvidia_stand_in.StandInCard):
         pytest.skip("calls are seen on the stand-in only")
     small, large = mtl.ones((8, 8), device=device), mtl.ones((128, 128), device=device)
-    pile = mtl.eye(3, device=device) * mtl.ones((10, 1, 1), device=device)
+    pile = mtl.eye(3, device=device) * mtl.ones((20, 1, 1), device=device)
     with mtl.config.scope(libraries="auto", products="auto"):
         for x, names in ((small, ["matmul"]), (large, ["matmul", "svd"]), (pile, ["lu"])):
             device.works.clear()
@@ -434,7 +430,7 @@ def test_without_nvmath_it_is_named_to_who_asks_for_it(monkeypatch):
 def test_nvmath_is_not_imported_before_it_is_needed():
     code = (
         "import sys, metalloid as mtl; x = mtl.ones((2, 2), device='cpu'); (x @ x).numpy(); "
-        "mtl.linalg.inv(x + mtl.eye(2)).numpy(); assert 'nvmath' not in sys.modules"
+        "mtl.linalg.inv(x + mtl.eye(2, device='cpu')).numpy(); assert 'nvmath' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

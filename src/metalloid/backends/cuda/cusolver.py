@@ -25,6 +25,8 @@ _REALS = {"complex64": "float32", "complex128": "float64"}
 #: Up to so many rows are matrices of a stack done all at once, where there is a function for that.
 _SMALL = 512
 _AT_ONCE = frozenset({"lu", "solve", "cholesky", "eigh"})
+#: From so many on are small matrices done faster than by the host.
+_MANY = 16
 #: From so many rows on is a matrix done faster than by the host, if it is done alone.
 _LARGE = 128
 
@@ -37,7 +39,7 @@ class CusolverSolver(Solver):
 
     def suits(self, name: str, count: int, rows: int, columns: int) -> bool:
         """See `Solver.suits`."""
-        is_at_once = name in _AT_ONCE and count > 1 and rows == columns
+        is_at_once = name in _AT_ONCE and count >= _MANY and rows == columns
         return is_at_once or min(rows, columns) >= _LARGE
 
     def lu(self, a: Stack) -> tuple[np.ndarray, np.ndarray]:
@@ -161,32 +163,46 @@ class CusolverSolver(Solver):
 
     def svd(self, a: Stack, values: Buffer, left: Stack | None, right: Stack | None) -> np.ndarray:
         """See `Solver.svd`: by Jacobi's rotations, which are faster and nearer than iterations."""
-        calls, real = self._calls, _REALS.get(a.dtype, a.dtype)
-        small = min(a.rows, a.columns)
+        size, small = SIZES[a.dtype], min(a.rows, a.columns)
         sides = [side for side in (left, right) if side is not None]
-        is_economic = any(side.columns < side.rows for side in sides)
+
+        def work() -> np.ndarray:
+            if left is not None and right is not None:
+                places = [(place(left, k), place(right, k)) for k in range(a.matrices)]
+                is_economic = any(side.columns < side.rows for side in sides)
+                return self._rotated(a, values, True, is_economic, places)
+            # Vectors that nobody wants are written all the same, or something in their place.
+            with (
+                room(self._device, size * a.rows * small) as one,
+                room(self._device, size * a.columns * small) as other,
+            ):
+                return self._rotated(a, values, False, True, [(one, other)] * a.matrices)
+
+        return self._work("svd", [a.buffer, values, *(side.buffer for side in sides)], work)
+
+    def _rotated(self, a: Stack, values: Buffer, vectors: bool, is_economic: bool,
+                 places: Sequence[tuple[int, int]]) -> np.ndarray:  # fmt: skip
+        """Singular values, and vectors at places of the left and the right side."""
+        calls, size = self._calls, SIZES[_REALS.get(a.dtype, a.dtype)]
         decompose = calls.by_letter("cusolverDn", "gesvdj", a.dtype)
         question = calls.by_letter("cusolverDn", "gesvdj_buffer_size", a.dtype)
 
         def matrix(k: int) -> tuple[int, ...]:
-            u, v = (0 if side is None else place(side, k) for side in (left, right))
+            left, right = places[k]
             return (
-                calls.handle, int(bool(sides)), int(is_economic), a.rows, a.columns,
-                place(a, k), a.rows, values.address + SIZES[real] * small * k, u, a.rows, v,
+                calls.handle, int(vectors), int(is_economic), a.rows, a.columns, place(a, k),
+                a.rows, values.address + size * min(a.rows, a.columns) * k, left, a.rows, right,
                 a.columns,
             )  # fmt: skip
 
-        def work() -> np.ndarray:
-            count = question(*matrix(0), calls.rotations)
-            with room(self._device, SIZES[a.dtype] * count) as space, calls.infos(a.matrices) as (
-                infos, read,
-            ):  # fmt: skip
-                for k in range(a.matrices):
-                    decompose(*matrix(k), space, count, infos + 4 * k, calls.rotations)
-                return read()
-
-        buffers = [a.buffer, values, *(side.buffer for side in sides)]
-        return self._work("svd", buffers, work)
+        count = question(*matrix(0), calls.rotations)
+        with (
+            room(self._device, SIZES[a.dtype] * count) as space,
+            calls.infos(a.matrices) as (infos, read),
+        ):
+            for k in range(a.matrices):
+                decompose(*matrix(k), space, count, infos + 4 * k, calls.rotations)
+            return read()
 
     def _work(
         self, name: str, buffers: Sequence[Buffer], call: Callable[[], np.ndarray]
