@@ -34,8 +34,12 @@ def _products(text: str) -> str:
     return {way: way for way in ways}[text.strip().lower()]
 
 
-def _libraries(text: str) -> str:
-    return {who: who for who in ("auto", "host", "maker")}[text.strip().lower()]
+def _decompositions(text: str) -> str:
+    return {who: who for who in ("auto", "host", "cusolver")}[text.strip().lower()]
+
+
+def _transforms(text: str) -> str:
+    return {who: who for who in ("auto", "host", "kernels", "cufft")}[text.strip().lower()]
 
 
 def _engine(text: str) -> str:
@@ -46,7 +50,7 @@ def _level(text: str) -> str:
     return {level: level for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")}[text.strip().lower()]
 
 
-def _sorter(text: str) -> str:
+def _host_or_kernels(text: str) -> str:
     return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
 
 
@@ -168,17 +172,23 @@ class Settings:
         "Who multiplies matrices: auto; host (BLAS), mps (Apple's), cublas (NVIDIA's); registers, "
         "simdgroups, sums.",
     )
-    libraries = _Setting(
-        "METALLOID_LIBRARIES",
-        _libraries,
+    decompositions = _Setting(
+        "METALLOID_DECOMPOSITIONS",
+        _decompositions,
         "auto",
-        "Who decomposes and transforms arrays on NVIDIA GPUs: auto; host, NumPy; maker, NVIDIA.",
+        "Who decomposes matrices and solves equations: auto; host, its NumPy; cusolver, NVIDIA's.",
     )
     sorting = _Setting(
         "METALLOID_SORTING",
-        _sorter,
+        _host_or_kernels,
         "auto",
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
+    )
+    transforms = _Setting(
+        "METALLOID_TRANSFORMS",
+        _transforms,
+        "auto",
+        "Who makes Fourier transforms: auto; host, its NumPy; kernels; cufft, NVIDIA's.",
     )
 
     def given(self, name: str, otherwise: Any) -> Any:

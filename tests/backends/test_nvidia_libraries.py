@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import nvidia_stand_in
 
 NAMES = ["cublas", "cusolverDn", "cufft"]
+ASKED = {"products": "cublas", "decompositions": "cusolver", "transforms": "cufft"}
 
 
 def some(count, *values):
@@ -44,7 +45,7 @@ def device(request):
                 patch.setitem(sys.modules, f"nvmath.bindings.{name}", module)
             libraries.bindings.cache_clear()
             found = nvidia_stand_in.StandInCard()
-        with mtl.config.scope(libraries="maker", products="cublas"):
+        with mtl.config.scope(**ASKED):
             yield found
     libraries.bindings.cache_clear()
 
@@ -380,7 +381,7 @@ def test_by_default_what_is_small_is_not_sent_to_a_library(device):
         pytest.skip("calls are seen on the stand-in only")
     small, large = mtl.ones((8, 8), device=device), mtl.ones((128, 128), device=device)
     pile = mtl.eye(3, device=device) * mtl.ones((20, 1, 1), device=device)
-    with mtl.config.scope(libraries="auto", products="auto"):
+    with mtl.config.scope(**dict.fromkeys(ASKED, "auto")):
         for x, names in ((small, ["matmul"]), (large, ["matmul", "svd"]), (pile, ["lu"])):
             device.works.clear()
             (x @ x).numpy()
@@ -388,7 +389,7 @@ def test_by_default_what_is_small_is_not_sent_to_a_library(device):
             if x is pile:
                 mtl.linalg.det(x).numpy()
             assert device.works == names
-    with mtl.config.scope(libraries="host", products="host"):
+    with mtl.config.scope(**dict.fromkeys(ASKED, "host")):
         device.works.clear()
         (large @ large).numpy()
         mtl.fft.fft(mtl.linalg.svdvals(large)).numpy()
@@ -416,7 +417,7 @@ def test_without_nvmath_it_is_named_to_who_asks_for_it(monkeypatch):
     libraries.bindings.cache_clear()
     card = nvidia_stand_in.StandInCard()
     a = mtl.ones((128, 128), device=card)
-    with mtl.config.scope(products="auto"):
+    with mtl.config.scope(**dict.fromkeys(ASKED, "auto")):
         assert (a @ a).numpy()[0, 0] == 128
         assert mtl.linalg.det(a).numpy() == 0
         assert mtl.fft.fft(a).numpy()[0, 0] == 128

@@ -153,7 +153,7 @@ def test_libraries_of_both(gpus):
     x = np.random.default_rng(1).standard_normal((200, 200)).astype(np.float32) + 20 * np.eye(200)
     x = x.astype(np.float32)
     want = np.linalg.inv(x.astype(np.float64))
-    with mtl.config.scope(libraries="maker", products="cublas"):
+    with mtl.config.scope(products="cublas", decompositions="cusolver", transforms="cufft"):
         for _ in range(2):
             for gpu in gpus[:2]:
                 a = mtl.asarray(x, device=gpu)

@@ -19,7 +19,6 @@ from metalloid.arrays.node import Node, broadcast, cast, fresh, number
 from metalloid.arrays.trace import plain
 from metalloid.arrays.types import DType, complex_of, kind_of, real_of
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device
 from metalloid.runtime.libraries import Signal
 from metalloid.settings import settings
 
@@ -28,9 +27,11 @@ _MOST_AXES = 3
 _ALIGNMENT = 16
 
 
-def is_for_library(device: Device) -> bool:
-    """Whether arrays of a device are transformed where they are."""
-    return settings.libraries != "host" and device.libraries.fourier is not None
+def is_for_library(node: Node, axes: Ints) -> bool:
+    """Whether an array is transformed by the library."""
+    is_plain = 0 not in node.shape and len(set(axes)) == len(axes)
+    is_asked = settings.transforms in ("auto", "cufft")
+    return is_asked and is_plain and node.device.libraries.fourier is not None
 
 
 def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:

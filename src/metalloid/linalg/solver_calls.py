@@ -29,10 +29,10 @@ from metalloid.settings import settings
 def is_for_solver(name: str, node: Node) -> bool:
     """Whether matrices are decomposed where they are; by the method of `Solver` of that name."""
     solver = node.device.libraries.solver
-    if solver is None or settings.libraries == "host" or 0 in node.shape:
+    if solver is None or settings.decompositions == "host" or 0 in node.shape:
         return False
     *stack, rows, columns = node.shape
-    is_asked = settings.libraries == "maker"
+    is_asked = settings.decompositions == "cusolver"
     return is_asked or solver.suits(name, math.prod(stack), rows, columns)
 
 
