@@ -45,6 +45,8 @@ class StandInCard(OwnMemoryDevice):
         self.works = []
 
     def work(self, name, buffers, call):
+        if self.recording is not None:
+            self.recording.refuse(name)
         for buffer in buffers:
             if buffer.host_copy is not None:
                 buffer.host_copy.to_device()

@@ -396,6 +396,14 @@ def test_by_default_what_is_small_is_not_sent_to_a_library(device):
         assert device.works == []
 
 
+def test_a_graph_records_no_work_of_a_library(device):
+    x = mtl.eye(4, device=device)
+    x.numpy()
+    refused = pytest.raises(mtl.LaunchError, match="work of a library, which a graph does not rec")
+    with refused, mtl.Graph(device):
+        mtl.async_eval(x @ x)
+
+
 def test_errors_of_a_library_are_ours(device, monkeypatch):
     if not isinstance(device, nvidia_stand_in.StandInCard):
         pytest.skip("calls are seen on the stand-in only")

@@ -200,6 +200,8 @@ class CudaDevice(Device):
 
     def work(self, name: str, buffers: Sequence[Buffer], call: Callable[[], None]) -> Event:
         """Have a library put work on some buffers into the stream."""
+        if self.recording is not None:
+            self.recording.refuse(name)
         with self._lock:
             self._enter()
             for buffer in buffers:
