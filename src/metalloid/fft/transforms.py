@@ -1,8 +1,8 @@
 """Fourier transforms along one axis or several.
 
-On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels. float32
-and complex64 are transformed in single precision, float64 and complex128 in double. Half floats are
-taken as float32, and so are integers.
+On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels, or cuFFT
+where it is installed. float32 and complex64 are transformed in single precision, float64 and
+complex128 in double. Half floats are taken as float32, and so are integers.
 """
 
 from __future__ import annotations
