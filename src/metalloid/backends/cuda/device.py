@@ -14,6 +14,7 @@ from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Time
 from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
 from metalloid.backends.cuda.launcher import launcher
+from metalloid.backends.cuda.libraries import CudaLibraries
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
@@ -32,6 +33,8 @@ from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from metalloid.runtime.buffer import Buffer
 
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
 
@@ -80,7 +83,7 @@ class CudaDevice(Device):
         self._launcher = launcher()
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
-        self.exchange = CudaExchange(self, index)
+        self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -206,6 +209,34 @@ class CudaDevice(Device):
         with self._lock:
             self._enter()
             return CudaGraph(self, launches).launch
+
+    def work(self, name: str, buffers: Sequence[Buffer], call: Callable[[], None]) -> Event:
+        """Have a library put work on some buffers into the stream."""
+        if self.recording is not None:
+            self.recording.refuse(name)
+        with self._lock:
+            self._enter()
+            for buffer in buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
+            event = self.between_marks(name, False, buffers, call)
+        for buffer in buffers:
+            buffer.used_by(event)
+        return event
+
+    def between_marks(
+        self, name: str, reports: bool, in_use: Any, call: Callable[[], None]
+    ) -> CudaEvent:
+        """The event of what a function puts into the stream."""
+        marks = self.timer.marks()
+        if marks is None:
+            call()
+            return CudaEvent(self, name, reports, in_use)
+        event = TimedEvent(self, name, reports, in_use, marks)
+        self.timer.record(marks[0])
+        call()
+        self.timer.record(marks[1])
+        return event
 
     def _bring(self, arguments: Arguments) -> list[Block]:
         """Copy memory of the host to the device, and point to it there."""
@@ -338,6 +369,11 @@ class CudaDevice(Device):
         at = ctypes.cast(host, ctypes.c_void_p).value
         outcome = self._driver.cuMemcpyHtoDAsync(address, at, len(value), self.stream)
         check(outcome, "copying to the device")
+
+    def copy_within(self, address: int, source: int, nbytes: int) -> None:
+        """Copy memory of the device, after the launches so far."""
+        outcome = self._driver.cuMemcpyDtoDAsync(address, source, nbytes, self.stream)
+        check(outcome, "copying on the device")
 
     def copy_out(self, address: int, destination: memoryview) -> None:
         """See `Device.copy_out`."""

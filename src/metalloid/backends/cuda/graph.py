@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
-from metalloid.backends.cuda.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.events import CudaEvent
 from metalloid.runtime.launches import Launch, buffers_of
 
 if TYPE_CHECKING:
@@ -57,23 +57,19 @@ class CudaGraph:
 
     def launch(self) -> CudaEvent:
         """Run it behind the launches so far."""
-        device, timer = self._device, self._device.timer
+        device = self._device
         with device._lock:
             device._enter()
             for buffer in self._buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            marks = timer.marks()
-            event = CudaEvent(device, self._name, self._reports, self._launches)
-            if marks is not None:
-                event = TimedEvent(device, self._name, self._reports, self._launches, marks)
-                timer.record(marks[0])
-            (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
-            if status:
-                raise device.failure(status, self._name)
-            if marks is not None:
-                timer.record(marks[1])
-            return event
+            return device.between_marks(self._name, self._reports, self._launches, self._run)
+
+    def _run(self) -> None:
+        device = self._device
+        (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
+        if status:
+            raise device.failure(status, self._name)
 
     def __del__(self) -> None:
         if hasattr(self, "_executable"):
