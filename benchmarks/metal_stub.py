@@ -8,6 +8,7 @@ from typing import Any
 from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.device import MetalDevice
 from metalloid.compat.Metal import constants
+from metalloid.compat.Metal.structures import MTLSize
 
 
 class _Nothing:
@@ -57,6 +58,9 @@ class _Function(_Nothing):
 
     threadExecutionWidth = maxTotalThreadsPerThreadgroup
 
+    def staticThreadgroupMemoryLength(self) -> int:
+        return 0
+
 
 class _Gpu(_Nothing):
     def newCommandQueue(self) -> _Gpu:
@@ -67,6 +71,12 @@ class _Gpu(_Nothing):
 
     def maxBufferLength(self) -> int:
         return 2**40
+
+    def maxThreadsPerThreadgroup(self) -> MTLSize:
+        return MTLSize(1024, 1024, 1024)
+
+    def maxThreadgroupMemoryLength(self) -> int:
+        return 32768
 
     def supportsFamily_(self, family: int) -> bool:
         return True

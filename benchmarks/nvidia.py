@@ -1,9 +1,10 @@
 """NVIDIA GPUs: kernels against their CUDA C++ twins, arrays against torch and CuPy, launches.
 
-    python benchmarks/nvidia.py [--part twins|arrays|products|launch]
+    python benchmarks/nvidia.py [--part twins|memory|arrays|products|libraries|launch]
 
-Needs ``metalloid[cuda]``, CuPy and torch. Times are medians of events around each launch; all are
-taken in turns in one run. (A script called cuda.py would hide the package cuda.)
+Needs ``metalloid[cuda]``, CuPy and torch; libraries: ``metalloid[cuda-math]``. Times are medians of
+events around each launch; all are taken in turns in one run. (A script called cuda.py would hide
+the package cuda.)
 """
 
 from __future__ import annotations
@@ -39,6 +40,18 @@ kernel void transpose(device float* y, device const float* x, constant uint& n,
   for (uint k = 0; k < 32; k += 8) y[(row + k) * n + column] = tile[t.x][t.y + k];
 }
 """
+_ONE = "uint i [[thread_position_in_grid]]"
+#: Kernels of one element a thread: parameters, what they do, and bytes that each element moves.
+_ONE_EACH = {
+    "saxpy": ("device float* y, device const float* x", "y[i] = 0.5f * x[i] + y[i];", 12),
+    "saxpy, i < n": ("device float* y, device const float* x, constant uint& n",
+                     "if (i < n) y[i] = 0.5f * x[i] + y[i];", 12),
+    "saxpy of halves": ("device half* y, device const half* x", "y[i] = 0.5h * x[i] + y[i];", 6),
+    "xor of bytes": ("device uchar* y, device const uchar* x", "y[i] ^= x[i];", 3),
+    "exp": ("device float* y, device const float* x", "y[i] = exp(x[i]);", 8),
+    "sin": ("device float* y, device const float* x", "y[i] = sin(x[i]);", 8),
+    "fill": ("device float* y", "y[i] = 0.5f;", 4),
+}  # fmt: skip
 
 
 def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[float]:
@@ -134,6 +147,34 @@ def twins(stream: Any, repeat: int) -> None:
           ("", "MSL", "CUDA C++", "ratio", "off"), rows)  # fmt: skip
 
 
+def memory(stream: Any, repeat: int) -> None:
+    """Kernels that move one element a thread, beside a copy."""
+    n = 1 << 26
+    x, y = (buffer(np.zeros(n, np.float32)) for _ in range(2))
+    source, target = (torch.zeros(1 << 28, device="cuda") for _ in range(2))
+    texts = "".join(
+        f"kernel void k{number}({parameters}, {_ONE}) {{ {body} }}\n"
+        for number, (parameters, body, _) in enumerate(_ONE_EACH.values())
+    )
+    lib = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{texts}", device="cuda")
+    all_kernels = [lib.function(f"k{number}") for number in range(len(_ONE_EACH))]
+    values = [(y, x, n)[: len(kernel.signature.arguments)] for kernel in all_kernels]
+    actions: list[Action] = [
+        lambda kernel=kernel, rest=rest: kernel(*rest, threads=n)  # type: ignore[misc]
+        for kernel, rest in zip(all_kernels, values, strict=True)
+    ]
+    *seconds, copy = gpu_seconds([*actions, lambda: target.copy_(source)], stream, repeat)
+    bandwidth = 8 * (1 << 28) / copy
+    rows = [
+        (name, micro(each), f"{100 * moved * n / each / bandwidth:.0f} %", kernel.engine)
+        for (name, (_, _, moved)), each, kernel in zip(
+            _ONE_EACH.items(), seconds, all_kernels, strict=True
+        )
+    ]
+    table(f"One element a thread, 2^26; a copy moves {bandwidth / 1e12:.2f} TB/s",
+          ("", "time", "of the copy's bandwidth", "engine"), rows)  # fmt: skip
+
+
 def _by_value(value: Any) -> Any:
     """A vector as one value, as CuPy passes them."""
     return value.view(np.complex64)[0] if isinstance(value, np.ndarray) else value
@@ -213,8 +254,9 @@ def products(stream: Any, repeat: int) -> None:
         x, y = (mtl.asarray(t.float().cpu().numpy(), device="cuda").astype(name) for t in (a, b))
         mtl.eval(x, y)
         actions = [_product(x, y), lambda a=a, b=b: a @ b]
-        own, blas = gpu_seconds(actions, stream, repeat)
-        off = _difference(mtl.astype(x @ y, mtl.float32), (a @ b).float())
+        with mtl.config.scope(products="kernels"):
+            own, blas = gpu_seconds(actions, stream, repeat)
+            off = _difference(mtl.astype(x @ y, mtl.float32), (a @ b).float())
         rows.append((label, micro(own), micro(blas), f"{blas / own:.2f}",
                      f"{2 * n**3 / own / 1e12:.1f}", off))  # fmt: skip
     mtl.config.tf32 = torch.backends.cuda.matmul.allow_tf32 = False
@@ -224,6 +266,56 @@ def products(stream: Any, repeat: int) -> None:
 
 def _product(x: Any, y: Any) -> Action:
     return lambda: mtl.async_eval(x @ y)
+
+
+def libraries(stream: Any, repeat: int) -> None:
+    """NVIDIA's libraries called from here, and from torch."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+    def both(*shape: int, dtype: Any = torch.float32) -> tuple[Any, Any]:
+        theirs = torch.randn(*shape, device="cuda", dtype=dtype)
+        return mtl.from_dlpack(theirs), theirs
+
+    def symmetric(*shape: int) -> tuple[Any, Any]:
+        _, x = both(*shape)
+        x = (x @ x.mT / shape[-1] + torch.eye(shape[-1], device="cuda")).contiguous()
+        return mtl.from_dlpack(x), x
+
+    la, ta = mtl.linalg, torch.linalg
+    cases: list[tuple[str, tuple[Any, Any], Callable[[Any], Any], Callable[[Any], Any]]] = [
+        (f"{name} product, 4096", both(4096, 4096, dtype=getattr(torch, name)), lambda x: x @ x,
+         lambda x: x @ x)
+        for name in ("float16", "bfloat16", "float32", "float64", "complex64")
+    ]  # fmt: skip
+    square = both(4096, 4096)
+    cases += [
+        ("products, 512 of 256 x 256", both(512, 256, 256), lambda x: x @ x.mT, lambda x: x @ x.mT),
+        ("solve, 4096, one side", square, lambda x: la.solve(x, x[:, :1]),
+         lambda x: ta.solve(x, x[:, :1])),
+        ("solve, 1000 of 32 x 32", symmetric(1000, 32, 32), lambda x: la.solve(x, x),
+         lambda x: ta.solve(x, x)),
+        ("inv, 2048", both(2048, 2048), la.inv, ta.inv),
+        ("det, 2048", both(2048, 2048), la.det, ta.det),
+        ("cholesky, 4096", symmetric(4096, 4096), la.cholesky, ta.cholesky),
+        ("qr, 2048", both(2048, 2048), lambda x: la.qr(x)[0], lambda x: ta.qr(x)[0]),
+        ("eigh, 2048", symmetric(2048, 2048), lambda x: la.eigh(x)[1], lambda x: ta.eigh(x)[1]),
+        ("eigh, 100 of 64 x 64", symmetric(100, 64, 64), lambda x: la.eigh(x)[1],
+         lambda x: ta.eigh(x)[1]),
+        ("svd, 1024", both(1024, 1024), lambda x: la.svd(x)[0], lambda x: ta.svd(x)[0]),
+        ("fft, 2^24", both(2**24, dtype=torch.complex64), mtl.fft.fft, torch.fft.fft),
+        ("fft, 4096 x 4096", both(4096, 4096, dtype=torch.complex64), mtl.fft.fft, torch.fft.fft),
+        ("fft2, 4096 x 4096", both(4096, 4096, dtype=torch.complex64), mtl.fft.fft2,
+         torch.fft.fft2),
+        ("rfft, 2^24", both(2**24), mtl.fft.rfft, torch.fft.rfft),
+        ("irfft, 2^23 + 1", both(2**23 + 1, dtype=torch.complex64), mtl.fft.irfft,
+         torch.fft.irfft),
+    ]  # fmt: skip
+    rows = []
+    for name, (own, their), ours, theirs in cases:
+        actions = [_evaluated(lambda f=ours, x=own: f(x)), lambda f=theirs, x=their: f(x)]
+        a, b = gpu_seconds(actions, stream, max(3, repeat // 3))
+        rows.append((name, micro(a), micro(b), f"{a / b:.2f}"))
+    table("By cuBLAS, cuSOLVER and cuFFT", ("", "metalloid", "torch", "ratio"), rows)
 
 
 def launch(stream: Any, repeat: int) -> None:
@@ -277,7 +369,14 @@ def launch(stream: Any, repeat: int) -> None:
     table("A launch of saxpy, two buffers and a number", ("", "time", "ratio"), rows)
 
 
-PARTS = {"twins": twins, "arrays": arrays, "products": products, "launch": launch}
+PARTS = {
+    "twins": twins,
+    "memory": memory,
+    "arrays": arrays,
+    "products": products,
+    "libraries": libraries,
+    "launch": launch,
+}
 
 
 def main() -> None:

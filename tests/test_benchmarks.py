@@ -56,6 +56,7 @@ def test_peers_compute_the_same_or_say_why_they_are_absent():
                 cpu.checked(case, name, *pair)
 
 
+@pytest.mark.needs("the CPU")
 def test_tables(capsys):
     parts = [f"--part={part}" for part in ("one", "math", "reference", "scaling")]
     cpu.main(["--tiny", "--repeat=1", *parts, "saxpy", "exp_of", "nbody"])

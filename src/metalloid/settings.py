@@ -30,8 +30,16 @@ def _truth(text: str) -> bool:
 
 
 def _products(text: str) -> str:
-    ways = ("auto", "host", "registers", "simdgroups", "sums", "mps")
+    ways = ("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
     return {way: way for way in ways}[text.strip().lower()]
+
+
+def _decompositions(text: str) -> str:
+    return {who: who for who in ("auto", "host", "cusolver")}[text.strip().lower()]
+
+
+def _transforms(text: str) -> str:
+    return {who: who for who in ("auto", "host", "kernels", "cufft")}[text.strip().lower()]
 
 
 def _engine(text: str) -> str:
@@ -155,13 +163,20 @@ class Settings:
         "METALLOID_TIMING",
         _truth,
         True,
-        "Whether launches on a GPU can tell their seconds, which costs each about 1 us.",
+        "Whether launches on a GPU can tell their seconds, which costs each about 2 us.",
     )
     products = _Setting(
         "METALLOID_PRODUCTS",
         _products,
         "auto",
-        "Who multiplies matrices: auto; host (BLAS), mps (Apple's); registers, simdgroups, sums.",
+        "Who multiplies matrices: auto; host (BLAS), mps (Apple's), cublas (NVIDIA's); kernels of "
+        "ours: the best of them, or registers, simdgroups, sums.",
+    )
+    decompositions = _Setting(
+        "METALLOID_DECOMPOSITIONS",
+        _decompositions,
+        "auto",
+        "Who decomposes matrices and solves equations: auto; host, its NumPy; cusolver, NVIDIA's.",
     )
     tf32 = _Setting(
         "METALLOID_TF32",
@@ -177,9 +192,9 @@ class Settings:
     )
     transforms = _Setting(
         "METALLOID_TRANSFORMS",
-        _host_or_kernels,
+        _transforms,
         "auto",
-        "Who makes Fourier transforms: auto; host, its NumPy; kernels.",
+        "Who makes Fourier transforms: auto; host, its NumPy; kernels; cufft, NVIDIA's.",
     )
 
     def given(self, name: str, otherwise: Any) -> Any:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import metalloid as mtl
 from metalloid.arrays.product_rule import is_sum, is_turned, way_of
+from metalloid.runtime.libraries import Libraries
 from metalloid.runtime.traits import MANY_THREADS, MATRIX_UNITS
 
 RNG = np.random.default_rng(5)
@@ -213,13 +214,13 @@ USES = {
 @pytest.mark.parametrize("way", ["host", "registers"])
 def test_a_product_is_computed_once(name, way):
     with mtl.config.scope(products=way):
-        product = mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40])
+        product, again = (mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]) for _ in range(2))
     values = USES[name](product)
     text = mtl.explain(*values)
     assert text.count("numpy::multiply_in_" if way == "registers" else "matmul, a") == 1
     if way == "registers" and name == "rows and elements":
         assert "a matrix product of which others need more than one element" in text
-    want = USES[name](mtl.asarray(np.asarray(mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]))))
+    want = USES[name](mtl.asarray(np.asarray(again)))
     for got, expected in zip(values, want, strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=2e-3)
 
@@ -293,12 +294,19 @@ def test_what_is_turned():
 
 
 def test_on_other_devices_kernels_multiply():
-    device = SimpleNamespace(name="metal", traits=MATRIX_UNITS)
+    device = SimpleNamespace(name="metal", traits=MATRIX_UNITS, libraries=Libraries())
     assert way_of(device, np.dtype(np.float16), (9, 9), 9, []) == "simdgroups"
     assert way_of(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
     assert is_sum(device, np.dtype(np.float32), (1, 9), 9, False)
-    device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS)
+    device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS, libraries=Libraries())
     assert way_of(device, np.dtype(np.float32), (9, 9), 9, []) == "registers"
+    for is_first in (False, True):
+        device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
+        library = "cublas" if is_first else "registers"
+        assert way_of(device, np.dtype(np.float32), (9, 9), 9, []) == library
+        assert way_of(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
+        assert way_of(device, np.dtype(np.float32), (9, 9), 9, [81]) == "registers"
+        assert way_of(device, np.dtype(np.float32), (900, 900), 90, [81]) == library
 
 
 def test_vectors_by_what_is_computed_are_sums():

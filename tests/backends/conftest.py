@@ -1,7 +1,22 @@
-"""What tests of the CPU's native runtime share."""
+"""What tests of the Metal device share, and those of the CPU's native runtime."""
 
+import metal_stand_ins
 import pytest
 from native_kernels import harness
+
+import metalloid as mtl
+
+
+@pytest.fixture(scope="module")
+def metal():
+    """A Metal device over the software binding."""
+    return metal_stand_ins.metal_device()
+
+
+@pytest.fixture(scope="module")
+def lib(request, metal):
+    """The library of the module's `SOURCE` on it."""
+    return mtl.library(request.module.SOURCE, device=metal)
 
 
 @pytest.fixture(scope="session")

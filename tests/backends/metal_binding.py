@@ -68,9 +68,8 @@ class Checked:
     def wrap(self, value):
         if isinstance(value, tuple):
             return tuple(map(self.wrap, value))
-        plain = isinstance(
-            value, str | int | float | dict | memoryview | type(None) | Metal.MTLResourceID
-        )
+        structs = Metal.MTLResourceID | Metal.MTLSize
+        plain = isinstance(value, str | int | float | dict | memoryview | type(None) | structs)
         return value if plain else Checked(value, self._selectors, self._used)
 
 

@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.backends.cuda import launcher
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.device import CudaDevice
-from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.exchange import CudaExchange
+from metalloid.backends.cuda.geometry import Part
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
+from metalloid.compiler import native_code
+from metalloid.compiler.cache import shared_cache
 from metalloid.runtime.launches import Arguments
 
 
@@ -62,7 +66,7 @@ class Device:
 
 def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
     device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
-    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
+    event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     assert not event.done
     assert event.done
     assert repr(event) == "<Event: step, done>"
@@ -72,12 +76,12 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
     assert device._driver.answers == []  # nobody asked the driver again
     del event
     gc.collect()  # the error's traceback holds it
-    assert device.timer.free == ["start", "end"]
+    assert device.timer.free == [("start", "end")]
 
 
 def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
     device = Device(CUresult.CUDA_SUCCESS, says="assertion failed")
-    event = CudaEvent(device, "step", True, (None, None), Arguments(0))
+    event = CudaEvent(device, "step", True, Arguments(0))
     assert event.done
     with pytest.raises(mtl.KernelFault, match="assertion failed"):
         event.wait()
@@ -87,7 +91,7 @@ def test_a_failed_assertion_is_raised_where_the_launch_is_waited_for():
 
 def test_a_wait_has_an_end():
     device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 10_000)
-    event = CudaEvent(device, "step", False, ("start", "end"), Arguments(0))
+    event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
         event.wait(0.01)
 
@@ -97,15 +101,85 @@ def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
     constants = Constants(4096, memory.__setitem__)
     count = Constants.ARENA_BYTES // PLACE_BYTES
     values = [struct.pack("=i", number) for number in range(count + 1)]
-    places = [constants.place(value) for value in values[:count]]
+    places = [constants[value] for value in values[:count]]
     assert len(set(places)) == count
     assert all(memory[place] == value for place, value in zip(places, values, strict=False))
     memory.clear()
-    assert [constants.place(value) for value in values[:count]] == places
+    assert [constants[value] for value in values[:count]] == places
     assert memory == {}  # nothing was copied again
-    assert constants.place(values[count]) == places[0]  # the oldest goes
+    assert constants[values[count]] == places[0]  # the oldest goes
     assert memory == {places[0]: values[count]}
-    assert constants.place(values[0]) == places[1]
+    assert constants[values[0]] == places[1]
+
+
+STAND_IN = r"""
+#include <stdint.h>
+#include <string.h>
+#define PUBLIC __attribute__((visibility("default")))
+PUBLIC uint64_t seen[64], fails_at;
+PUBLIC uint32_t count;
+static int note(const uint64_t* values, int many) {
+  memcpy(seen + count, values, 8 * many);
+  return (count += many) == fails_at ? 700 : 0;
+}
+PUBLIC int record(void* event, void* stream) {
+  uint64_t values[] = {1, (uint64_t)event, (uint64_t)stream};
+  return note(values, 3);
+}
+PUBLIC int launch(void* function, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b,
+                  unsigned c, unsigned shared, void* stream, void** parameters, void** extra) {
+  const uint64_t* words = parameters[0];
+  const uint32_t* geometry = (uint32_t*)(words + 2);
+  uint64_t values[] = {2, (uint64_t)function, x, y, z, a, b, c, shared, (uint64_t)stream,
+                       words[0], words[1], geometry[0], geometry[9], (uint64_t)extra};
+  return note(values, 15);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    """The functions that launch, over a driver that writes down what it is asked for."""
+    folder = tmp_path_factory.mktemp("driver")
+    (folder / "driver.c").write_text(STAND_IN)
+    cache = shared_cache()
+    stand_in = ctypes.CDLL(str(native_code.build(folder, "driver", cache)))
+    use, launch = launcher.load(native_code.build(launcher.SOURCES, "launch", cache))
+    use(*(ctypes.cast(f, ctypes.c_void_p).value for f in (stand_in.launch, stand_in.record)))
+
+    def run(marks, fails_at=0):
+        count = ctypes.c_uint32.in_dll(stand_in, "count")
+        count.value, ctypes.c_uint64.in_dll(stand_in, "fails_at").value = 0, fails_at
+        part = Part((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
+        words = launcher.launch_layout(2).pack(77, *marks, 640, 2**63, 12)
+        status = launch(launcher.pack_shape(31, 2, part), words)
+        seen = (ctypes.c_uint64 * 64).in_dll(stand_in, "seen")
+        return status, list(seen[: count.value])
+
+    return run, launch
+
+
+LAUNCHED = [2, 31, 4, 5, 6, 7, 8, 9, 640, 77, 2**63, 12, 100, 109, 0]
+
+
+def test_a_launch_goes_to_the_driver_between_its_marks(native):
+    run, _ = native
+    assert run((21, 22)) == (0, [1, 21, 77, *LAUNCHED, 1, 22, 77])
+    assert run((0, 0)) == (0, LAUNCHED)
+    assert run((0, 22)) == (0, [*LAUNCHED, 1, 22, 77])
+
+
+def test_what_the_driver_refuses_is_told_and_nothing_comes_behind_it(native):
+    run, _ = native
+    assert run((21, 22), fails_at=3) == (700, [1, 21, 77])
+    assert run((21, 22), fails_at=18) == (700, [1, 21, 77, *LAUNCHED])
+
+
+def test_more_words_than_a_launch_holds_are_refused_before_the_driver_sees_them(native):
+    _, launch = native
+    part = Part((1, 1, 1, 1, 1, 1), (0,) * 10)
+    words = launcher.launch_layout(600).pack(77, 0, 0, 0, *range(600))
+    assert launch(launcher.pack_shape(31, 600, part), words) == 1
 
 
 def test_streams_are_put_in_order():

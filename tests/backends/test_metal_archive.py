@@ -5,29 +5,11 @@ import types
 from pathlib import Path
 
 import pytest
+from metal_stand_ins import descriptor
 
 import metalloid as mtl
 from metalloid.backends.metal.archive import Archive
 from metalloid.backends.metal.binding import Binding
-
-
-class Descriptor:
-    @classmethod
-    def alloc(cls):
-        return cls()
-
-    def init(self):
-        self.url = self.function = None
-        return self
-
-    def setUrl_(self, url):
-        self.url = url
-
-    def setComputeFunction_(self, function):
-        self.function = function
-
-    def setBinaryArchives_(self, archives):
-        self.archives = archives
 
 
 class BinaryArchive:
@@ -35,7 +17,7 @@ class BinaryArchive:
         self.names = names
 
     def addComputePipelineFunctionsWithDescriptor_error_(self, descriptor, error):
-        self.names.append(descriptor.function.name())
+        self.names.append(descriptor.told["ComputeFunction"].name())
         return True, None
 
     def serializeToURL_error_(self, url, error):
@@ -48,15 +30,17 @@ class Gpu:
         return "G"
 
     def newBinaryArchiveWithDescriptor_error_(self, descriptor, error):
-        text = Path(descriptor.url).read_text() if descriptor.url else ""
+        url = descriptor.told.get("Url")
+        text = Path(url).read_text() if url else ""
         if text == "of another system":
             return None, "no"
         return BinaryArchive(text.split()), None
 
     def newComputePipelineStateWithDescriptor_options_reflection_error_(self, descriptor, *rest):
-        if descriptor.function.name() == "bad":
+        name = descriptor.told["ComputeFunction"].name()
+        if name == "bad":
             return None, types.SimpleNamespace(localizedDescription=lambda: "too large")
-        return ("pipeline", descriptor.function.name()), None
+        return ("pipeline", name), None
 
 
 def function(name):
@@ -67,7 +51,9 @@ def function(name):
 def opened(tmp_path):
     url = types.SimpleNamespace(fileURLWithPath_=lambda path: path)
     module = types.SimpleNamespace(
-        MTLBinaryArchiveDescriptor=Descriptor, MTLComputePipelineDescriptor=Descriptor, NSURL=url
+        MTLBinaryArchiveDescriptor=descriptor("Url"),
+        MTLComputePipelineDescriptor=descriptor("ComputeFunction", "BinaryArchives"),
+        NSURL=url,
     )
     binding = Binding(module, True, contextlib.nullcontext)
     with mtl.config.scope(cache_dir=str(tmp_path)):
@@ -116,7 +102,7 @@ def test_a_full_disk_does_no_harm(opened, tmp_path, monkeypatch):
 
 
 def test_a_pipeline_that_cannot_be_made(opened):
-    with pytest.raises(mtl.CompileError, match=r"\[bad\] Metal cannot make it a pipeline: too la"):
+    with pytest.raises(mtl.CompileError, match=r"Metal cannot make bad a pipeline: too large"):
         opened().pipeline(function("bad"))
 
 

@@ -1,34 +1,12 @@
 """Traces for Xcode: what is asked of Metal, by a module that stands for it."""
 
-import contextlib
 import types
 
 import numpy as np
 import pytest
+from metal_stand_ins import descriptor, metal_device
 
 import metalloid as mtl
-from metalloid.backends.metal import binding
-from metalloid.backends.metal.device import MetalDevice
-from metalloid.compat import Metal
-
-
-class Descriptor:
-    @classmethod
-    def alloc(cls):
-        return cls()
-
-    def init(self):
-        self.told = {}
-        return self
-
-    def setCaptureObject_(self, thing):
-        self.told["object"] = thing
-
-    def setDestination_(self, destination):
-        self.told["destination"] = destination
-
-    def setOutputURL_(self, url):
-        self.told["url"] = url
 
 
 class Manager:
@@ -56,14 +34,12 @@ def manager():
 
 @pytest.fixture
 def device(manager):
-    module = types.SimpleNamespace(
-        MTLCaptureManager=manager, MTLCaptureDescriptor=Descriptor,
+    return metal_device(
+        MTLCaptureManager=manager,
+        MTLCaptureDescriptor=descriptor("CaptureObject", "Destination", "OutputURL"),
         MTLCaptureDestinationGPUTraceDocument=2,
         NSURL=types.SimpleNamespace(fileURLWithPath_=lambda path: path),
-        **{name: getattr(Metal, name) for name in Metal.__all__},
-    )  # fmt: skip
-    opened = binding.Binding(module, True, contextlib.nullcontext)
-    return MetalDevice(Metal.MTLCreateSystemDefaultDevice(), 0, opened)
+    )
 
 
 def test_a_trace_has_the_launches_of_the_block(device, manager, tmp_path, monkeypatch):
@@ -82,7 +58,8 @@ def test_a_trace_has_the_launches_of_the_block(device, manager, tmp_path, monkey
     with mtl.metal.capture(tmp_path / "trace.gputrace", device):
         lib.k(x, threads=4)
         lib.k(x, threads=4)
-    told = {"object": device.gpu, "destination": 2, "url": str(tmp_path / "trace.gputrace")}
+    path = str(tmp_path / "trace.gputrace")
+    told = {"CaptureObject": device.gpu, "Destination": 2, "OutputURL": path}
     assert manager.calls == [("commit", 1), ("start", told), ("commit", 2), ("stop", None)]
     assert np.asarray(x).tolist() == [3] * 4
 
@@ -110,11 +87,9 @@ def test_what_metal_refuses(device, manager):
 
 
 def test_devices_without_traces():
-    opened = binding.Binding(Metal, True, contextlib.nullcontext)
-    software = MetalDevice(Metal.MTLCreateSystemDefaultDevice(), 0, opened)
     with (
         pytest.raises(mtl.LaunchError, match="the software Metal device writes no traces"),
-        mtl.metal.capture("x.gputrace", software),
+        mtl.metal.capture("x.gputrace", metal_device()),
     ):
         pass
     with pytest.raises(mtl.ArgumentError, match=r"is for Apple's GPUs, not for cpu"):

@@ -1,7 +1,6 @@
 """The Metal device over the software binding: memory, batches, events, errors."""
 
 import collections
-import contextlib
 import gc
 import mmap
 import types
@@ -11,7 +10,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.metal import batch, binding, device
-from metalloid.backends.metal.device import MetalDevice, open_device
+from metalloid.backends.metal.device import open_device
 from metalloid.compat import Metal
 from metalloid.runtime import registry
 
@@ -25,17 +24,6 @@ kernel void far(device float* x, uint i [[thread_position_in_grid]]) { x[i + (1u
 kernel void slow(device uint* x, constant uint& rounds, uint i [[thread_position_in_grid]])
 { for (uint k = 0; k < rounds; ++k) x[i] = x[i] * 1664525u + 1013904223u; }
 """
-
-
-@pytest.fixture(scope="module")
-def metal():
-    opened = binding.Binding(Metal, True, contextlib.nullcontext)
-    return MetalDevice(Metal.MTLCreateSystemDefaultDevice(), 0, opened)
-
-
-@pytest.fixture(scope="module")
-def lib(metal):
-    return mtl.library(SOURCE, device=metal)
 
 
 def buffer(metal, values):

@@ -1,14 +1,12 @@
 """Textures and samplers of the Metal device: Metal's own objects, filled and emptied by copies."""
 
-import contextlib
 import itertools
 
 import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, textures
-from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal import textures
 from metalloid.backends.metal.textures import format_name
 from metalloid.compat import Metal
 from metalloid.runtime.pixel_formats import FORMATS
@@ -33,17 +31,6 @@ kernel void far(texture2d<float, access::read_write> t, device float* x)
 { t.write(float4(5), uint2(0)); x[1ul << 40] = 1; }
 kernel void add_one(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }
 """
-
-
-@pytest.fixture(scope="module")
-def metal():
-    opened = binding.Binding(Metal, True, contextlib.nullcontext)
-    return MetalDevice(Metal.MTLCreateSystemDefaultDevice(), 0, opened)
-
-
-@pytest.fixture(scope="module")
-def lib(metal):
-    return mtl.library(SOURCE, device=metal)
 
 
 @pytest.mark.parametrize(

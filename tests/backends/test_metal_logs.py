@@ -1,15 +1,13 @@
 """Messages of kernels by Metal's log states, with a module that stands for them."""
 
-import contextlib
 import logging
-import types
 
 import numpy as np
 import pytest
+from metal_stand_ins import descriptor, metal_device
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, logs
-from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal import logs
 from metalloid.compat import Metal
 
 SOURCE = """
@@ -20,27 +18,6 @@ constant os_log mine("com.example", "two");
 kernel void says(device int* x, uint i [[thread_position_in_grid]]) { mine.log_error("%d", x[i]); }
 """
 QUIET = "kernel void quiet(device int* x) { *x = 1; }"
-
-
-class Descriptor:
-    """Of whatever; it notes what it is told."""
-
-    @classmethod
-    def alloc(cls):
-        return cls()
-
-    def init(self):
-        self.told = {}
-        return self
-
-    def setLevel_(self, level):
-        self.told["level"] = level
-
-    def setBufferSize_(self, size):
-        self.told["size"] = size
-
-    def setLogState_(self, state):
-        self.told["state"] = state
 
 
 class State:
@@ -54,12 +31,11 @@ class State:
 @pytest.fixture
 def device(monkeypatch):
     """A device whose Metal has log states, and knows what it was asked for."""
-    module = types.SimpleNamespace(
-        MTLLogStateDescriptor=Descriptor, MTLCommandBufferDescriptor=Descriptor, MTLLogLevelDebug=1,
-        **{name: getattr(Metal, name) for name in Metal.__all__},
-    )  # fmt: skip
-    gpu = Metal.MTLCreateSystemDefaultDevice()
-    made = MetalDevice(gpu, 0, binding.Binding(module, True, contextlib.nullcontext))
+    made = metal_device(
+        MTLLogStateDescriptor=descriptor("Level", "BufferSize"),
+        MTLCommandBufferDescriptor=descriptor("LogState"),
+        MTLLogLevelDebug=1,
+    )
     made.asked, made.state = [], State()
 
     def new_state(self, descriptor, error):
@@ -71,7 +47,9 @@ def device(monkeypatch):
         return self.commandBuffer()
 
     options, queue = Metal.MTLCompileOptions, type(made.queue)
-    monkeypatch.setattr(type(gpu), "newLogStateWithDescriptor_error_", new_state, raising=False)
+    monkeypatch.setattr(
+        type(made.gpu), "newLogStateWithDescriptor_error_", new_state, raising=False
+    )
     monkeypatch.setattr(queue, "commandBufferWithDescriptor_", with_descriptor, raising=False)
     monkeypatch.setattr(
         options,
@@ -86,10 +64,10 @@ def test_kernels_that_log_get_a_log_state(device):
     lib, x = mtl.library(SOURCE, device=device), mtl.Buffer(np.zeros(4, np.int32), device)
     lib.says(x, threads=1).wait()
     lib.says(x, threads=1).wait()
-    wanted = ("buffer", {"state": device.state})
+    wanted = ("buffer", {"LogState": device.state})
     assert device.asked == [
         ("enabled", True),
-        ("state", {"level": 1, "size": 2**20}),
+        ("state", {"Level": 1, "BufferSize": 2**20}),
         wanted,
         wanted,
     ]

@@ -33,12 +33,6 @@ OF_CLASSES = {
 OWN_NAMES = {"array", "dtype", "multiply"}
 
 
-@pytest.fixture(scope="module")
-def metal():
-    opened = binding.Binding(Metal, True, contextlib.nullcontext)
-    return MetalDevice(Metal.MTLCreateSystemDefaultDevice(), 0, opened)
-
-
 @pytest.fixture(autouse=True)
 def _by_mps():
     with mtl.config.scope(products="mps"):

@@ -159,7 +159,8 @@ def test_demo(files, capsys):
     assert main(["demo", "--size", "200", "--output", "picture.png"]) == 0
     out = capsys.readouterr().out
     assert "200 x 200 pixels" in out
-    assert f"{mtl.config.cpu_engine}: " in out
+    engine = mtl.library("kernel void f(device int* x) {}").f.engine.partition(": ")[0]
+    assert f"engine   {engine}: " in out
     image = np.asarray(Image.open("picture.png"))
     assert image.shape == (200, 200, 4)
     # The set has no symmetry of colour, but it is the same after half a turn.

@@ -3,12 +3,16 @@
 import json
 import multiprocessing
 import os
+import shutil
 import stat
+import types
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import metalloid as mtl
+from metalloid.compiler import prelude
 from metalloid.compiler.cache import Cache, digest
 
 FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
@@ -117,3 +121,14 @@ def test_many_processes_at_once(tmp_path):
     assert all(answers)
     assert len(Cache(tmp_path, 2**20).entries()) == 50
     assert not list(tmp_path.rglob("tmp-*"))
+
+
+def test_installations_that_share_a_cache_have_headers_of_their_own(monkeypatch, tmp_path):
+    """Messages about a precompiled header name its folder, by which they are told apart."""
+    keys = []
+    shared = types.SimpleNamespace(load=lambda key: {"prelude.pch": keys.append(key)})
+    prelude.precompiled_header(shared, mtl.Device("cpu").target, "safe")
+    copy = shutil.copytree(prelude.include_folder(), tmp_path / "include")
+    monkeypatch.setattr(prelude, "include_folder", lambda: copy)
+    prelude.precompiled_header(shared, mtl.Device("cpu").target, "safe")
+    assert len(set(keys)) == 2

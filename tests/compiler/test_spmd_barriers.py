@@ -295,6 +295,7 @@ def test_threadgroup_variables_and_their_atomics(threads):
     assert total.tolist() == [5 * odd, highest]
 
 
+@pytest.mark.needs("the CPU")
 def test_many_regions_that_share_a_long_end():
     """One function has them all."""
     text = f"""kernel void f(device uint* p, constant uint& stop, uint t [[thread_position_in_threadgroup]]) {{

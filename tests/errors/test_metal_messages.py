@@ -187,6 +187,25 @@ def a_tensor(monkeypatch):
     _ = mtl.library(text, device="metal").k
 
 
+def too_many_buffers(monkeypatch):
+    parameters = ", ".join(f"device float* x{number}" for number in range(32))
+    _ = mtl.library(f"\nkernel void k({parameters}) {{}}", device="metal").k
+
+
+def too_long_a_threadgroup(monkeypatch):
+    monkeypatch.setattr(mtl.Device("metal").limits, "group", (1024, 1024, 64))
+    kernel("add_one")(np.zeros(128, np.float32), threads=(1, 1, 128), group_size=(1, 1, 128))
+
+
+def too_much_threadgroup_memory(monkeypatch):
+    text = (
+        "kernel void k(device int* x, threadgroup int* t) {\n    threadgroup int own[4096];\n"
+        "    own[x[0]] = t[x[1]] = 1;\n    x[2] = own[x[3]];\n}"
+    )
+    k = mtl.library(text, device="metal").k
+    k(np.zeros(4, np.int32), mtl.threadgroup_memory(20000), threads=1)
+
+
 def a_capture(monkeypatch):
     with mtl.metal.capture("trace.gputrace"):
         pass
@@ -205,6 +224,9 @@ TROUBLE = {
     "whole threadgroups": whole_threadgroups,
     "doubles": doubles,
     "a tensor": a_tensor,
+    "too many buffers": too_many_buffers,
+    "too long a threadgroup": too_long_a_threadgroup,
+    "too much threadgroup memory": too_much_threadgroup_memory,
     "a capture": a_capture,
 }
 #: Of a machine with 16 GB.

@@ -20,7 +20,8 @@ def multiplied(left: Node, right: Node, shape: Ints, products: Products) -> Memo
     """
     *batch, rows, depth = left.shape
     columns, count = shape[-1], math.prod(batch)
-    if not any(right.layout.strides[:-2]):
+    are_rows = moved(left.layout, Movement("reshape", (count * rows, depth))) is not None
+    if not any(right.layout.strides[:-2]) and (are_rows or not products.may_repeat):
         strides, start = right.layout.strides[-2:], right.layout.start
         assert right.memory is not None
         right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
@@ -28,19 +29,24 @@ def multiplied(left: Node, right: Node, shape: Ints, products: Products) -> Memo
     memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
     result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
     # What is copied is held until it has been launched.
-    nodes = _stack(left, (count, rows, depth)), _stack(right, (count, depth, columns)), result
-    first, second, third = (found for found in map(_matrices, nodes) if found)
+    may_repeat = products.may_repeat
+    nodes = (
+        _stack(left, (count, rows, depth), may_repeat),
+        _stack(right, (count, depth, columns), may_repeat),
+        result,
+    )
+    first, second, third = (found for node in nodes if (found := _matrices(node, may_repeat)))
     products.multiply(first, second, third, count)
     return memory
 
 
-def _stack(node: Node, shape: Ints) -> Node:
+def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
     """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
     layout = moved(node.layout, Movement("reshape", shape))
     if layout is not None:
         assert node.memory is not None
         stack = in_memory(node.memory, layout, node.dtype)
-        if _matrices(stack) is not None:
+        if _matrices(stack, may_repeat) is not None:
             return stack
     copy = joined([node], [whole(node.shape)], node.shape, node.dtype)
     evaluate([copy], wait=False)
@@ -48,7 +54,7 @@ def _stack(node: Node, shape: Ints) -> Node:
     return in_memory(copy.memory, contiguous(shape), node.dtype)
 
 
-def _matrices(stack: Node) -> Matrices | None:
+def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
     """Where matrices lie; None if they cannot be multiplied there."""
     assert stack.memory is not None
     (count, rows, columns), (step, down, right) = stack.shape, stack.layout.strides
@@ -61,7 +67,8 @@ def _matrices(stack: Node) -> Matrices | None:
         step = lines * line
     is_dense = (inner == 1 or length == 1) and line >= length
     in_place = isinstance(stack.memory.bound, Buffer)
-    if not in_place or not is_dense or step < lines * line or step % line:
+    is_apart = step >= lines * line or (may_repeat and step == 0)
+    if not in_place or not is_dense or not is_apart or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
     start, row, matrix = (n * size for n in (stack.layout.start, line, step))

@@ -24,12 +24,16 @@ from metalloid.arrays.types import (
 )
 from metalloid.runtime.device import Device
 
-#: Ways to multiply: what this module says; NumPy; tiles with sums in registers, in matrices of
-#: simdgroups, or of NVIDIA's tensor cores; a reduction; Metal Performance Shaders.
-AUTO, HOST, REGISTERS, SIMDGROUPS, SUMS = "auto", "host", "registers", "simdgroups", "sums"
-TENSOR_CORES, MPS = "tensor cores", "mps"
+#: Ways to multiply: what this module says; NumPy; the best kernel of ours; tiles with sums in
+#: registers, in matrices of simdgroups, or of NVIDIA's tensor cores; a reduction; Metal Performance
+#: Shaders; cuBLAS.
+AUTO, HOST, KERNELS = "auto", "host", "kernels"
+REGISTERS, SIMDGROUPS, TENSOR_CORES, SUMS = "registers", "simdgroups", "tensor cores", "sums"
+MPS, CUBLAS = "mps", "cublas"
+#: Libraries of the makers of devices.
+LIBRARIES = (MPS, CUBLAS)
 #: Those that are no kernels of ours, in which nothing else is computed.
-FOREIGN = (HOST, MPS)
+FOREIGN = (HOST, *LIBRARIES)
 
 #: Rows and columns of a tile of a kernel of ours, and by how much of the depth it goes at a time.
 TILE, STEP = 64, 32
@@ -37,6 +41,8 @@ TILE, STEP = 64, 32
 FLOATS = (float16, bfloat16, float32)
 #: So few rows are sums of products at the speed of memory, if there is enough to do.
 _FEW_ROWS, _MUCH = 8, 2**16
+#: So many multiplications take a kernel of ours longer than a library and the kernels beside it.
+_MUCH_TO_FUSE = 2**24
 
 
 class _Times(NamedTuple):
@@ -104,9 +110,8 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
-        if dtype.name not in device.traits.matrices:
-            return REGISTERS
-        return TENSOR_CORES if device.traits.has_tensor_cores else SIMDGROUPS
+        much = math.prod(shape) * depth >= _MUCH_TO_FUSE or not fused
+        return CUBLAS if much and is_for_library(device, dtype) else kernel_for(device, dtype)
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
     matrices = math.prod(batch)
@@ -119,6 +124,19 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
     host = matrices * (_MATRIX + multiplied + elements * times.element)
     host += sum(_KERNEL + _AGAIN * size for size in fused)
     return REGISTERS if ours < host else HOST
+
+
+def kernel_for(device: Device, dtype: DType) -> str:
+    """The best kernel of ours."""
+    if dtype.name not in device.traits.matrices:
+        return REGISTERS
+    return TENSOR_CORES if device.traits.has_tensor_cores else SIMDGROUPS
+
+
+def is_for_library(device: Device, dtype: DType) -> bool:
+    """Whether a library of the device's maker multiplies where nobody asks for another."""
+    products = device.libraries.products
+    return products is not None and products.is_first and dtype.name in products.dtypes
 
 
 def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool) -> bool:

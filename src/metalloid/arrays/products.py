@@ -30,12 +30,16 @@ from metalloid.arrays.ops import OPS
 from metalloid.arrays.product_rule import (
     AUTO,
     FLOATS,
-    MPS,
+    HOST,
+    KERNELS,
+    LIBRARIES,
     REGISTERS,
     SIMDGROUPS,
     SUMS,
     TENSOR_CORES,
+    is_for_library,
     is_sum,
+    kernel_for,
     shape_of_work,
 )
 from metalloid.arrays.types import float32, kind_of, promote
@@ -58,10 +62,10 @@ class Product(HostCall):
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
         ((_, shape),) = self.results
-        products = device.libraries.products
-        if self.way != MPS or products is None or 0 in (*shape, args[0].shape[-1]):
-            return super().run(args, device, wait)
         left, right = args
+        products = device.libraries.products
+        if products is None or self.way == HOST or 0 in (*shape, left.shape[-1]):
+            return super().run(args, device, wait)
         memory = multiplied(left, right, shape, products)
         if wait:
             memory.bound.wait()
@@ -103,14 +107,18 @@ def _product(a: Node, b: Node) -> Node:
     way = settings.products
     if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if way == MPS:
+    if way in LIBRARIES:
         products = a.device.libraries.products
-        if products is None or a.dtype.name not in products.dtypes:
+        if products is None or products.name != way or a.dtype.name not in products.dtypes:
             way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
-    if way == AUTO and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+    # A library looks at `tf32` when it multiplies.
+    is_ours = way == KERNELS or (way == AUTO and not is_for_library(a.device, a.dtype))
+    if is_ours and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
         way = TENSOR_CORES
+    elif way == KERNELS:
+        way = kernel_for(a.device, a.dtype)
     call = Product(_matmul, (), ((a.dtype, shape),), way=way)
     node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))

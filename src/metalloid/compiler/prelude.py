@@ -94,12 +94,13 @@ def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: 
     """
     flags = [*language_flags(text), *target.flags, *math_flags(math_mode)]
     headers = [target.entry_header.name, *(["tensor_ops.h"] if uses_tensors(text) else [])]
-    key = digest("prelude", toolchain_digest(), target.identity, *flags, *headers)
+    folder = include_folder()  # messages name it, and are told apart by it
+    key = digest("prelude", toolchain_digest(), str(folder), target.identity, *flags, *headers)
     files = cache.load(key)
     if files is None:
         # Flattened into one text: a precompiled header remembers the times of the files it read
         # and dies when a reinstallation touches them.
-        folders = [f"-I{include_folder()}", f"-I{target.entry_header.parent}"]
+        folders = [f"-I{folder}", f"-I{target.entry_header.parent}"]
         flat = _checked(
             clang.run(
                 ["clang", *flags, *folders, "-E", "-frewrite-includes", "-"],

@@ -1,8 +1,8 @@
 """Fourier transforms along one axis or several.
 
-On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels. float32
-and complex64 are transformed in single precision, float64 and complex128 in double. Half floats are
-taken as float32, and so are integers.
+On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels, or cuFFT
+where it is installed. float32 and complex64 are transformed in single precision, float64 and
+complex128 in double. Half floats are taken as float32, and so are integers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from metalloid.arrays.layout import Ints
 from metalloid.arrays.node import Node, cast, permute
 from metalloid.arrays.types import complex_of, float32, kind_of, real_of
 from metalloid.fft.kernels import Transform, transformed_rows
+from metalloid.fft.library_calls import is_for_library, library_transform
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
@@ -240,10 +241,10 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
                  norm: Norm) -> Array:  # fmt: skip
     if norm not in get_args(Norm):
         raise ValueError(f"[{name}] norm is 'backward', 'ortho' or 'forward', got {norm!r}.")
+    lengths, axes = ((p,) if name in _ALONG_ONE else p for p in parameters)
+    if is_for_library(node, axes):
+        return Array(library_transform(name, node, lengths, axes, norm))
     if _is_by_kernels(node.device):
-        lengths, axes = parameters
-        if name in _ALONG_ONE:
-            lengths, axes = (lengths,), (axes,)
         return Array(_by_kernels(name, node, lengths, axes, norm))
     dtype = real_of(node.dtype) if name in _TO_REALS else complex_of(real_of(node.dtype))
     (result,) = host_call(getattr(np.fft, name), [node], (*parameters, norm), (dtype, shape))
@@ -253,7 +254,7 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
 def _is_by_kernels(device: Device) -> bool:
     """Whether kernels of ours do it, and not the host."""
     wanted = settings.transforms
-    return wanted == "kernels" or (wanted == "auto" and device.name != "cpu")
+    return wanted == "kernels" or (wanted != "host" and device.name != "cpu")
 
 
 def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:

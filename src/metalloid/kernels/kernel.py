@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments import Binder
 from metalloid.runtime.device import Device
@@ -15,6 +16,7 @@ from metalloid.runtime.launches import Launch
 from metalloid.runtime.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
+_MOST_THREADGROUPS = 2**63 - 1
 _SIZES_REMEMBERED = 1024
 
 
@@ -66,6 +68,11 @@ class Kernel:
         """Threads a threadgroup may have."""
         return self._program.max_group_size
 
+    @property
+    def threadgroup_bytes(self) -> int:
+        """Threadgroup memory of its text's own variables; 0 where the device does not tell."""
+        return self._program.threadgroup_bytes
+
     def __call__(
         self,
         *args: Any,
@@ -111,7 +118,18 @@ class Kernel:
             grid, group = self._sizes[threads, group_size]
         except (KeyError, TypeError):
             grid, group = self._check_sizes(threads, group_size)
-        return self._launch(grid, group, args, named, wait)
+        arguments = self._binder.bind(args, named)
+        device = self.device
+        if device.recording is not None:
+            recorded = device.recording.record(self._program, arguments, grid, group)
+            if recorded is not None:
+                return recorded
+        if wait is None:
+            wait = arguments.host_memory
+        event = device.launch(self._program, arguments, grid, group, wait)
+        for buffer in arguments.buffers:
+            buffer.used_by(event)
+        return event
 
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
@@ -120,26 +138,6 @@ class Kernel:
         program, bind = self._program, self._binder.bind
         grid, group = self._check_sizes(threads, group_size)
         return lambda args: Launch(program, bind(args, _UNNAMED), grid, group)
-
-    def _launch(
-        self,
-        grid: Size,
-        group: Size,
-        args: Sequence[Any],
-        named: Mapping[str, Any],
-        wait: bool | None,
-    ) -> Event:
-        arguments = self._binder.bind(args, named)
-        if self.device.recording is not None:
-            recorded = self.device.recording.record(self._program, arguments, grid, group)
-            if recorded is not None:
-                return recorded
-        if wait is None:
-            wait = arguments.host_memory
-        event = self.device.launch(self._program, arguments, grid, group, wait)
-        for buffer in arguments.buffers:
-            buffer.used_by(event)
-        return event
 
     def _check_sizes(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None
@@ -156,12 +154,14 @@ class Kernel:
                 f"[{self.name}] group_size {group} is not what the kernel requires, {required}. "
                 "Leave it out."
             )
-        count = group[0] * group[1] * group[2]
+        count = math.prod(group)
         if count > most:
             raise ArgumentError(
                 f"[{self.name}] group_size {group} has {count} threads; "
                 f"a threadgroup of this kernel has at most {most}."
             )
+        if math.prod(-(-n // g) for n, g in zip(grid, group, strict=True)) > _MOST_THREADGROUPS:
+            raise LaunchError(f"[{self.name}] the grid has more threadgroups than can be counted.")
         if len(self._sizes) >= _SIZES_REMEMBERED:
             self._sizes.clear()
         if isinstance(threads, int | tuple) and isinstance(group_size, int | tuple | None):

@@ -4,7 +4,8 @@ Products, norms and what else is made of arithmetic are expressions, which fuse 
 Decompositions and equations are LAPACK's, through NumPy, on the memory of the arrays. They work in
 double precision whatever the type, so that a result in float32 has the error of the problem and one
 rounding. Integers are taken as float32 there. Like everything they are computed when somebody looks
-at them, and what they raise about values, NumPy's ``LinAlgError``, is raised then.
+at them, and what they raise about values, NumPy's ``LinAlgError``, is raised then. On NVIDIA GPUs
+cuSOLVER decomposes large matrices, and many of them, where it is installed: in their own precision.
 """
 
 from metalloid.arrays.linear import matmul, matrix_transpose, tensordot, vecdot

@@ -8,8 +8,17 @@ import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.calls import host_call
+from metalloid.arrays.creation import tril, triu
 from metalloid.arrays.types import complex_of, real_of
-from metalloid.linalg.matrices import NO_SINGULAR_VALUES, explained, matrices, square_matrices
+from metalloid.linalg import solver_calls
+from metalloid.linalg.matrices import (
+    NO_EIGENVALUES,
+    NO_SINGULAR_VALUES,
+    explained,
+    matrices,
+    square_matrices,
+)
+from metalloid.linalg.solver_calls import is_for_solver
 
 
 class QR(NamedTuple):
@@ -64,6 +73,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
            [1., 2.]], dtype=float32)
     """
     node, dtype = square_matrices("cholesky", x)
+    if is_for_solver("cholesky", node):
+        found = Array(solver_calls.cholesky(node, bool(upper)))
+        return (triu(found) if upper else tril(found)).astype(dtype)
     return Array(*host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape)))
 
 
@@ -88,6 +100,9 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
     node, dtype = matrices("qr", x)
     *stack, rows, columns = node.shape
     inner = rows if mode == "complete" else min(rows, columns)
+    if is_for_solver("qr", node):
+        q, r = map(Array, solver_calls.qr(node, inner))
+        return QR(q.astype(dtype), triu(r[..., :inner, :]).astype(dtype))
     shapes = (*stack, rows, inner), (*stack, inner, columns)
     return QR(*map(Array, host_call(np.linalg.qr, [node], (mode,), *((dtype, s) for s in shapes))))
 
@@ -115,6 +130,9 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     node, dtype = matrices("svd", x)
     *stack, rows, columns = node.shape
     small = min(rows, columns)
+    if is_for_solver("svd", node):
+        u, s, vh = map(Array, solver_calls.svd(node, bool(full_matrices)))
+        return SVD(u.astype(dtype), s.astype(real_of(dtype)), vh.astype(dtype))
     left = (*stack, rows, rows if full_matrices else small)
     right = (*stack, columns if full_matrices else small, columns)
     results = (dtype, left), (real_of(dtype), (*stack, small)), (dtype, right)
@@ -124,6 +142,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
 def svdvals(x: Any, /) -> Array:
     """The singular values of `svd` alone."""
     node, dtype = matrices("svdvals", x)
+    if is_for_solver("svd", node):
+        return Array(solver_calls.svdvals(node)).astype(real_of(dtype))
     *stack, rows, columns = node.shape
     shape = (*stack, min(rows, columns))
     return Array(*host_call(_svdvals, [node], (), (real_of(dtype), shape)))
@@ -154,6 +174,9 @@ def eigh(x: Any, /) -> Eigh:
     array([1., 2.], dtype=float32)
     """
     node, dtype = square_matrices("eigh", x)
+    if is_for_solver("eigh", node):
+        values, vectors = map(Array, solver_calls.eigh(node, True))
+        return Eigh(values.astype(real_of(dtype)), vectors.astype(dtype))
     results = (real_of(dtype), node.shape[:-1]), (dtype, node.shape)
     return Eigh(*map(Array, host_call(_eigh, [node], (), *results)))
 
@@ -161,6 +184,9 @@ def eigh(x: Any, /) -> Eigh:
 def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of `eigh` alone."""
     node, dtype = square_matrices("eigvalsh", x)
+    if is_for_solver("eigh", node):
+        values, _ = solver_calls.eigh(node, False)
+        return Array(values).astype(real_of(dtype))
     return Array(*host_call(_eigvalsh, [node], (), (real_of(dtype), node.shape[:-1])))
 
 
@@ -204,10 +230,9 @@ def _triangle(a: np.ndarray, upper: bool) -> np.ndarray:
 
 
 _cholesky = explained("cholesky", _triangle, "is not positive definite")
-_EIGEN = "has eigenvalues that were not found, as with infinities and NaNs"
-_eigh = explained("eigh", np.linalg.eigh, _EIGEN)
-_eigvalsh = explained("eigvalsh", np.linalg.eigvalsh, _EIGEN)
-_eig = explained("eig", np.linalg.eig, _EIGEN)
-_eigvals = explained("eigvals", np.linalg.eigvals, _EIGEN)
+_eigh = explained("eigh", np.linalg.eigh, NO_EIGENVALUES)
+_eigvalsh = explained("eigvalsh", np.linalg.eigvalsh, NO_EIGENVALUES)
+_eig = explained("eig", np.linalg.eig, NO_EIGENVALUES)
+_eigvals = explained("eigvals", np.linalg.eigvals, NO_EIGENVALUES)
 _svd = explained("svd", np.linalg.svd, NO_SINGULAR_VALUES)
 _svdvals = explained("svdvals", np.linalg.svdvals, NO_SINGULAR_VALUES)

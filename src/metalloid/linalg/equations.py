@@ -9,11 +9,14 @@ import numpy as np
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import broadcast_shape, pair, to_node
 from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import zeros
+from metalloid.arrays.creation import eye, zeros
 from metalloid.arrays.data_types import finfo
+from metalloid.arrays.elementwise import abs, log, sign
 from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import Node, cast
-from metalloid.arrays.types import DType, int64, kind_of, promote, real_of
+from metalloid.arrays.linear import diagonal_of
+from metalloid.arrays.node import Node, broadcast, cast, reshape
+from metalloid.arrays.types import DType, complex128, float64, int64, kind_of, promote, real_of
+from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import (
     NO_SINGULAR_VALUES,
@@ -23,6 +26,7 @@ from metalloid.linalg.matrices import (
     matrices,
     square_matrices,
 )
+from metalloid.linalg.solver_calls import is_for_solver
 
 
 class SlogDet(NamedTuple):
@@ -51,6 +55,9 @@ def det(x: Any, /) -> Array:
     array(6., dtype=float32)
     """
     node, dtype = square_matrices("det", x)
+    if is_for_solver("lu", node):
+        diagonal, exchanges = _eliminated(node)
+        return (diagonal.prod(axis=-1) * exchanges).astype(dtype)
     return Array(*host_call(np.linalg.det, [node], (), (dtype, node.shape[:-2])))
 
 
@@ -64,6 +71,11 @@ def slogdet(x: Any, /) -> SlogDet:
         complex determinant is a complex number of size 1.
     """
     node, dtype = square_matrices("slogdet", x)
+    if is_for_solver("lu", node):
+        diagonal, exchanges = _eliminated(node)
+        signs = sign(diagonal).prod(axis=-1) * exchanges
+        size = log(abs(diagonal)).sum(axis=-1)
+        return SlogDet(signs.astype(dtype), size.astype(real_of(dtype)))
     shape = node.shape[:-2]
     results = (dtype, shape), (real_of(dtype), shape)
     return SlogDet(*map(Array, host_call(np.linalg.slogdet, [node], (), *results)))
@@ -85,6 +97,10 @@ def inv(x: Any, /) -> Array:
            [0.  , 0.25]], dtype=float32)
     """
     node, dtype = square_matrices("inv", x)
+    if is_for_solver("solve", node):
+        unit = eye(node.shape[-1], dtype=node.dtype, device=node.device)._node
+        found = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
+        return Array(found).astype(dtype)
     return Array(*host_call(_inv, [node], (), (dtype, node.shape)))
 
 
@@ -112,7 +128,27 @@ def solve(x1: Any, x2: Any, /) -> Array:
     """
     a, b, dtype = _system("solve", x1, x2)
     check_square("solve", a, " See lstsq.")
+    if is_for_solver("solve", a) and 0 not in b.shape:
+        return _solved(a, b).astype(dtype)
     return Array(*host_call(_solve, [a, b], (), (dtype, _solution_shape("solve", a, b))))
+
+
+def _solved(a: Node, b: Node) -> Array:
+    """By the library of the device's maker, which wants as many right sides as matrices."""
+    shape = _solution_shape("solve", a, b)
+    stack = broadcast_shape("solve", a.shape[:-2], b.shape[:-2])
+    right = b if len(b.shape) > 1 else reshape(b, (*b.shape, 1))
+    found = solver_calls.solve(
+        broadcast(a, (*stack, *a.shape[-2:])), broadcast(right, (*stack, *right.shape[-2:]))
+    )
+    return Array(reshape(found, shape))
+
+
+def _eliminated(node: Node) -> tuple[Array, Array]:
+    """The diagonal after elimination, in double precision, and the sign of the exchanges."""
+    both, exchanges = solver_calls.lu_and_sign(node)
+    wide = complex128 if kind_of(node.dtype) == "c" else float64
+    return Array(cast(diagonal_of(both), wide)), Array(cast(exchanges, float64))
 
 
 def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:

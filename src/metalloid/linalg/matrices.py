@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.build import to_node
+from metalloid.arrays.layout import Ints
 from metalloid.arrays.node import Node, cast
 from metalloid.arrays.types import DType, float32, kind_of
 
 LinAlgError = np.linalg.LinAlgError
 #: What is wrong with a matrix where LAPACK's iteration does not end.
 NO_SINGULAR_VALUES = "has singular values that were not found, as with NaNs"
+NO_EIGENVALUES = "has eigenvalues that were not found, as with infinities and NaNs"
 
 
 def floats(where: str, x: Any) -> tuple[Node, DType]:
@@ -90,9 +92,29 @@ def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any
         try:
             function(a[index], *more)
         except LinAlgError:
-            if index:
-                return f"matrix {index} of shape {a.shape}"
-            break
+            return _place(index, a.shape)
         except ValueError:
             continue  # it is sound, but the other operands are those of a whole stack
-    return f"the matrix of shape {a.shape[-2:]}"
+    return _place((), a.shape)
+
+
+def _place(index: Ints, shape: Ints) -> str:
+    return f"matrix {index} of shape {shape}" if index else f"the matrix of shape {shape[-2:]}"
+
+
+def refuse(where: str, infos: np.ndarray, shape: Ints, fault: str) -> None:
+    """Say which matrix of a stack a library cannot do, and why.
+
+    Parameters
+    ----------
+    infos : ndarray
+        Of every matrix: 0 if it can.
+
+    Raises
+    ------
+    LinAlgError
+    """
+    if infos.any():
+        index = np.unravel_index(int(np.flatnonzero(infos)[0]), shape[:-2] or (1,))
+        place = _place(tuple(map(int, index)) if shape[:-2] else (), shape)
+        raise LinAlgError(f"[{where}] {place} {fault}.")

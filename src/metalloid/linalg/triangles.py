@@ -12,8 +12,11 @@ import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.calls import host_call
+from metalloid.arrays.creation import arange, eye, tril, triu
 from metalloid.arrays.types import complex128, float64, kind_of, real_of
+from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import matrices
+from metalloid.linalg.solver_calls import is_for_solver
 
 _PANEL = 32  # columns that are eliminated one by one, before a matrix product does the rest
 
@@ -50,6 +53,13 @@ def lu(x: Any, /) -> LU:
     node, dtype = matrices("lu", x)
     *stack, rows, columns = node.shape
     small = min(rows, columns)
+    if is_for_solver("lu", node):
+        both, order = map(Array, solver_calls.lu(node))
+        unit = eye(rows, small, dtype=both.dtype, device=node.device)
+        lower = tril(both[..., :small], k=-1) + unit
+        became = order[..., None, :] == arange(rows, device=node.device)[:, None]
+        upper = triu(both[..., :small, :])
+        return LU(became.astype(real_of(dtype)), lower.astype(dtype), upper.astype(dtype))
     results = (
         (real_of(dtype), (*stack, rows, rows)),
         (dtype, (*stack, rows, small)),

@@ -41,6 +41,7 @@ class Binder:
     def __init__(self, signature: Signature, device: Device) -> None:
         self.signature = signature
         self._slots = [slot_for(signature.name, p, device) for p in signature.arguments]
+        self._binds = [(slot.position, slot.bind) for slot in self._slots]
         self._threadgroup = signature.threadgroup
         self._names = {p.name: p for p in signature.arguments + signature.threadgroup if p.name}
         self._count = len(signature.sources)
@@ -60,8 +61,8 @@ class Binder:
         if len(args) != len(self._slots):
             raise self._wrong_count(len(args))
         words = bound.words
-        for slot, value in zip(self._slots, args, strict=True):
-            words[slot.position] = slot.bind(value, bound)
+        for (position, bind), value in zip(self._binds, args):  # noqa: B905 - counted above
+            words[position] = bind(value, bound)
         return bound
 
     def _arrange(

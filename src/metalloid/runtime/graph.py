@@ -92,6 +92,20 @@ class Graph:
         self._launches.append(Launch(program, arguments, grid, group))
         return _Recorded(program.signature.name)
 
+    def refuse(self, name: str) -> None:
+        """Say that what is no kernel cannot be kept for later, if the recording thread asks for it.
+
+        Raises
+        ------
+        LaunchError
+        """
+        if threading.get_ident() == self._thread:
+            raise LaunchError(
+                f"[{name}] is the work of a library, which a graph does not record. Have it done "
+                "before, or by kernels or the host: metalloid.config.products, .decompositions, "
+                ".transforms."
+            )
+
     def launch(self, wait: bool = False) -> Event:
         """Run what was recorded.
 

@@ -9,8 +9,18 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.event import Event
+
+
+class Libraries:
+    """Those of one device; None where it has none of a kind."""
+
+    products: Products | None = None
+    solver: Solver | None = None
+    fourier: Fourier | None = None
 
 
 class Matrices(NamedTuple):
@@ -47,9 +57,15 @@ class Products(ABC):
     ----------
     name : str
         What `metalloid.config.products` calls it.
+    is_first : bool
+        Whether it multiplies where nothing else is asked for, being faster than kernels.
+    may_repeat : bool
+        Whether a matrix may be all of the matrices, lying 0 bytes from the next.
     """
 
     name: str
+    is_first = False
+    may_repeat = False
 
     @property
     @abstractmethod
@@ -67,7 +83,91 @@ class Products(ABC):
         """Have so many matrices multiplied, each with one of the others."""
 
 
-class Libraries:
-    """Those of one device; None where it has none of a kind."""
+class Stack(NamedTuple):
+    """Matrices that fill a buffer, each column by column, as LAPACK has them.
 
-    products: Products | None = None
+    Attributes
+    ----------
+    buffer : Buffer
+    matrices : int
+        How many.
+    rows, columns : int
+        Of each.
+    dtype : str
+    """
+
+    buffer: Buffer
+    matrices: int
+    rows: int
+    columns: int
+    dtype: str
+
+
+class Solver(ABC):
+    """LAPACK for a device. Matrices are overwritten.
+
+    The methods return LAPACK's ``info`` of every matrix: 0, or what is wrong with it.
+    """
+
+    @abstractmethod
+    def suits(self, name: str, count: int, rows: int, columns: int) -> bool:
+        """Whether it is faster than the host at the method of that name for so many matrices."""
+
+    @abstractmethod
+    def lu(self, a: Stack) -> tuple[np.ndarray, np.ndarray]:
+        """Both triangles in place of `a`; with the rows, from 1, that each was exchanged with."""
+
+    @abstractmethod
+    def solve(self, a: Stack, b: Stack) -> np.ndarray:
+        """The solutions in place of `b`, and anything in place of `a`."""
+
+    @abstractmethod
+    def cholesky(self, a: Stack, upper: bool) -> np.ndarray:
+        """One triangle in place of `a`'s; the other is as it was."""
+
+    @abstractmethod
+    def qr(self, a: Stack, q: Stack) -> np.ndarray:
+        """The upper triangle in place of `a`'s, and as many orthonormal columns as `q` has."""
+
+    @abstractmethod
+    def eigh(self, a: Stack, values: Buffer, vectors: bool) -> np.ndarray:
+        """Eigenvalues, from the lower triangles, and eigenvectors in place of `a`."""
+
+    @abstractmethod
+    def svd(self, a: Stack, values: Buffer, left: Stack | None, right: Stack | None) -> np.ndarray:
+        """Singular values, the largest first.
+
+        Parameters
+        ----------
+        left, right : Stack, optional
+            Where singular vectors go, as columns: all there are, or as many as there are values.
+        """
+
+
+class Signal(NamedTuple):
+    """Numbers that lie behind each other in a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where they begin, in bytes.
+    dtype : str
+    """
+
+    buffer: Buffer
+    start: int
+    dtype: str
+
+
+class Fourier(ABC):
+    """A library of discrete Fourier transforms, which divides by nothing."""
+
+    @abstractmethod
+    def transform(self, source: Signal, result: Signal, lengths: tuple[int, ...], count: int,
+                  is_inverse: bool) -> Event:  # fmt: skip
+        """Transform along so many last axes as there are lengths, 3 at most.
+
+        One side may be real, which makes the last axis of the other ``lengths[-1] // 2 + 1`` long.
+        What is transformed to real numbers is overwritten, and has one axis.
+        """

@@ -91,10 +91,13 @@ class _Word(MemberWriter):
         before = len(bound.staged)
         constants = len(bound.constants)
         word = 0 if value is None and may_be_null else self._slot.bind(value, bound)
-        memory[:WORD_BYTES].view(np.uint64)[0] = word
         if len(bound.constants) > constants:  # a number where a pointer is
             _, number = bound.constants.pop()
+            place = ctypes.create_string_buffer(number, len(number))
+            bound.keep.append(place)
+            word = ctypes.addressof(place)
             bound.staged.append(HostMemory(word, len(number), False))
+        memory[:WORD_BYTES].view(np.uint64)[0] = word
         if len(bound.staged) > before:
             # The last is what the slot itself points to, from here and not from a word.
             bound.staged[-1] = bound.staged[-1]._replace(position=-1)
@@ -111,9 +114,13 @@ class _Value(MemberWriter):
         if isinstance(value, Buffer):
             raise self._slot.refuse(value, "the member holds a value, not memory")
         copied = Arguments(0)
-        address = self._slot.bind(value, copied)
-        source = copied.keep[-1]
-        nbytes = source.nbytes if isinstance(source, np.ndarray) else ctypes.sizeof(source)
+        address: int | bytes = self._slot.bind(value, copied)
+        if copied.constants:
+            source: Any = copied.constants[-1][1]
+            address, nbytes = source, len(source)
+        else:
+            source = copied.keep[-1]
+            nbytes = source.nbytes if isinstance(source, np.ndarray) else ctypes.sizeof(source)
         if nbytes != self._bytes:
             raise self._slot.refuse(value, f"it has {nbytes} bytes, the member {self._bytes}")
         ctypes.memmove(memory.ctypes.data, address, nbytes)

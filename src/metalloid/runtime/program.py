@@ -41,11 +41,14 @@ class Program(ABC):
         Which of the device's ways to run kernels it uses, and why.
     max_group_size : int
         Threads a threadgroup may have.
+    threadgroup_bytes : int
+        Threadgroup memory of the text's own variables; 0 where the device does not tell.
     """
 
     signature: Signature
     engine: str
     max_group_size: int
+    threadgroup_bytes: int = 0
 
     @property
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,12 @@ _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
     ("f", 4): ctypes.c_float,
     ("f", 8): ctypes.c_double,
 }
+#: The usual ones, quicker than ctypes; a number that is too large for a float is none of theirs.
+_PACKERS: dict[tuple[str, int], Callable[[Any], bytes]] = {
+    ("i", 4): struct.Struct("=i").pack,
+    ("u", 4): struct.Struct("=I").pack,
+    ("f", 4): struct.Struct("=f").pack,
+}
 _BYTES = np.dtype("V1")
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
@@ -50,7 +57,9 @@ class BufferSlot(Slot):
         "_is_plain",
         "_is_reference",
         "_least",
+        "_least_bytes",
         "_most",
+        "_pack",
         "_takes_floats",
         "_takes_ints",
         "_writes",
@@ -71,6 +80,8 @@ class BufferSlot(Slot):
         signed = layout.kind == "i"
         self._least, self._most = (-(2 ** (bits - 1)) if signed else 0), 2 ** (bits - signed) - 1
         self._is_reference = layout.form == "reference"
+        self._least_bytes = self._bytes if self._is_reference else 0
+        self._pack = _PACKERS.get((layout.kind, layout.scalar_bytes)) if self.stages else None
         one = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
         self._takes_floats = one and layout.kind == "f"
         self._takes_ints = one and layout.kind in "iu"
@@ -86,7 +97,14 @@ class BufferSlot(Slot):
         """Address of the memory that `value` is or becomes."""
         kind = type(value)  # the usual ones first
         if kind is Buffer:
-            return self._bind_buffer(value, bound)
+            buffer: Buffer = value
+            nbytes = buffer.nbytes
+            if nbytes % self._bytes or nbytes < self._least_bytes or (
+                buffer.device is not self.device
+            ):  # fmt: skip
+                return self._bind_buffer(buffer, bound)  # which says why not
+            bound.buffers.append(buffer)
+            return buffer.address
         if kind is float and self._takes_floats:
             return self._bind_scalar(value, bound)
         if kind is int and self._takes_ints and self._least <= value <= self._most:
@@ -253,12 +271,19 @@ class BufferSlot(Slot):
         return self._bind_scalar(number, bound)
 
     def _bind_scalar(self, number: float, bound: Arguments) -> int:
-        """Bind a number that is known to fit."""
+        """Bind a number that is known to fit; where memory is staged, the device places it."""
+        if self._pack is not None:
+            try:
+                bound.constants.append((self.position, self._pack(number)))
+                return 0
+            except OverflowError:  # an infinity, as ctypes takes it
+                pass
         assert self._ctype is not None
         memory = self._ctype(number)
-        bound.keep.append(memory)
         if self.stages:
             bound.constants.append((self.position, bytes(memory)))
+            return 0
+        bound.keep.append(memory)
         return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:

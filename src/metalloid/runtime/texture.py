@@ -68,7 +68,7 @@ class Texture:
     --------
     >>> import metalloid as mtl, numpy as np
     >>> image = np.zeros((4, 6, 4), np.uint8)
-    >>> texture = mtl.Texture(image, mipmaps=True)
+    >>> texture = mtl.Texture(image, mipmaps=True, device="cpu")
     >>> texture
     <Texture 2d 4 x 6, rgba8unorm, 3 levels on cpu>
     >>> texture.numpy(level=1).shape

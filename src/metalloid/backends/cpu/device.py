@@ -53,7 +53,7 @@ class CpuProgram(Program):
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
-        self._variable_bytes = kernel.variable_bytes
+        self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
         # By grid, group and whether barriers are lenient.
@@ -110,7 +110,7 @@ class CpuProgram(Program):
             flags |= native.LENIENT
         return self._job.pack(
             entry, flags, len(words), *grid, *group,
-            arguments.threadgroup_bytes, self._variable_bytes, self.cost_address, *words,
+            arguments.threadgroup_bytes, self.threadgroup_bytes, self.cost_address, *words,
         )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from metalloid.errors import KernelFault, LaunchError
     NO_MEMORY,
     BARRIERS_DIFFER,
     BAD_MODULO,
-    BAD_DESCRIPTOR,
+    _BAD_DESCRIPTOR,  # `Kernel` has looked before
     _UNKNOWN_TICKET,
     ASSERTION,
 ) = range(1, 11)
@@ -49,8 +49,6 @@ def error_of(outcome: Outcome, kernel: str, joined: int = 1) -> KernelFault | La
             f"[{kernel}] there is no memory for the stacks of a threadgroup. "
             "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS)."
         )
-    if outcome.status == BAD_DESCRIPTOR:
-        return LaunchError(f"[{kernel}] the grid has more threadgroups than can be counted.")
     reason, advice = _reason(outcome)
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)

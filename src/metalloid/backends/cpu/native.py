@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
 import struct
-import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from metalloid.compiler import clang
-from metalloid.compiler.cache import Cache, digest, shared_cache
-from metalloid.compiler.link import shared_object
-from metalloid.errors import DeviceUnavailable
+from metalloid.compiler import native_code
+from metalloid.compiler.cache import Cache, shared_cache
 from metalloid.settings import settings
 
 _SOURCES = Path(__file__).parent / "native"
-_FLAGS = (
-    "-mcpu=baseline", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11",
-    "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer", "-D_GNU_SOURCE",
-)  # fmt: skip
 
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
@@ -114,28 +105,7 @@ def runtime() -> Runtime:
 
 def build(cache: Cache) -> Path:
     """The runtime's shared object, compiled if it is not in `cache`."""
-    headers = sorted(_SOURCES.glob("*.h"))
-    parts = [path.read_bytes() for path in (*_sources(), *headers)]
-    key = digest("cpu runtime", clang.fingerprint(), _target(), *_FLAGS, *parts)
-    files = cache.load(key)
-    if files is None:
-        code = shared_object(objects(_target()), "metalloid-runtime.so")
-        files = cache.save(key, {"runtime.so": code})
-    return files["runtime.so"]
-
-
-def _sources() -> list[Path]:
-    return sorted(path for path in _SOURCES.iterdir() if path.suffix in (".c", ".S"))
-
-
-def _target() -> str:
-    """The machine as zig names it; a target by name comes with zig's own system headers."""
-    machine = platform.machine().lower()
-    architecture = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
-    if platform.system() == "Darwin":
-        return f"{architecture}-macos"
-    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"
-    return f"{architecture}-linux-{libc}"
+    return native_code.build(_SOURCES, "runtime", cache)
 
 
 def objects(target: str) -> dict[str, bytes]:
@@ -146,18 +116,4 @@ def objects(target: str) -> dict[str, bytes]:
     DeviceUnavailable
         If it does not compile.
     """
-    with tempfile.TemporaryDirectory(prefix="metalloid-") as folder, ThreadPoolExecutor() as pool:
-        compile_one = functools.partial(_object, target=target, folder=Path(folder))
-        return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources())}
-
-
-def _object(source: Path, target: str, folder: Path) -> Path:
-    path = folder / f"{source.name}.o"
-    outcome = clang.run(
-        ["cc", "-target", target, *_FLAGS, "-o", str(path), str(source)], scratch=folder
-    )
-    if outcome.status != 0:
-        raise DeviceUnavailable(
-            f"[cpu] the native runtime ({source.name}) does not compile:\n{outcome.messages}"
-        )
-    return path
+    return native_code.objects(_SOURCES, target)

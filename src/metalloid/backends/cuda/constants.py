@@ -13,8 +13,8 @@ PLACE_BYTES = 256
 _PLACES = 4096
 
 
-class Constants:
-    """Values on a device.
+class Constants(dict[bytes, int]):
+    """Values on a device: their addresses, by their bytes.
 
     Parameters
     ----------
@@ -28,22 +28,19 @@ class Constants:
     ARENA_BYTES = PLACE_BYTES * _PLACES
 
     def __init__(self, address: int, copy_in: Callable[[int, bytes], None]) -> None:
+        super().__init__()
         self._address, self._copy_in = address, copy_in
-        self._places: dict[bytes, int] = {}
         self._values: list[bytes | None] = [None] * _PLACES
         self._next = 0
 
-    def place(self, value: bytes) -> int:
-        """Address of `value` on the device."""
-        found = self._places.get(value)
-        if found is not None:
-            return found
+    def __missing__(self, value: bytes) -> int:
+        """Give a value that is not there a place."""
         number = self._next
         self._next = (number + 1) % _PLACES
         before = self._values[number]
         if before is not None:
-            del self._places[before]
+            del self[before]
         address = self._address + number * PLACE_BYTES
         self._copy_in(address, value)
-        self._values[number], self._places[value] = value, address
+        self._values[number], self[value] = value, address
         return address

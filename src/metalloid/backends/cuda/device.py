@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
-from metalloid.backends.cuda.events import CudaEvent, Timer
+from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
+from metalloid.backends.cuda.launcher import launcher
+from metalloid.backends.cuda.libraries import CudaLibraries
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
@@ -32,8 +34,15 @@ from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 if TYPE_CHECKING:
     import numpy as np
 
-_MOST_DATA = 4096  # bytes of parameters that every GPU takes
+    from metalloid.runtime.buffer import Buffer
+
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
+
+
+class _Thread(threading.local):
+    """What the device knows of each thread of Python's."""
+
+    entered = False
 
 
 class CudaDevice(Device):
@@ -44,17 +53,18 @@ class CudaDevice(Device):
     def __init__(self, index: int) -> None:
         self.name = f"cuda:{index}"
         self._driver = bindings = driver()
-        self._launch_kernel = bindings.cuLaunchKernel
         self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
         attribute = bindings.CUdevice_attribute
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         self.target = cuda_target(f"sm_{major}{minor}")
+        count = attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        self._multiprocessors = self._attribute(count)
         self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self._context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
         self._several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
-        self._thread = threading.local()
+        self._thread = _Thread()
         self._lock = threading.RLock()
         self._lost = ""
         self._visible: dict[int, Any] = {}  # what frees memory that Python sees, by its address
@@ -63,18 +73,17 @@ class CudaDevice(Device):
         # In turn with CUDA's default stream, which other libraries use unless told otherwise.
         flags = bindings.CUstream_flags.CU_STREAM_DEFAULT
         self.stream = check(bindings.cuStreamCreate(flags), "making a stream")
+        self.stream_handle = int(self.stream)
         pool = check(bindings.cuDeviceGetDefaultMemPool(self._handle), "asking for memory")
         kept = bindings.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
         check(
             bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
             "setting up memory",
         )
-        self._data = ctypes.create_string_buffer(_MOST_DATA)
-        self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
-        self._parameters = ctypes.addressof(self._data_pointer)
+        self._launcher = launcher()
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
-        self.exchange = CudaExchange(self, index)
+        self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -85,7 +94,7 @@ class CudaDevice(Device):
         """Make the context current in this thread; say so if the device is lost."""
         if self._lost:
             raise LaunchError(f"[{self.name}] {self._lost}")
-        if self._several or not getattr(self._thread, "entered", False):
+        if self._several or not self._thread.entered:
             check(self._driver.cuCtxSetCurrent(self._context), "entering the context")
             self._thread.entered = True
 
@@ -100,10 +109,8 @@ class CudaDevice(Device):
         bindings = self._driver
         name = check(bindings.cuDeviceGetName(128, self._handle), "asking for the name")
         memory = check(bindings.cuDeviceTotalMem(self._handle), "asking for memory")
-        attribute = bindings.CUdevice_attribute
-        count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         major, minor = divmod(version() // 10, 100)
-        model = name.split(b"\0")[0].decode()
+        model, count = name.split(b"\0")[0].decode(), self._multiprocessors
         return DeviceInfo(
             self.name,
             f"{model}, {self.target.name}, {count} multiprocessors, CUDA {major}.{minor}",
@@ -124,7 +131,7 @@ class CudaDevice(Device):
         self._enter()
         return CudaProgram(
             with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
-            self._report_block(),
+            self._report_block(), self._multiprocessors,
         )  # fmt: skip
 
     def _report_block(self) -> int:
@@ -152,22 +159,26 @@ class CudaDevice(Device):
         """See `Device.launch`."""
         if 0 in grid:
             return FinishedEvent(0.0)
-        name = program.signature.name
         with self._lock:
-            self._enter()
+            if self._several or self._lost or not self._thread.entered:
+                self._enter()
             for buffer in arguments.buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
             for position, value in arguments.constants:
-                arguments.words[position] = self._constants.place(value)
+                arguments.words[position] = self._constants[value]
             blocks = self._bring(arguments) if arguments.staged else ()
             try:
-                started = self.timer.mark() if self.timer.is_on else None
-                self.enqueue(program, arguments, grid, group, self.stream)
-                ended = self.timer.mark() if started is not None else None
-                event = CudaEvent(self, name, program.reports, (started, ended), arguments)
+                marks = self.timer.marks()
+                name, reports, stream = program.name, program.reports, self.stream_handle
+                if marks is None:
+                    event = CudaEvent(self, name, reports, arguments)
+                    self.enqueue(program, arguments, grid, group, stream)
+                else:
+                    event = TimedEvent(self, name, reports, arguments, marks)
+                    self.enqueue(program, arguments, grid, group, stream, marks)
                 for block in blocks:
-                    self._fetch(block, name)
+                    self._fetch(block, program.name)
             finally:
                 for block in blocks:
                     self.free(block.address - block.shift, 0)
@@ -176,25 +187,56 @@ class CudaDevice(Device):
         return event
 
     def enqueue(
-        self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, stream: Any
-    ) -> None:
-        """Hand a launch to the driver, with `arguments` as they are."""
-        function, parts = program.geometry(grid, group)
+        self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, stream: int,
+        marks: tuple[int, int] = NO_MARKS,
+    ) -> None:  # fmt: skip
+        """Hand a launch to the driver, with `arguments` as they are, between two marks."""
+        shapes = program.shapes[grid, group]
+        (started, ended), last = marks, shapes[-1]
         words = arguments.words or (0,)
         threadgroup_bytes = arguments.threadgroup_bytes + program.asked_bytes
-        for dimensions, data in parts:
-            program.pack_into(self._data, 0, *words, *data)
-            (status,) = self._launch_kernel(
-                function, *dimensions, threadgroup_bytes, stream, self._parameters, 0
+        for shape in shapes:
+            launch = program.pack(
+                stream, started, ended if shape is last else 0, threadgroup_bytes, *words
             )
+            status = self._launcher(shape, launch)
             if status:
-                raise self.failure(status, program.signature.name)
+                raise self.failure(self._driver.CUresult(status), program.name)
+            started = 0
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """See `Device.prepare`."""
         with self._lock:
             self._enter()
             return CudaGraph(self, launches).launch
+
+    def work(self, name: str, buffers: Sequence[Buffer], call: Callable[[], None]) -> Event:
+        """Have a library put work on some buffers into the stream."""
+        if self.recording is not None:
+            self.recording.refuse(name)
+        with self._lock:
+            self._enter()
+            for buffer in buffers:
+                if buffer.host_copy is not None:
+                    buffer.host_copy.to_device()
+            event = self.between_marks(name, False, buffers, call)
+        for buffer in buffers:
+            buffer.used_by(event)
+        return event
+
+    def between_marks(
+        self, name: str, reports: bool, in_use: Any, call: Callable[[], None]
+    ) -> CudaEvent:
+        """The event of what a function puts into the stream."""
+        marks = self.timer.marks()
+        if marks is None:
+            call()
+            return CudaEvent(self, name, reports, in_use)
+        event = TimedEvent(self, name, reports, in_use, marks)
+        self.timer.record(marks[0])
+        call()
+        self.timer.record(marks[1])
+        return event
 
     def _bring(self, arguments: Arguments) -> list[Block]:
         """Copy memory of the host to the device, and point to it there."""
@@ -204,7 +246,7 @@ class CudaDevice(Device):
             is_value = memory.nbytes <= PLACE_BYTES and not memory.written
             if is_value and not arguments.pointers:
                 value = ctypes.string_at(memory.address, memory.nbytes)
-                words[memory.position] = self._constants.place(value)
+                words[memory.position] = self._constants[value]
             else:
                 large.append(memory)
         blocks = blocks_of(large)
@@ -327,6 +369,11 @@ class CudaDevice(Device):
         at = ctypes.cast(host, ctypes.c_void_p).value
         outcome = self._driver.cuMemcpyHtoDAsync(address, at, len(value), self.stream)
         check(outcome, "copying to the device")
+
+    def copy_within(self, address: int, source: int, nbytes: int) -> None:
+        """Copy memory of the device, after the launches so far."""
+        outcome = self._driver.cuMemcpyDtoDAsync(address, source, nbytes, self.stream)
+        check(outcome, "copying on the device")
 
     def copy_out(self, address: int, destination: memoryview) -> None:
         """See `Device.copy_out`."""

@@ -17,60 +17,45 @@ _FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps 
 _LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
 
 
+#: In the place of a pair of marks, for launches that are not timed.
+NO_MARKS = (0, 0)
+
+
 class Timer:
-    """Marks in a device's stream."""
+    """Marks in a device's stream, in pairs."""
 
     def __init__(self, device: CudaDevice) -> None:
-        bindings = driver()
         self._stream = device.stream
-        self._create, self._record = bindings.cuEventCreate, bindings.cuEventRecord
         self._is_timing = settings.timing
-        self.free: list[Any] = []  # marks that nobody looks at any more
+        self.free: list[tuple[int, int]] = []  # marks that nobody looks at any more
 
-    @property
-    def is_on(self) -> bool:
-        """Whether launches are timed."""
-        timing: bool = settings.given("timing", self._is_timing)
-        return timing
-
-    def mark(self) -> Any:
-        """A mark behind everything so far."""
+    def marks(self) -> tuple[int, int] | None:
+        """Two marks to put around a launch; None if launches are not timed."""
+        if not settings.given("timing", self._is_timing):
+            return None
         try:
-            mark = self.free.pop()
+            return self.free.pop()
         except IndexError:
-            mark = check(self._create(0), "making an event")
-        self._record(mark, self._stream)
-        return mark
+            return self._new(), self._new()
+
+    def _new(self) -> int:
+        return int(check(driver().cuEventCreate(0), "making an event"))
+
+    def record(self, mark: int) -> None:
+        """Put a mark behind everything so far."""
+        check(driver().cuEventRecord(mark, self._stream), "marking a stream")
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device.
+    """A launch in the stream of a device, without marks: done when all launches are."""
 
-    Without marks around it, it counts as done when all launches are.
-    """
+    __slots__ = ("_device", "_in_use", "_kernel", "_reports")
 
-    __slots__ = (
-        "_device", "_ended", "_error", "_in_use", "_kernel", "_reports", "_seconds", "_started"
-    )  # fmt: skip
+    _error: MetalloidError | None = None
 
-    def __init__(
-        self,
-        device: CudaDevice,
-        kernel: str,
-        reports: bool,
-        marks: tuple[Any, Any],
-        in_use: Any,
-    ) -> None:
+    def __init__(self, device: CudaDevice, kernel: str, reports: bool, in_use: Any) -> None:
         self._device, self._kernel, self._reports = device, kernel, reports
-        self._started, self._ended = marks
         self._in_use: Any = in_use  # what the launch uses lives until it has ended
-        self._seconds: float | None = None
-        self._error: MetalloidError | None = None
-
-    def __del__(self) -> None:
-        # Recorded again only after what it marks, for the stream is in order.
-        if self._ended is not None:
-            self._device.timer.free += (self._started, self._ended)
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
         """See `Event.wait`."""
@@ -103,10 +88,7 @@ class CudaEvent(Event):
         """Ask the driver; raises how the launch failed."""
         device = self._device
         device._enter()
-        if self._ended is None:
-            (status,) = device._driver.cuStreamQuery(device.stream)
-        else:
-            (status,) = device._driver.cuEventQuery(self._ended)
+        status = self._status(device._driver)
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         if status:
@@ -115,20 +97,53 @@ class CudaEvent(Event):
             device.pass_on_reports(self._kernel)
         return True
 
+    def _status(self, bindings: Any) -> Any:
+        (status,) = bindings.cuStreamQuery(self._device.stream)
+        return status
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`."""
+        self.wait()
+        raise LaunchError(
+            f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
+        )
+
+    def __repr__(self) -> str:
+        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"
+
+
+class TimedEvent(CudaEvent):
+    """A launch between two marks."""
+
+    __slots__ = ("_marks",)
+
+    _seconds: float | None = None
+
+    def __init__(
+        self,
+        device: CudaDevice,
+        kernel: str,
+        reports: bool,
+        in_use: Any,
+        marks: tuple[int, int],
+    ) -> None:
+        self._device, self._kernel, self._reports = device, kernel, reports
+        self._in_use, self._marks = in_use, marks
+
+    def __del__(self) -> None:
+        # Recorded again only after what it marks, for the stream is in order.
+        self._device.timer.free.append(self._marks)
+
+    def _status(self, bindings: Any) -> Any:
+        (status,) = bindings.cuEventQuery(self._marks[1])
+        return status
+
     @property
     def seconds(self) -> float:
         """See `Event.seconds`."""
         self.wait()
         if self._seconds is None:
-            if self._started is None:
-                raise LaunchError(
-                    f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
-                )
-            elapsed = check(
-                driver().cuEventElapsedTime(self._started, self._ended), "reading the time"
-            )
+            elapsed = check(driver().cuEventElapsedTime(*self._marks), "reading the time")
             self._seconds = float(elapsed) / 1e3
         return self._seconds
-
-    def __repr__(self) -> str:
-        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"

@@ -33,7 +33,7 @@ class CudaGraph:
         check(bindings.cuStreamBeginCapture(stream, mode), "recording a graph")
         try:
             for launch in launches:
-                device.enqueue(*launch, stream)
+                device.enqueue(*launch, int(stream))
         finally:
             graph = check(bindings.cuStreamEndCapture(stream), "recording a graph")
             bindings.cuStreamDestroy(stream)
@@ -57,18 +57,19 @@ class CudaGraph:
 
     def launch(self) -> CudaEvent:
         """Run it behind the launches so far."""
-        device, timer = self._device, self._device.timer
+        device = self._device
         with device._lock:
             device._enter()
             for buffer in self._buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            started = timer.mark() if timer.is_on else None
-            (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
-            if status:
-                raise device.failure(status, self._name)
-            ended = timer.mark() if started is not None else None
-            return CudaEvent(device, self._name, self._reports, (started, ended), self._launches)
+            return device.between_marks(self._name, self._reports, self._launches, self._run)
+
+    def _run(self) -> None:
+        device = self._device
+        (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
+        if status:
+            raise device.failure(status, self._name)
 
     def __del__(self) -> None:
         if hasattr(self, "_executable"):

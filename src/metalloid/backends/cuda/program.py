@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
-from metalloid.backends.cuda.geometry import Geometry, launches_of
+from metalloid.backends.cuda.geometry import launches_of
+from metalloid.backends.cuda.launcher import launch_layout, pack_shape
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
+from metalloid.backends.cuda.several_text import SEVERAL_SYMBOL
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
@@ -36,12 +37,28 @@ class Function:
     most_threads: int
 
 
+class _Shapes(dict[tuple[Size, Size], list[bytes]]):
+    """Shapes of launches, made when they are first asked for."""
+
+    def __init__(self, make: Callable[[Size, Size], list[bytes]]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, size: tuple[Size, Size]) -> list[bytes]:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        made = self[size] = self._make(*size)
+        return made
+
+
 class OfflineProgram(Program):
     """A kernel compiled for a GPU, whether this machine has one or not."""
 
     def __init__(self, kernel: PtxKernel, entry: EntryPoint, architecture: str) -> None:
         self.signature = build_signature(entry, kernel.layouts)
         self.engine = f"cuda: {architecture}"
+        if kernel.several > 1:
+            self.engine += f"; on large grids {kernel.several} threads in one"
         self._kernel = kernel
         limits = self.signature.limits
         self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
@@ -59,7 +76,18 @@ class OfflineProgram(Program):
 
 
 class CudaProgram(OfflineProgram):
-    """A kernel that the driver has loaded."""
+    """A kernel that the driver has loaded.
+
+    Attributes
+    ----------
+    name : str
+    reports : bool
+        Whether it logs or asserts.
+    pack : callable
+        What differs from launch to launch as native/launch.c takes it.
+    shapes : dict
+        What the driver launches for a grid and a threadgroup, as native/launch.c takes it.
+    """
 
     def __init__(
         self,
@@ -68,37 +96,48 @@ class CudaProgram(OfflineProgram):
         architecture: str,
         with_threads: Callable[[int], PtxKernel],
         report_block: int,
+        multiprocessors: int,
     ) -> None:
         super().__init__(kernel, entry, architecture)
+        self.name = self.signature.name
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
         self._has_order, self.asked_bytes = kernel.has_order, kernel.asked_bytes
-        self._first = self._load(kernel)
+        module = self._load(kernel)
+        self._first = self._find(module, ENTRY_SYMBOL)
         self._largest: Function | None = None
+        self._several: Function | None = None
+        if kernel.several > 1:
+            self._several = self._find(module, SEVERAL_SYMBOL)
+        self._multiprocessors = multiprocessors
         count = max(1, len(self.signature.sources))
-        #: Packs what entry.h calls launch_data.
-        self.pack_into = struct.Struct(f"={count}Q10I").pack_into
-        self._geometries: dict[tuple[Size, Size], Geometry] = {}
+        self.pack = launch_layout(count).pack
+        self.shapes = _Shapes(self._pack_shapes)
 
-    def geometry(self, grid: Size, group: Size) -> Geometry:
-        """How to launch a grid."""
-        found = self._geometries.get((grid, group))
-        if found is None:
-            if len(self._geometries) >= _MOST_REMEMBERED:
-                self._geometries.clear()
-            function = self._function(group[0] * group[1] * group[2])
-            found = Geometry(function, launches_of(grid, group, self._has_order))
-            self._geometries[grid, group] = found
-        return found
+    def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
+        words = max(1, len(self.signature.sources))
+        threads, count = group[0] * group[1] * group[2], 1
+        function = several = self._function(threads)
+        if self._several is not None and threads <= self._several.most_threads:
+            several = self._several.handle
+            filled = self._multiprocessors * self._kernel.several * threads
+            if grid[0] * grid[1] * grid[2] >= filled:  # all still have something to do
+                count = self._kernel.several
+        return [
+            pack_shape(int(several if part.several > 1 else function), words, part)
+            for part in launches_of(grid, group, self._has_order, count)
+        ]
 
     def _function(self, threads: int) -> Any:
         if threads <= self._first.most_threads:
             return self._first.handle
         if self._largest is None:
-            self._largest = self._load(self._with_threads(self.max_group_size))
+            module = self._load(self._with_threads(self.max_group_size))
+            self._largest = self._find(module, ENTRY_SYMBOL)
         return self._largest.handle
 
-    def _load(self, kernel: PtxKernel) -> Function:
+    def _load(self, kernel: PtxKernel) -> Any:
+        """The module of a kernel's machine code."""
         bindings, name = driver(), self.signature.name
         code = cubin(kernel.text, self._architecture, shared_cache(), name)
         module = check(bindings.cuModuleLoadData(code), f"loading {name}")
@@ -108,13 +147,15 @@ class CudaProgram(OfflineProgram):
             )
             check(bindings.cuMemsetD32(place, self._report_block & 0xFFFFFFFF, 1), "loading")
             check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
-        handle = check(
-            bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
-        )
+        return module
+
+    def _find(self, module: Any, symbol: str) -> Function:
+        bindings, name = driver(), self.name
+        handle = check(bindings.cuModuleGetFunction(module, symbol.encode()), f"finding {name}")
         attributes = bindings.CUfunction_attribute
-        if kernel.asked_bytes:
+        if self.asked_bytes:
             attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            outcome = bindings.cuFuncSetAttribute(handle, attribute, kernel.asked_bytes)
+            outcome = bindings.cuFuncSetAttribute(handle, attribute, self.asked_bytes)
             check(outcome, f"asking for the threadgroup memory of {name}")
         attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         most = check(bindings.cuFuncGetAttribute(attribute, handle), f"asking for limits of {name}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metalloid.backends.cuda.large_memory import ask_for_memory
 from metalloid.backends.cuda.masks import name_members
+from metalloid.backends.cuda.several import add_several
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
 from metalloid.backends.cuda.unchanging import mark_unchanging
 from metalloid.compiler import clang
@@ -65,6 +66,9 @@ class PtxKernel:
         Whether the threads of a simdgroup are the lanes of a warp in order.
     asked_bytes : int
         Threadgroup memory that a launch has to ask for beside that of parameters.
+    several : int
+        Threads of Metal that one of CUDA runs in the kernel's second form (several.py); 1 if it has
+        none.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
@@ -73,6 +77,7 @@ class PtxKernel:
     reports: bool
     has_order: bool
     asked_bytes: int
+    several: int
     stages: dict[str, Path]
 
     @property
@@ -109,10 +114,11 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts, reports, has_order, asked_bytes = json.loads(files["kernel.json"].read_bytes())
+    numbers = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order, asked_bytes, several = numbers
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, stages)
+    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, several, stages)
 
 
 def _compile(
@@ -131,13 +137,15 @@ def _compile(
         command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
     )
     layouts = read_layouts(ir)
-    ir = mark_unchanging(ir, build_signature(entry, layouts))
+    signature = build_signature(entry, layouts)
+    ir = mark_unchanging(ir, signature)
     has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
+    ir, several = add_several(ir, signature) if has_order else (ir, 1)
     if most_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
     code = clang.run(["clang", "-x", "ir", *target.flags, "-O3", "-w", "-S", "-o", "-", "-"], ir)
@@ -153,5 +161,7 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": ptx,
-        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes]),
+        "kernel.json": json.dumps(
+            [layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes, several]
+        ),
     }

@@ -67,8 +67,7 @@ class Archive:
         )
         if state is None:
             raise CompileError(
-                f"[{function.name()}] Metal cannot make it a pipeline: "
-                f"{error.localizedDescription()}"
+                f"Metal cannot make {function.name()} a pipeline: {error.localizedDescription()}"
             )
         return state
 

@@ -7,7 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from metalloid.backends.metal.commands import Command, CopyBack
+from metalloid.backends.metal.limits import MOST_INLINE_BYTES
 from metalloid.backends.metal.memory import Allocation
 from metalloid.runtime.launches import Arguments
 from metalloid.runtime.staging import Block, blocks_of
@@ -15,8 +18,6 @@ from metalloid.runtime.struct_slot import EncodedStruct
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.device import MetalDevice
-
-_MOST_INLINE_BYTES = 4096
 
 
 class Borrower:
@@ -50,19 +51,15 @@ class Borrower:
 
         It is small, one parameter only reads it, and no launch under way has newer contents.
         """
-        block = self._block_at(address)
-        if block is None or block.nbytes > _MOST_INLINE_BYTES or len(block.uses) > 1:
+        block, heap = self._block_at(address), self.device.heap
+        if block is None or block.nbytes > MOST_INLINE_BYTES or len(block.uses) > 1:
             return b""
-        if block.written or self.device.heap.lent(block.start, block.nbytes):
+        if block.written or heap.holding(address) or heap.lent(block.start, block.nbytes):
             return b""
         return ctypes.string_at(block.start, block.nbytes)
 
     def find(self, address: int, is_written: bool) -> Allocation | None:
-        """The buffer with the memory at an address, which joins the launch; None without any.
-
-        The bytes of an address are at the same distance from the buffer's begin as the address is
-        from `Allocation.stands_for`.
-        """
+        """The buffer with the memory at an address, which joins the launch; None without any."""
         allocation = self.device.heap.holding(address)
         if allocation is None:
             block = self._block_at(address)
@@ -74,6 +71,21 @@ class Borrower:
         (self.command.writes if is_written else self.command.reads).append(allocation)
         return allocation
 
+    def take_in(self, contents: np.ndarray) -> Allocation:
+        """A buffer with a copy of some bytes, for this launch."""
+        made = self.device.heap.copy(contents.ctypes.data, contents.nbytes)
+        self.command.reads.append(made)
+        return made
+
+    def settled(self, held: Allocation, address: int) -> Allocation:
+        """A copy of what a buffer holds from an address on, after the launches so far."""
+        if held.batch is not None:
+            held.batch.wait(None)
+        start = held.place(address) - held.start
+        made = self.device.heap.copy(held.address + start, held.nbytes - start)
+        self.command.reads.append(made)
+        return made
+
     def _borrow(self, block: Block) -> Allocation:
         """A buffer of the memory's own pages, or one that is copied in and out."""
         heap, nbytes = self.device.heap, block.nbytes
@@ -83,11 +95,9 @@ class Borrower:
         else:
             if loans:
                 self.device.synchronize()
-            wrapped = heap.wrapped(block.start, nbytes)
-            allocation = wrapped or heap.private(nbytes)
-            if not wrapped:
-                allocation.stands_for, allocation.nbytes = block.start, nbytes
-                ctypes.memmove(allocation.address, block.start, nbytes)
+            allocation = heap.wrapped(block.start, nbytes) or heap.copy(
+                block.start, nbytes, block.shift
+            )
         if block.written and allocation.stands_for != allocation.address:
             self.command.copies.append(CopyBack(allocation, allocation.nbytes))
         return allocation

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from metalloid.dtypes import ScalarType, scalar_type
 from metalloid.errors import ArgumentError
 
-#: Metal's scalar types, the code of `struct` of each; vectors of 2, 3 and 4 follow each.
-_CODES = {
-    "Float": "f", "Half": "e", "Int": "i", "UInt": "I", "Short": "h", "UShort": "H",
-    "Char": "b", "UChar": "B", "Bool": "?", "Long": "q", "ULong": "Q",
-}  # fmt: skip
+#: Metal's scalar types; vectors of 2, 3 and 4 follow each.
+_SCALARS = (
+    "Float", "Half", "BFloat", "Int", "UInt", "Short", "UShort", "Char", "UChar", "Bool", "Long",
+    "ULong",
+)  # fmt: skip
 _INFINITY, _NAN = "__builtin_inff()", '__builtin_nanf("")'
 
 
@@ -47,19 +49,20 @@ def packed(module: Any, kind: int, text: str) -> bytes:
     >>> packed(Metal, Metal.MTLDataTypeUShort2, "ushort2(1, 2)")
     b'\x01\x00\x02\x00'
     """
-    firsts = {getattr(module, f"MTLDataType{name}"): code for name, code in _CODES.items()}
+    firsts = {getattr(module, f"MTLDataType{name}"): name for name in _SCALARS}
     first = max((scalar for scalar in firsts if scalar <= kind), default=0)
     if first == 0 or kind - first >= 4:
         raise ArgumentError(f"[library] {text} is of a type that Metal takes no constants of.")
-    lanes, code = kind - first + 1, firsts[first]
+    lanes, scalar = kind - first + 1, scalar_type(firsts[first].lower())
     inner = re.sub(r"^[^(]*\(|\)$", "", text)
-    numbers = [_number(part, code) for part in inner.split(", ")]
+    numbers = [_number(part, scalar) for part in inner.split(", ")]
     numbers = numbers * lanes if len(numbers) == 1 else numbers
     padding = [numbers[0]] if lanes == 3 else []
-    return struct.pack(f"={lanes + len(padding)}{code}", *numbers, *padding)
+    with np.errstate(over="ignore"):  # too large is infinite, as in C++
+        return np.array([*numbers, *padding], scalar.dtype).tobytes()
 
 
-def _number(text: str, code: str) -> float:
+def _number(text: str, scalar: ScalarType) -> float:
     if text in ("true", "false"):
         return text == "true"
     sign = -1 if text.startswith("-") else 1
@@ -67,12 +70,12 @@ def _number(text: str, code: str) -> float:
         return sign * float("inf")
     if text == _NAN:
         return float("nan")
-    if code == "?":
+    if scalar.kind == "b":
         return bool(float(text))
-    if code in "fe":
+    if scalar.kind in "fV":
         return float(text)
     number = int(text) if text.lstrip("-").isdigit() else int(float(text))
-    bits = 8 * struct.calcsize(f"={code}")
+    bits = 8 * scalar.bytes
     number &= (1 << bits) - 1  # as C++ converts
-    is_negative = code.islower() and number >> (bits - 1)
+    is_negative = scalar.kind == "i" and number >> (bits - 1)
     return number - (1 << bits) if is_negative else number

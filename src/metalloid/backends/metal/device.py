@@ -15,6 +15,7 @@ from metalloid.backends.metal.batch import Batch, MetalEvent
 from metalloid.backends.metal.binding import Binding, open_binding
 from metalloid.backends.metal.capture import capturing
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.limits import Limits
 from metalloid.backends.metal.logs import Logs
 from metalloid.backends.metal.memory import Heap
 from metalloid.backends.metal.products import MetalLibraries, ProductCommand
@@ -72,7 +73,8 @@ class MetalDevice(Device):
         self.heap = Heap(gpu, binding)
         self.samplers = Samplers(gpu, module)
         self.logs = Logs(gpu, module)
-        self._programs = Programs(gpu, binding, self.target)
+        self.limits = Limits(gpu, module)
+        self._programs = Programs(gpu, binding, self.target, self.limits)
         self.libraries = MetalLibraries(self)
         self._open: Batch | None = None
         self._in_flight: deque[Batch] = deque()
@@ -148,6 +150,9 @@ class MetalDevice(Device):
         """See `Device.launch`."""
         if 0 in grid:
             return FinishedEvent(0.0)
+        if group not in program.groups:
+            self.limits.check_group(program.signature.name, group)
+            program.groups.add(group)
         if not self.is_exact and any(n % g for n, g in zip(grid, group, strict=True)):
             raise LaunchError(
                 f"[{program.signature.name}] {self.gpu.name()} runs whole threadgroups only: "

@@ -12,8 +12,6 @@ import threading
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from metalloid.backends.metal.binding import Binding
 from metalloid.errors import OutOfMemory
 
@@ -30,6 +28,8 @@ class Allocation:
     Attributes
     ----------
     buffer : MTLBuffer
+    start : int
+        Where they begin in the buffer.
     address : int
         Of the first byte, as Python sees it.
     nbytes : int
@@ -41,17 +41,17 @@ class Allocation:
         How many times its contents will be copied to where it stands for.
     """
 
-    __slots__ = ("address", "batch", "buffer", "nbytes", "owed", "stands_for")
+    __slots__ = ("address", "batch", "buffer", "nbytes", "owed", "stands_for", "start")
 
-    def __init__(self, buffer: Any, address: int, nbytes: int) -> None:
+    def __init__(self, buffer: Any, address: int, nbytes: int, start: int = 0) -> None:
         self.buffer, self.address, self.nbytes = buffer, address, nbytes
-        self.stands_for = address
+        self.stands_for, self.start = address, start
         self.batch: Batch | None = None
         self.owed = 0
 
-    def fill(self, contents: np.ndarray) -> None:
-        """Copy bytes to its begin; nobody else uses it yet."""
-        ctypes.memmove(self.address, contents.ctypes.data, contents.nbytes)
+    def place(self, address: int) -> int:
+        """Where in the buffer the byte lies that has an address in the process."""
+        return address - self.stands_for + self.start
 
     def meets(self, address: int, nbytes: int) -> bool:
         """Whether it stands for a part of some memory of the process."""
@@ -77,14 +77,19 @@ class Heap:
         #: Bound where an array has no elements: Metal wants a buffer at every index.
         self.nothing = self.private(mmap.PAGESIZE)
 
-    def private(self, nbytes: int) -> Allocation:
+    def private(self, nbytes: int, start: int = 0) -> Allocation:
         """Zeroed memory that nobody finds by its address.
+
+        Parameters
+        ----------
+        start : int, optional
+            Where in a buffer it begins.
 
         Raises
         ------
         OutOfMemory
         """
-        room = max(-(-nbytes // _GRANULE), 1) * _GRANULE
+        room = max(-(-(start + nbytes) // _GRANULE), 1) * _GRANULE
         with self._binding.pool():
             buffer = None
             if room <= self._most:
@@ -97,7 +102,14 @@ class Heap:
                     f"{self._most} the most in one buffer)."
                 )
             address = _address_of(buffer, room)
-        return Allocation(buffer, address, room)
+        return Allocation(buffer, address + start, room - start, start)
+
+    def copy(self, address: int, nbytes: int, start: int = 0) -> Allocation:
+        """A copy of the process's memory, which it stands for."""
+        made = self.private(nbytes, start)
+        made.stands_for, made.nbytes = address, nbytes
+        ctypes.memmove(made.address, address, nbytes)
+        return made
 
     def allocate(self, nbytes: int) -> Allocation:
         """Zeroed memory."""
@@ -146,9 +158,9 @@ class Heap:
 
         It takes whole pages. NumPy's large arrays begin with a page on a Mac, as do mapped files.
         """
-        if address % mmap.PAGESIZE:
-            return None
         room = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        if address % mmap.PAGESIZE or room > self._most:
+            return None
         memory = (ctypes.c_char * room).from_address(address)
         with self._binding.pool():
             buffer = self._gpu.newBufferWithBytesNoCopy_length_options_deallocator_(

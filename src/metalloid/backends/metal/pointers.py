@@ -52,15 +52,11 @@ def _gpu_address(address: int, pointer: Layout, borrower: Borrower) -> int:
     command, heap = borrower.command, borrower.device.heap
     struct = borrower.struct_at(address)
     if struct is not None and pointer.holds_resources:
-        inner = translated(struct, pointer, borrower)
-        allocation = heap.private(inner.nbytes)
-        allocation.stands_for = address
-        allocation.fill(inner)
-        command.reads.append(allocation)
-    else:
-        found = borrower.find(address, not pointer.read_only)
-        if found is None:
-            return int(heap.nothing.buffer.gpuAddress())
-        allocation = found
-    command.used.append((allocation.buffer, True))
-    return int(allocation.buffer.gpuAddress()) + address - allocation.stands_for
+        allocation = borrower.take_in(translated(struct, pointer, borrower))
+        command.used.append((allocation.buffer, True))
+        return int(allocation.buffer.gpuAddress())
+    found = borrower.find(address, not pointer.read_only)
+    if found is None:
+        return int(heap.nothing.buffer.gpuAddress())
+    command.used.append((found.buffer, True))
+    return int(found.buffer.gpuAddress()) + found.place(address)

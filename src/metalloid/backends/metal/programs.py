@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from metalloid.backends.metal.archive import Archive
 from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.constants import constant_values
+from metalloid.backends.metal.diagnostics import compile_error, error_at
+from metalloid.backends.metal.limits import Limits
 from metalloid.backends.metal.source import whole_text
 from metalloid.backends.metal.textures import TYPES
 from metalloid.compiler.cache import shared_cache
@@ -19,7 +20,6 @@ from metalloid.compiler.prelude import include_folder
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature, build_signature
@@ -49,11 +49,17 @@ class MetalProgram(Program):
     pipeline : MTLComputePipelineState
     logs : bool
         Whether it may log.
+    groups : set of Size
+        Sizes of threadgroups that were checked.
     """
 
-    def __init__(self, pipeline: Any, signature: Signature, source: str, software: bool) -> None:
+    def __init__(
+        self, pipeline: Any, signature: Signature, source: str, limits: Limits, software: bool
+    ) -> None:
         self.pipeline, self.signature, self._source = pipeline, signature, source
+        self._limits, self.groups = limits, set[Size]()
         self.logs = may_log(source)
+        self.threadgroup_bytes = pipeline.staticThreadgroupMemoryLength()
         self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
         if signature.limits.most:
             self.max_group_size = min(self.max_group_size, signature.limits.most)
@@ -75,14 +81,15 @@ class MetalProgram(Program):
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
         left = min(self.max_group_size, _USUAL_GROUP)
-        return spread(grid, left)
+        x, y, z = map(min, spread(grid, left), self._limits.group)
+        return (x, y, z)
 
 
 class Programs:
     """Compiles kernels for one GPU."""
 
-    def __init__(self, gpu: Any, binding: Binding, target: Target) -> None:
-        self._gpu, self._binding, self._target = gpu, binding, target
+    def __init__(self, gpu: Any, binding: Binding, target: Target, limits: Limits) -> None:
+        self._gpu, self._binding, self._target, self._limits = gpu, binding, target, limits
         self._archive = Archive(gpu, binding)
         self._libraries: dict[tuple[str, str], tuple[Any, str]] = {}
         self._lock = threading.Lock()
@@ -99,11 +106,15 @@ class Programs:
         table = parameter_table(unit, entry, constants, self._target, shared_cache())
         signature = build_signature(entry, table)
         _refuse_what_is_not_bound(signature, entry)
+        self._limits.check_indices(signature, entry)
         with self._binding.pool():
             library, text = self._library(unit)
             function = self._function(library, entry, constants)
-            pipeline = self._archive.pipeline(function)
-        return MetalProgram(pipeline, signature, text, self._binding.is_software)
+            try:
+                pipeline = self._archive.pipeline(function)
+            except CompileError as error:
+                raise error_at(entry, str(error)) from None
+        return MetalProgram(pipeline, signature, text, self._limits, self._binding.is_software)
 
     def _library(self, unit: TranslationUnit) -> tuple[Any, str]:
         ((file, source),) = unit.sources.items()
@@ -160,41 +171,13 @@ class Programs:
             why = "Metal's library has no such function" if error is None else str(
                 error.localizedDescription()
             )  # fmt: skip
-            raise _error_at(entry, f"{entry.name}: {why}")
+            raise error_at(entry, f"{entry.name}: {why}")
         return function
 
 
 def may_log(text: str) -> bool:
     """Whether kernels of a text may log."""
     return "os_log" in text
-
-
-def compile_error(description: str, file: str, source: str) -> CompileError:
-    """The error for what Metal's compiler refused, with the user's own lines."""
-    lines = {file: source.splitlines()}
-    found = []
-    for message in parse_messages(description):
-        if message.file not in lines:
-            try:
-                lines[message.file] = Path(message.file).read_text("utf-8").splitlines()
-            except (OSError, UnicodeDecodeError):
-                lines[message.file] = []
-        of_file = lines[message.file]
-        line = of_file[message.line - 1] if 0 < message.line <= len(of_file) else ""
-        found.append(
-            Diagnostic(
-                message.severity, message.file, message.line, message.column, message.message, line
-            )
-        )
-    if not any(message.is_error for message in found):
-        return CompileError(f"[metal] the compiler refused the text:\n{description}", found)
-    in_error = [message for message in found if message.severity != "warning"]
-    return CompileError(report(in_error), found)
-
-
-def _error_at(entry: EntryPoint, message: str) -> CompileError:
-    diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
-    return CompileError(str(diagnostic), [diagnostic])
 
 
 def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
@@ -208,7 +191,7 @@ def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
             elif layout is parameter.layout and layout.count and layout.form == "pointer":
                 what = "arrays of pointers, except in structs"
             if what:
-                raise _error_at(
+                raise error_at(
                     entry,
                     f"{parameter.label} is a {layout}: metalloid's Metal device binds no {what} "
                     "(device='cpu' does)",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.metal.borrowing import Borrower
 from metalloid.backends.metal.commands import Command
+from metalloid.backends.metal.limits import LEAST_THREADGROUP_BYTES, MOST_INLINE_BYTES
 from metalloid.backends.metal.pointers import translated
 from metalloid.backends.metal.programs import MetalProgram
 from metalloid.backends.metal.textures import image_of
@@ -48,7 +49,9 @@ def command_of(
         ends = [words[position] for position, _ in program.threadgroup[1:]]
         ends.append(arguments.threadgroup_bytes)
         for (position, index), end in zip(program.threadgroup, ends, strict=True):
-            command.threadgroup.append((index, end - words[position]))
+            command.threadgroup.append((index, max(end - words[position], LEAST_THREADGROUP_BYTES)))
+        total = sum(nbytes for _, nbytes in command.threadgroup)
+        device.limits.check_threadgroup_memory(command.name, total, program.threadgroup_bytes)
     return command
 
 
@@ -59,17 +62,23 @@ def _bind_foreign(
     command, struct = borrower.command, borrower.struct_at(address)
     if struct is not None and layout.holds_resources:
         memory = translated(struct, layout, borrower)
-        command.inline.append((index, memory, memory.nbytes))
+        if memory.nbytes <= MOST_INLINE_BYTES:
+            command.inline.append((index, memory, memory.nbytes))
+        else:
+            command.buffers.append((index, borrower.take_in(memory).buffer, 0))
         return
     contents = borrower.inline(address)
     if contents:
         command.inline.append((index, contents, len(contents)))
         return
-    allocation = borrower.find(address, writes)
+    allocation, device = borrower.find(address, writes), borrower.device
     if allocation is None:
-        command.buffers.append((index, borrower.device.heap.nothing.buffer, 0))
-    else:
-        command.buffers.append((index, allocation.buffer, address - allocation.stands_for))
+        command.buffers.append((index, device.heap.nothing.buffer, 0))
+        return
+    offset = allocation.place(address)
+    if layout.space == "constant" and offset % device.limits.constant_alignment:
+        allocation, offset = borrower.settled(allocation, address), 0
+    command.buffers.append((index, allocation.buffer, offset))
 
 
 def _bind_resources(word: int, index: int, layout: Layout, borrower: Borrower) -> None:

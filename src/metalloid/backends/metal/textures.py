@@ -149,7 +149,7 @@ def _parts(layout: Layout, levels: list[Level], borrower: Borrower) -> Iterator[
     memory = borrower.find(levels[0].address, not layout.read_only)
     assert memory is not None, "a launch names the memory of its textures"
     for number, (address, row, plane, width, height, slices, texel) in enumerate(levels):
-        start, rows, distance = address - memory.stands_for, height, row
+        start, rows, distance = memory.place(address), height, row
         if row % texel or not width <= row // texel <= _MOST_ROW:
             rows, distance = 1, width * texel  # each by itself
         if any(n % texel for n in (start, row * (rows < height), plane * (slices > 1))):

@@ -125,7 +125,8 @@ class Bindings:
         for index, _, name in pipeline.threadgroup:
             if index not in self._threadgroup:
                 _missing(pipeline, selector, "Threadgroup Memory", index, name)
-        total = sum(self._threadgroup[index] for index, _, _ in pipeline.threadgroup)
+        total = pipeline.staticThreadgroupMemoryLength()
+        total += sum(self._threadgroup[index] for index, _, _ in pipeline.threadgroup)
         if total > most:
             fail(selector, f"Threadgroup memory size ({total}) exceeds the limit of {most} bytes.")
         return [

@@ -170,7 +170,8 @@ class MTLDevice:
 
     def newBufferWithLength_options_(self, length: int, options: int) -> MTLBuffer | None:
         """A buffer of zero bytes; None if there is no room, or nothing is asked for."""
-        if unsigned(length) == 0:
+        self._check_length("newBufferWithLength:options:", unsigned(length))
+        if length == 0:
             return None
         try:
             return MTLBuffer(self, SharedMemory(length, self.metalloid, _PAGE), options)
@@ -195,7 +196,9 @@ class MTLDevice:
         deallocator: Callable[[Any, int], Any] | None,
     ) -> MTLBuffer | None:
         """A buffer that is an object's own memory, which begins and ends with a page."""
-        selector = "MTLDevice newBufferWithBytesNoCopy:length:options:deallocator:"
+        method = "newBufferWithBytesNoCopy:length:options:deallocator:"
+        self._check_length(method, unsigned(length))
+        selector = f"MTLDevice {method}"
         memory = leading_bytes(contents, unsigned(length))
         if memory.ctypes.data % mmap.PAGESIZE:
             fail(selector, f"pointer {memory.ctypes.data:#x} is not {mmap.PAGESIZE} byte aligned.")
@@ -207,6 +210,11 @@ class MTLDevice:
         if deallocator is not None:
             buffer.when_released(deallocator, contents, length)
         return buffer
+
+    def _check_length(self, method: str, length: int) -> None:
+        most = self.maxBufferLength()
+        if length > most:
+            fail(f"MTLDevice {method}", f"length({length}) must not exceed {most}.")
 
     def newTextureWithDescriptor_(self, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
         """A texture of zeros; None if there is no room."""

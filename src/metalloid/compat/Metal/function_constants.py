@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
+import numpy as np
+
 from metalloid.compat.Metal.constants import (
+    MTLDataTypeBFloat,
     MTLDataTypeBool,
     MTLDataTypeChar,
     MTLDataTypeFloat,
@@ -21,25 +23,13 @@ from metalloid.compat.Metal.constants import (
 from metalloid.compat.Metal.conversions import leading_bytes, text, unsigned
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.structures import location_and_length
+from metalloid.dtypes import scalar_type
 
-#: Code of `struct` by type; the vectors of 2, 3 and 4 follow each.
-_CODES = {
-    MTLDataTypeFloat: "f",
-    MTLDataTypeHalf: "e",
-    MTLDataTypeInt: "i",
-    MTLDataTypeUInt: "I",
-    MTLDataTypeShort: "h",
-    MTLDataTypeUShort: "H",
-    MTLDataTypeChar: "b",
-    MTLDataTypeUChar: "B",
-    MTLDataTypeBool: "?",
-    MTLDataTypeLong: "q",
-    MTLDataTypeULong: "Q",
-}
-#: Scalar type and name by the first word of a declared type.
+#: By the first word of a declared type; the vectors of 2, 3 and 4 follow each.
 SCALARS = {
     "float": MTLDataTypeFloat,
     "half": MTLDataTypeHalf,
+    "bfloat": MTLDataTypeBFloat,
     "int": MTLDataTypeInt,
     "uint": MTLDataTypeUInt,
     "short": MTLDataTypeShort,
@@ -50,6 +40,7 @@ SCALARS = {
     "long": MTLDataTypeLong,
     "ulong": MTLDataTypeULong,
 }
+_NAMES = {number: name for name, number in SCALARS.items()}
 
 
 class MTLFunctionConstantValues:
@@ -92,23 +83,24 @@ class MTLFunctionConstantValues:
 
 def size_of(kind: int, selector: str) -> tuple[int, int]:
     """Bytes and alignment of a type in memory."""
-    layout, lanes = _layout(kind, selector)
-    room = layout.size // lanes * (4 if lanes == 3 else lanes)
+    scalar, lanes = _layout(kind, selector)
+    room = scalar.itemsize * (4 if lanes == 3 else lanes)
     return room, room
 
 
-def _layout(kind: int, where: str) -> tuple[struct.Struct, int]:
-    scalar = max((scalar for scalar in _CODES if scalar <= unsigned(kind)), default=0)
+def _layout(kind: int, where: str) -> tuple[np.dtype[Any], int]:
+    """The scalar of a type, and how many there are."""
+    scalar = max((scalar for scalar in _NAMES if scalar <= unsigned(kind)), default=0)
     lanes = kind - scalar + 1
     if not scalar or lanes > 4:
         fail(where, f"type {kind} is not a valid type of a constant")
-    return struct.Struct(f"={lanes}{_CODES[scalar]}"), lanes
+    return scalar_type(_NAMES[scalar]).dtype, lanes
 
 
 def _value(memory: Any, kind: int, place: int) -> Any:
     """One number, or a tuple for a vector, of those that lie in memory."""
-    layout, lanes = _layout(kind, "MTLFunctionConstantValues")
+    scalar, lanes = _layout(kind, "MTLFunctionConstantValues")
     room, _ = size_of(kind, "MTLFunctionConstantValues")
-    found = leading_bytes(memory, place * room + layout.size)[place * room :]
-    numbers = layout.unpack(found.tobytes())
-    return numbers if lanes > 1 else numbers[0]
+    start, size = place * room, scalar.itemsize * lanes
+    numbers = leading_bytes(memory, start + size)[start:].view(scalar).tolist()
+    return tuple(numbers) if lanes > 1 else numbers[0]

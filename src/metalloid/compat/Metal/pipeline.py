@@ -9,6 +9,7 @@ from metalloid.compat.Metal.conversions import instance
 from metalloid.compat.Metal.failures import NSError, fail
 from metalloid.compat.Metal.library import MTLFunction
 from metalloid.compat.Metal.objects import MetalObject
+from metalloid.msl.layout import Layout
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _DOMAIN = "CompilerError"
 _COMPILER_ERROR = 2
 _MOST_ALIGNMENT = 16  # that metalloid asks for
+_CONSTANT_ALIGNMENT = 4  # of where `constant` memory begins in a buffer, on Apple's GPUs
 _SIMDGROUP_WIDTH = 32  # of every device
 
 
@@ -43,8 +45,7 @@ class MTLComputePipelineState(MetalObject):
         super().__init__(device)
         self.kernel, signature = kernel, kernel.signature
         self.buffers = tuple(
-            (p.index, p.layout.bytes, min(p.layout.alignment, _MOST_ALIGNMENT), p.name)
-            for p in signature.buffers
+            (p.index, p.layout.bytes, _alignment(p.layout), p.name) for p in signature.buffers
         )
         self.writes = tuple(not p.layout.read_only for p in signature.buffers)
         has_others = len(self.buffers) < len(signature.arguments)
@@ -55,6 +56,10 @@ class MTLComputePipelineState(MetalObject):
     def maxTotalThreadsPerThreadgroup(self) -> int:
         """Threads a threadgroup may have."""
         return self.kernel.max_group_size
+
+    def staticThreadgroupMemoryLength(self) -> int:
+        """Bytes of the threadgroup variables of its text."""
+        return self.kernel.threadgroup_bytes
 
     def threadExecutionWidth(self) -> int:
         """Threads of a simdgroup."""
@@ -115,6 +120,12 @@ class MTLComputePipelineDescriptor:
         self._multiple = bool(multiple)
 
 
+def _alignment(layout: Layout) -> int:
+    """What the place of a parameter's memory in a buffer is a multiple of."""
+    least = _CONSTANT_ALIGNMENT if layout.space == "constant" else 1
+    return max(min(layout.alignment, _MOST_ALIGNMENT), least)
+
+
 def pipeline_of(
     device: MTLDevice, function: MTLFunction | None, selector: str
 ) -> tuple[MTLComputePipelineState | None, NSError | None]:
@@ -125,6 +136,10 @@ def pipeline_of(
         kernel = instance(function, MTLFunction).kernel()
     except mtl.MetalloidError as failure:
         return None, NSError(_DOMAIN, _COMPILER_ERROR, str(failure))
+    size, most = kernel.threadgroup_bytes, device.maxThreadgroupMemoryLength()
+    if size > most:
+        refused = f"Threadgroup memory size ({size}) exceeds the maximum threadgroup memory allowed"
+        return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({most})")
     state = MTLComputePipelineState(device, kernel)
     state.setLabel_(function.label())
     return state, None

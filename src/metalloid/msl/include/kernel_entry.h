@@ -150,6 +150,9 @@ struct entry {
 template <class... Parameters, void (*kernel)(Parameters...), input... inputs>
 struct entry<kernel, inputs...> {
   static_assert(sizeof...(Parameters) == sizeof...(inputs));
+  // Here, so that a parameter which no launch can fill is refused where no code is made, too.
+  static_assert(
+      (sizeof(memory_as<metal::conditional_t<inputs == input::memory, Parameters, void*>>) && ... && true));
   static constexpr int parameter_count = sizeof...(Parameters);
   static constexpr auto layouts = layouts_of<
       metal::conditional_t<inputs == input::absent, absent_parameter, Parameters>...>();

@@ -13,7 +13,7 @@ from metalloid.msl.portable.syntax_tree import Node
 from metalloid.msl.portable.text import Text
 
 #: Number of indices of each kind of argument.
-_LIMITS = {"buffer": 31, "threadgroup": 31, "texture": 128, "sampler": 16}
+INDICES = {"buffer": 31, "threadgroup": 31, "texture": 128, "sampler": 16}
 _THREADGROUP_BYTES = 32768
 _SCALAR_BYTES = {
     "bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "bfloat": 2, "int": 4,
@@ -63,13 +63,13 @@ def _check_parameters(text: Text, node: Node, name: int) -> None:
         for attribute in attributes:
             _check_index(text, attribute)
             # Parameters that a function constant chooses may take turns.
-            if attribute.name in _LIMITS and "function_constant" not in names:
+            if attribute.name in INDICES and "function_constant" not in names:
                 _check_taken(text, attribute, taken)
         _check_form(text, parameter, stream.next(start - 1), names)
 
 
 def _check_index(text: Text, attribute: Attribute) -> None:
-    limit = _LIMITS.get(attribute.name)
+    limit = INDICES.get(attribute.name)
     if limit is not None and attribute.index is not None and not 0 <= attribute.index < limit:
         text.report(
             attribute.position,

@@ -1,0 +1,137 @@
+"""Fourier transforms by the library of a device's maker, as nodes.
+
+It transforms along up to three last axes at a time. The others are moved there, by our kernels,
+which cut and fill up axes as well. What is real only on one side is so along the last axis.
+"""
+
+from __future__ import annotations
+
+import math
+
+from metalloid.arrays.array_object import Array
+from metalloid.arrays.calls import launch_call
+from metalloid.arrays.elementwise import conj
+from metalloid.arrays.exchange import copied
+from metalloid.arrays.layout import Ints, contiguous
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.movement import joined, moved_axes, sliced, whole
+from metalloid.arrays.node import Node, broadcast, cast, fresh, number
+from metalloid.arrays.trace import plain
+from metalloid.arrays.types import DType, complex_of, kind_of, real_of
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.libraries import Signal
+from metalloid.settings import settings
+
+_MOST_AXES = 3
+#: Where numbers of 16 bytes may begin.
+_ALIGNMENT = 16
+
+
+def is_for_library(node: Node, axes: Ints) -> bool:
+    """Whether an array is transformed by the library."""
+    is_plain = 0 not in node.shape and len(set(axes)) == len(axes)
+    is_asked = settings.transforms in ("auto", "cufft")
+    return is_asked and is_plain and node.device.libraries.fourier is not None
+
+
+def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
+    """What NumPy's function of that name makes of lengths along axes."""
+    kind = name.rstrip("n2")
+    if kind in ("hfft", "ihfft"):  # those of the conjugate, or its conjugate, the other way round
+        norm = {"backward": "forward", "forward": "backward"}.get(norm, norm)
+        if kind == "hfft":
+            node = conj(Array(node))._node
+    is_inverse = kind in ("ifft", "irfft", "hfft")
+    if kind in ("irfft", "hfft"):
+        result = _to_reals(node, lengths, axes)
+    elif kind in ("rfft", "ihfft"):
+        result = _from_reals(node, lengths, axes)
+    else:
+        wide = cast(node, complex_of(real_of(node.dtype)))
+        result = _along(_fitted(wide, lengths, axes), axes, is_inverse)
+    if kind == "ihfft":
+        result = conj(Array(result))._node
+    return _scaled(result, math.prod(lengths), norm, is_inverse)
+
+
+def _from_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
+    node = _fitted(node, lengths, axes)
+    half = lengths[-1] // 2 + 1
+    return _along(_last(node, axes[-1:], complex_of(node.dtype), half), axes[:-1], False)
+
+
+def _to_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
+    wide = cast(node, complex_of(real_of(node.dtype)))
+    half = (*lengths[:-1], lengths[-1] // 2 + 1)
+    node = _along(_fitted(wide, half, axes), axes[:-1], True)
+    return _last(node, axes[-1:], real_of(node.dtype), lengths[-1], True)
+
+
+def _along(node: Node, axes: Ints, is_inverse: bool) -> Node:
+    """From complex numbers to complex numbers along any axes."""
+    while axes:
+        axes, some = axes[:-_MOST_AXES], axes[-_MOST_AXES:]
+        node = _last(node, some, node.dtype, node.shape[some[-1]], is_inverse)
+    return node
+
+
+def _last(node: Node, axes: Ints, dtype: DType, extent: int, is_inverse: bool = False) -> Node:
+    """Transformed along up to three axes, the last of which gets another extent."""
+    places = tuple(range(-len(axes), 0))
+    start = moved_axes(node, axes, places)
+    length = start.shape[-1] if kind_of(dtype) == "c" else extent
+    lengths = (*start.shape[-len(axes) : -1], length)
+    shape = (*start.shape[:-1], extent)
+    (found,) = launch_call(_transform, [start], (lengths, dtype, shape, is_inverse), (dtype, shape))
+    return moved_axes(found, places, axes)
+
+
+def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
+    """Axes cut, or filled up with zeros."""
+    shape = list(node.shape)
+    for axis, length in zip(axes, lengths, strict=True):
+        shape[axis] = length
+    places = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
+    part = sliced(node, places)
+    if part.shape == tuple(shape):
+        return part
+    zeros = broadcast(number(0, node.dtype, node.device), tuple(shape))
+    return joined([zeros, part], [whole(tuple(shape)), places], tuple(shape), node.dtype)
+
+
+def _scaled(node: Node, count: int, norm: str, is_inverse: bool) -> Node:
+    """Divided as the norm says: by nothing, by the count or by its root."""
+    if norm == "ortho":
+        return (Array(node) * (1 / math.sqrt(count)))._node
+    is_divided = is_inverse == (norm == "backward")
+    return (Array(node) * (1 / count))._node if is_divided else node
+
+
+# -- when it is called
+
+
+def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bool) -> list[Memory]:
+    result = fresh(dtype, shape, a.device)
+    is_overwritten = kind_of(dtype) != "c"
+    if is_overwritten or not _is_dense(a):
+        a = copied(a)
+    fourier = a.device.libraries.fourier
+    assert fourier is not None
+    fourier.transform(
+        _signal(a), _signal(result), lengths, math.prod(shape[: -len(lengths)]), is_inverse
+    )
+    assert result.memory is not None
+    return [result.memory]
+
+
+def _is_dense(a: Node) -> bool:
+    """Whether elements lie behind each other in a buffer, beginning where the library can."""
+    assert a.memory is not None
+    is_ours = isinstance(a.memory.bound, Buffer)
+    is_aligned = (a.memory.address + a.layout.start * a.dtype.itemsize) % _ALIGNMENT == 0
+    return is_ours and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
+
+
+def _signal(a: Node) -> Signal:
+    assert a.memory is not None
+    return Signal(a.memory.bound, a.layout.start * a.dtype.itemsize, a.dtype.name)
