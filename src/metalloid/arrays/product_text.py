@@ -162,7 +162,7 @@ class _PartWriter(Writer):
         fields = [f"    numpy::four<{self._type(load)}> q{load};" for load in loads]
         at = f"{'row' if is_down else 'column'} + min(uint(e), last)"
         self.lines, self._depth = ["    Fetched to;"], 2
-        for load in packed:
+        for load in sorted(packed):
             self._line(f"to.q{load} = numpy::read_four({self._address(load)});")
         for load in sorted(set(loads) - packed):
             pointer, index = self.axes.accesses[load].pointer, self._index(load, _beside(is_down))
