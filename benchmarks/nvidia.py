@@ -1,6 +1,6 @@
 """NVIDIA GPUs: kernels against their CUDA C++ twins, arrays against torch and CuPy, launches.
 
-    python benchmarks/nvidia.py [--part twins|memory|arrays|products|libraries|launch]
+    python benchmarks/nvidia.py [--part twins|memory|arrays|products|libraries|transforms|launch]
 
 Needs ``metalloid[cuda]``, CuPy and torch; libraries: ``metalloid[cuda-math]``. Times are medians of
 events around each launch; all are taken in turns in one run. (A script called cuda.py would hide
@@ -318,6 +318,23 @@ def libraries(stream: Any, repeat: int) -> None:
     table("By cuBLAS, cuSOLVER and cuFFT", ("", "metalloid", "torch", "ratio"), rows)
 
 
+def transforms(stream: Any, repeat: int) -> None:
+    """Fourier transforms by our own kernels, and by torch, which has cuFFT."""
+    rows = []
+    for shape in ((2**24,), (2**20,), (4096, 4096), (2**14, 1024), (2**16, 243), (10**7 + 19,)):
+        x = torch.randn(*shape, device="cuda", dtype=torch.complex64)
+        own = mtl.from_dlpack(x)
+        with mtl.config.scope(transforms="kernels"):
+            actions = [_evaluated(lambda x=own: mtl.fft.fft(x)), lambda x=x: torch.fft.fft(x)]
+            a, b = gpu_seconds(actions, stream, max(3, repeat // 3))
+            off = _difference(mtl.real(mtl.fft.fft(own)), torch.fft.fft(x).real)
+        size = " x ".join(map(str, shape))
+        rows.append((size, micro(a), micro(b), f"{a / b:.2f}", off))
+    table(
+        "Complex transforms along the last axis", ("", "metalloid", "torch", "ratio", "off"), rows
+    )
+
+
 def launch(stream: Any, repeat: int) -> None:
     """What a launch costs this side, with the same arguments."""
     device = mtl.Buffer(4, device="cuda").device
@@ -375,6 +392,7 @@ PARTS = {
     "arrays": arrays,
     "products": products,
     "libraries": libraries,
+    "transforms": transforms,
     "launch": launch,
 }
 

@@ -13,6 +13,7 @@ from metalloid.arrays.types import float64, kind_of, msl_name
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend import translate
 from metalloid.compiler.unit import Options
 from metalloid.fft import kernels as transforms
@@ -49,7 +50,7 @@ def _ptx(text, wanted="all"):
     names = [name for name in unit.kernels if name.endswith(wanted)]
     texts = [compile_ptx(unit, unit.kernels[name], {}, target, cache).text for name in names]
     ptx = "\n".join(texts)
-    assert ptx.count(".visible .entry") == len(names) > 0
+    assert ptx.count(f".visible .entry {ENTRY_SYMBOL}(") == len(names) > 0
     assert re.findall(r"^\.extern .func.*|\bcall\b.*", ptx, re.M) == []
     return ptx
 

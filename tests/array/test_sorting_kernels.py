@@ -110,7 +110,8 @@ def test_rows_that_many_simdgroups_sort(name, descending):
 def test_columns_and_expressions():
     x = elements("float32", (70, 3, 50), 1)
     check_sorts(x, mtl.asarray(x), 0)
-    check_sorts(x * 2 + 1, mtl.asarray(x) * 2 + 1, 1)
+    computed = np.asarray(mtl.asarray(x) * 2 + 1)  # GPUs forget the bits of NaN
+    check_sorts(computed, mtl.asarray(x) * 2 + 1, 1)
     repeated = np.broadcast_to(x[0], (4, 3, 50))
     check_sorts(repeated, mtl.broadcast_to(mtl.asarray(x[0]), (4, 3, 50)), -1, True)
 
