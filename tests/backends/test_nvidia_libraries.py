@@ -307,7 +307,7 @@ def test_calls_and_kernels_are_in_turn(device, rng):
 
 @pytest.mark.parametrize("norm", some(1, "forward", "backward", "ortho"))
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", some(3, "fft", "irfft", "ihfft", "ifft", "rfft", "hfft"))
+@pytest.mark.parametrize("name", some(2, "irfft", "ihfft", "fft", "ifft", "rfft", "hfft"))
 def test_transforms_along_an_axis(device, rng, name, dtype, norm):
     if name in ("rfft", "ihfft") and np.dtype(dtype).kind == "c":
         dtype = dtype.replace("complex64", "float32").replace("complex128", "float64")
@@ -325,7 +325,7 @@ def test_transforms_along_several_axes(device, rng, name, dtype):
     if name == "rfftn":
         dtype = "float32"
     x = random(rng, (4, 3, 2, 6, 5), dtype)
-    for s, axes in ((None, (3, 1)), (None, None), ((3, 4, 6), (2, 1, 3))):
+    for s, axes in ((None, None), ((3, 4, 6), (2, 1, 3))):
         got = getattr(mtl.fft, name)(on(device, x), s=s, axes=axes).numpy()
         near(got, getattr(np.fft, name)(wide(x), s=s, axes=axes), 16)
 
@@ -363,15 +363,16 @@ def test_the_library_takes_rows_for_columns(device, rng):
     assert kind == 0
 
 
-def test_single_precision_is_exact_unless_asked(device, monkeypatch):
+def test_single_precision_is_exact_unless_asked(device):
     if not isinstance(device, nvidia_stand_in.StandInCard):
         pytest.skip("calls are seen on the stand-in only")
     a = mtl.ones((4, 4), device=device)
     found = []
     for tf32 in (False, True):
-        monkeypatch.setattr(type(mtl.config), "tf32", tf32, raising=False)
         calls_of("cublas").clear()
-        (a @ a).numpy()
+        with mtl.config.scope(tf32=tf32):
+            product = a @ a
+        product.numpy()
         found.append(calls_of("cublas")[-1][-2])
     assert found == [68, 77]  # CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32
 
@@ -382,12 +383,12 @@ def test_by_default_what_is_small_is_not_sent_to_a_library(device):
     small, large = mtl.ones((8, 8), device=device), mtl.ones((128, 128), device=device)
     pile = mtl.eye(3, device=device) * mtl.ones((20, 1, 1), device=device)
     with mtl.config.scope(**dict.fromkeys(ASKED, "auto")):
-        for x, names in ((small, ["matmul"]), (large, ["matmul", "svd"]), (pile, ["lu"])):
+        for x, names in ((small, ["matmul"]), (large, ["matmul", "svd"]), (pile, ["cholesky"])):
             device.works.clear()
             (x @ x).numpy()
             mtl.linalg.svdvals(x).numpy()
             if x is pile:
-                mtl.linalg.det(x).numpy()
+                mtl.linalg.cholesky(x).numpy()
             assert device.works == names
     with mtl.config.scope(**dict.fromkeys(ASKED, "host")):
         device.works.clear()
@@ -428,8 +429,8 @@ def test_without_nvmath_it_is_named_to_who_asks_for_it(monkeypatch):
     with mtl.config.scope(**dict.fromkeys(ASKED, "auto")):
         assert (a @ a).numpy()[0, 0] == 128
         assert mtl.linalg.det(a).numpy() == 0
-        assert mtl.fft.fft(a).numpy()[0, 0] == 128
     assert card.works == []
+    assert card.libraries.solver is card.libraries.fourier is None
     named = r"nvmath-python.*metalloid\[cuda-math\]"
     with mtl.config.scope(products="cublas"), pytest.raises(mtl.DeviceUnavailable, match=named):
         a @ a

@@ -42,7 +42,7 @@ from metalloid.arrays.product_rule import (
     kernel_for,
     shape_of_work,
 )
-from metalloid.arrays.types import float32, kind_of, promote
+from metalloid.arrays.types import complex64, float32, kind_of, promote
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
@@ -55,9 +55,12 @@ class Product(HostCall):
     ----------
     way : str
         One of those of product_rule.py.
+    is_rough : bool
+        Whether a library may round float32 to TF32.
     """
 
     way: str = AUTO
+    is_rough: bool = False
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
@@ -66,7 +69,7 @@ class Product(HostCall):
         products = device.libraries.products
         if products is None or self.way == HOST or 0 in (*shape, left.shape[-1]):
             return super().run(args, device, wait)
-        memory = multiplied(left, right, shape, products)
+        memory = multiplied(left, right, shape, products, self.is_rough)
         if wait:
             memory.bound.wait()
         return [memory]
@@ -113,13 +116,13 @@ def _product(a: Node, b: Node) -> Node:
             way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
-    # A library looks at `tf32` when it multiplies.
+    is_rough = settings.tf32 and a.dtype in (float32, complex64)
     is_ours = way == KERNELS or (way == AUTO and not is_for_library(a.device, a.dtype))
-    if is_ours and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+    if is_ours and is_rough and a.dtype == float32 and a.device.traits.has_tensor_cores:
         way = TENSOR_CORES
     elif way == KERNELS:
         way = kernel_for(a.device, a.dtype)
-    call = Product(_matmul, (), ((a.dtype, shape),), way=way)
+    call = Product(_matmul, (), ((a.dtype, shape),), way=way, is_rough=is_rough)
     node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))
     return node

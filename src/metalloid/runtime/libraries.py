@@ -79,8 +79,16 @@ class Products(ABC):
         """
 
     @abstractmethod
-    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
-        """Have so many matrices multiplied, each with one of the others."""
+    def multiply(
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+    ) -> Event:
+        """Have so many matrices multiplied, each with one of the others.
+
+        Parameters
+        ----------
+        is_rough : bool
+            Whether float32 may be rounded to what is faster.
+        """
 
 
 class Stack(NamedTuple):

@@ -10,10 +10,9 @@ import ctypes
 import functools
 from typing import TYPE_CHECKING, Any
 
-from metalloid.backends.cuda.libraries import DATA_TYPES, bindings, explained, has_bindings
+from metalloid.backends.cuda.libraries import DATA_TYPES, SIZES, bindings, explained, has_bindings
 from metalloid.runtime.event import Event
 from metalloid.runtime.libraries import Matrices, Products
-from metalloid.settings import settings
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _COMPUTE_32F, _COMPUTE_64F, _COMPUTE_TF32 = 68, 70, 77  # cublasComputeType_t
 _DEFAULT = -1  # cublasGemmAlgo_t: whatever suits
 _DEFAULT_MATH, _SUMS_STAY_WIDE = 0, 16  # cublasMath_t
-_SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
 
 class CublasProducts(Products):
@@ -33,7 +31,7 @@ class CublasProducts(Products):
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
 
-    @property
+    @functools.cached_property
     def is_first(self) -> bool:  # type: ignore[override]
         """See `Products.is_first`: where it is installed."""
         return has_bindings("cublas")
@@ -42,17 +40,19 @@ class CublasProducts(Products):
     def dtypes(self) -> frozenset[str]:
         """See `Products.dtypes`."""
         bindings("cublas")
-        return frozenset(_SIZES)
+        return frozenset(SIZES)
 
     @functools.cached_property
     def _handle(self) -> int:
         return make_handle(self._device)
 
-    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+    def multiply(
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+    ) -> Event:
         """See `Products.multiply`."""
-        size, kind = _SIZES[result.dtype], DATA_TYPES[result.dtype]
+        size, kind = SIZES[result.dtype], DATA_TYPES[result.dtype]
         compute = _COMPUTE_64F if result.dtype in ("float64", "complex128") else _COMPUTE_32F
-        if result.dtype in ("float32", "complex64") and settings.tf32:
+        if is_rough:
             compute = _COMPUTE_TF32
         one, zero = _factors(result.dtype)
         sides: list[int] = []

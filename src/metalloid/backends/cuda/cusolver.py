@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.backends.cuda.lapack_calls import SIZES, LapackCalls, place
-from metalloid.backends.cuda.libraries import DATA_TYPES, bindings, explained, room
+from metalloid.backends.cuda.lapack_calls import LapackCalls, place
+from metalloid.backends.cuda.libraries import DATA_TYPES, SIZES, bindings, explained, room
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Solver, Stack
 

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metalloid.backends.cuda.cublas import make_handle
-from metalloid.backends.cuda.libraries import bindings, room
+from metalloid.backends.cuda.libraries import SIZES, bindings, room
 from metalloid.runtime.libraries import Stack
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
 
-#: Bytes of an element.
-SIZES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 

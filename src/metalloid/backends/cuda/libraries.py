@@ -20,6 +20,10 @@ DATA_TYPES = {
 }  # fmt: skip
 
 
+#: Bytes of an element.
+SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
+
+
 class CudaLibraries(Libraries):
     """cuBLAS, cuSOLVER and cuFFT for one GPU, where they are installed."""
 
@@ -87,7 +91,8 @@ def explained(library: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not hasattr(error, "status"):  # which those of the bindings have
+        # A status of the library's own, or a library or a function that is not there.
+        if not hasattr(error, "status") and not type(error).__module__.startswith("nvmath"):
             raise
         kind = OutOfMemory if "ALLOC_FAILED" in str(error) else LaunchError
         raise kind(f"[cuda] {library} failed: {error}.") from error

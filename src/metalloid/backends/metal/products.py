@@ -70,7 +70,9 @@ class ShaderProducts(Products):
         """See `Products.dtypes`."""
         return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
 
-    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+    def multiply(
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+    ) -> Event:
         """See `Products.multiply`."""
         event = self._device.enqueue(lambda: self._command(left, right, result, count))
         for matrices in (left, right, result):
