@@ -19,6 +19,7 @@ from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
 from metalloid.compiler.spmd.private import lane_step
+from metalloid.compiler.spmd.processor import is_lanewise
 from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
 
 _ARITHMETIC = (
@@ -136,7 +137,7 @@ def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     if instruction.op == "load":
         return instruction.reads_the_same
     if instruction.op == "call":
-        return instruction.detail.startswith("@llvm.") or is_of_the_c_library(instruction.detail)
+        return is_lanewise(instruction.detail) or is_of_the_c_library(instruction.detail)
     return instruction.op in _ARITHMETIC
 
 

@@ -68,7 +68,7 @@ METALLOID_INLINE float pow_positive(float x, float y) {
   const float low = choose(clamped == product, product_low, 0.0f);
   const float shifted = clamped + scale_shift;
   const float r = (clamped - (shifted - scale_shift)) + low;
-  const float value = scale_by_power_of_two(fused(r, exp2_slope(r), 1.0f), bits_of(shifted));
+  const float value = scale_by_shifted(fused(r, exp2_slope(r), 1.0f), shifted);
 
   const float limit = choose(is_zero(x) == is_negative(y), infinity(), 0.0f);
   return choose(is_zero_or_infinite(x), limit, value);
