@@ -22,6 +22,7 @@ from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised
 from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.partings import forbidden_partings
+from metalloid.compiler.spmd.prefetch import computes_much
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
@@ -149,6 +150,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         divergence = find()
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name
+    writer.computes_much = not form.has_state and computes_much(function)
     prologue = positions(function, form)
     entry_mask = None
     if form.partial:
