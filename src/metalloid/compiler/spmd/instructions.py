@@ -9,7 +9,9 @@ from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Type, Unsupported
 from metalloid.compiler.spmd import bfloats, matrices, memory, processor, simdgroup
+from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
+from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
@@ -210,6 +212,11 @@ def _address(writer: Writer, instruction: Instruction) -> None:
 
 def _call(writer: Writer, instruction: Instruction) -> None:
     if simdgroup.write(writer, instruction):
+        return
+    if instruction.detail in (ALL_PASS, NONE_PASSES):
+        [condition] = instruction.operands
+        holds = instruction.detail == ALL_PASS
+        writer.set(instruction, scalar=all_lanes_pass(writer, condition, holds))
         return
     by_lane = is_of_the_c_library(instruction.detail)
     of_processor = processor.is_instruction(instruction.detail)

@@ -30,6 +30,7 @@ from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossin
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
@@ -126,6 +127,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         If the function does what has no vector form.
     """
     interleave(function, form.width)
+    if not form.partial:
+        keep_lanes_together(function, {function.parameters[place].name for place in form.shapes})
     graph = make_canonical(function)
     uniform_parameters = {
         parameter.name
