@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 from metalloid.compiler.llvm.cfg import Graph, Loop
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
-from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import I1
 from metalloid.compiler.spmd.processor import is_lanewise
 
@@ -29,12 +28,6 @@ from metalloid.compiler.spmd.processor import is_lanewise
 ALL_PASS, NONE_PASSES = "@mtl.all_pass", "@mtl.none_passes"
 #: Instructions of a loop that is not copied for its length.
 _LONG = 96
-_HARMLESS = (
-    INTEGER_BINARY - {"udiv", "sdiv", "urem", "srem"}
-    | FLOAT_BINARY
-    | CASTS
-    | {"icmp", "fcmp", "fneg", "select", "getelementptr", "freeze"}
-)
 
 
 @dataclass(frozen=True)
@@ -67,19 +60,14 @@ def keep_lanes_together(function: Function, positions: Set[str]) -> None:
     positions : set of str
         Parameters that lanes have different values of.
     """
-    if not any(block.phis for block in function.blocks.values()):
-        return
-    done: set[str] = set()
-    while True:
-        graph = Graph(function)
-        outer = {loop.parent.header for loop in graph.loops if loop.parent is not None}
-        todo = [loop for loop in graph.loops if loop.header not in done | outer]
-        if not todo:
-            return
+    graph = Graph(function)
+    done = {loop.parent.header for loop in graph.loops if loop.parent is not None}  # outer ones
+    while todo := [loop for loop in graph.loops if loop.header not in done]:
         done.add(todo[0].header)
         found = _counting(function, graph, todo[0], positions)
         if found is not None:
             done.add(_copy(function, found))
+            graph = Graph(function)
 
 
 def _counting(
@@ -95,15 +83,13 @@ def _counting(
     if sum(behind in graph.successors[name] for name in loop.blocks) > 1:
         return None
     inside = [one for name in loop.blocks for one in blocks[name].instructions()]
-    if len(inside) > _LONG or any(map(_meets_others, inside)):
+    if len(inside) > _LONG or any(map(_meets_others, [*inside, *blocks[before].body])):
         return None
     if not _is_counted(function, graph, loop, positions):
         return None
     guard = before
     if len(blocks[before].end.labels) == 1:
         if len(graph.predecessors[before]) != 1 or blocks[before].phis:
-            return None
-        if not all(map(_is_harmless, blocks[before].body)):
             return None
         guard = graph.predecessors[before][0]
     if len(blocks[guard].end.labels) != 2 or behind not in blocks[guard].end.labels:
@@ -124,10 +110,6 @@ def _meets_others(instruction: Instruction) -> bool:
     return instruction.op in ("fence", "alloca")
 
 
-def _is_harmless(instruction: Instruction) -> bool:
-    return instruction.op in _HARMLESS or instruction.reads_the_same
-
-
 def _is_counted(function: Function, graph: Graph, loop: Loop, positions: Set[str]) -> bool:
     """Whether it compares a sum of what lanes have different values of with what they share."""
     blocks = function.blocks
@@ -137,7 +119,7 @@ def _is_counted(function: Function, graph: Graph, loop: Loop, positions: Set[str
     if test is None or test.op != "icmp" or test not in latch.body:
         return False
     step = made.get(test.operands[0].name)
-    if step is None or step.op != "add" or test.operands[1].name in made:
+    if step is None or step.op != "add":
         return False
     index = next((phi for phi in blocks[loop.header].phis if phi.value in step.operands), None)
     if index is None:
@@ -161,15 +143,14 @@ def _copy(function: Function, counting: _Counting) -> str:
     """Put the copy there; its header."""
     blocks, loop = function.blocks, counting.loop
     guard, before = blocks[counting.guard], blocks[counting.before]
-    if before is not guard:
-        guard.body += before.body
-        before.body = []
-    new = {name: f"{name}.together" for name in loop.blocks}
-    values: dict[str, str] = {}
-    for name in loop.blocks:
-        for one in blocks[name].instructions():
-            if one.result:
-                values[one.result] = f"{one.result}.together"
+    entered = [] if before is guard else [before.name]
+    new = {name: f"{name}.together" for name in blocks if name in {*entered, *loop.blocks}}
+    values = {
+        one.result: f"{one.result}.together"
+        for name in new
+        for one in blocks[name].instructions()
+        if one.result
+    }
     again, between, parted, enter = (
         f"{loop.header}.{end}" for end in ("guard", "between", "parted", "enter")
     )
@@ -185,7 +166,7 @@ def _copy(function: Function, counting: _Counting) -> str:
             labels=[new.get(label, label) for label in one.labels],
         )
 
-    for name in sorted(loop.blocks, key=list(blocks).index):
+    for name in new:
         block = blocks[name]
         blocks[new[name]] = Block(
             new[name],
@@ -194,7 +175,6 @@ def _copy(function: Function, counting: _Counting) -> str:
             copied(block.end),
         )
     last, header = blocks[new[loop.latch]], blocks[loop.header]
-    rename_origin(blocks[new[loop.header]], before.name, guard.name)
     test = last.end
     [way_on] = [label for label in test.labels if label != counting.behind]
     blocks[parted] = Block(parted, end=replace(test, labels=list(test.labels)))
@@ -207,25 +187,42 @@ def _copy(function: Function, counting: _Counting) -> str:
     for successor in blocks[again].successors:
         rename_origin(blocks[successor], guard.name, again)
     [into] = [label for label in guard.end.labels if label != counting.behind]
-    guard.end = _branch(_asked(guard, guard.end, into, "all"), new[loop.header], again)
+    guard.end = _branch(_asked(guard, guard.end, into, "all"), new[into], again)
 
-    entering = again if before is guard else before.name
+    entering = before.name if entered else again
     blocks[enter] = Block(enter, end=Instruction("br", labels=[loop.header]))
+
+    def joined(of: Instruction, first: Value, later: Value) -> Value:
+        phi = Instruction("phi", f"{of.result}.enter", of.type, [first, later])
+        phi.labels = [entering, parted]
+        blocks[enter].phis.append(phi)
+        return phi.value
+
     for phi in header.phis:
         place = phi.labels.index(entering)
         of_latch = phi.operands[phi.labels.index(loop.latch)]
-        joined = Instruction(
-            "phi", f"{phi.result}.enter", phi.type, [phi.operands[place], mapped(of_latch)],
-            phi.flags, [entering, parted],
-        )  # fmt: skip
-        blocks[enter].phis.append(joined)
-        phi.operands[place], phi.labels[place] = joined.value, enter
+        phi.operands[place] = joined(phi, phi.operands[place], mapped(of_latch))
+        phi.labels[place] = enter
     end = blocks[entering].end
     end.labels = [enter if label == loop.header else label for label in end.labels]
-    for phi in blocks[counting.behind].phis:
+    behind = blocks[counting.behind].phis
+    for phi in behind:
         found = mapped(phi.operands[phi.labels.index(loop.latch)])
         phi.operands += [found, found]
         phi.labels += [between, parted]
+    # What is computed on the way to the loop has two origins as well.
+    computed = {
+        one.result: joined(one, one.value, mapped(one.value))
+        for name in entered
+        for one in blocks[name].body
+        if one.result
+    }
+    for name in loop.blocks if computed else ():
+        for one in blocks[name].instructions():
+            one.operands = [computed.get(value.name, value) for value in one.operands]
+    for phi in behind:
+        place = phi.labels.index(loop.latch)
+        phi.operands[place] = computed.get(phi.operands[place].name, phi.operands[place])
     return new[loop.header]
 
 
