@@ -36,6 +36,7 @@ _VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr
 _PUBLIC_FUNCTION = re.compile(
     r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
 )
+_OF_AN_INSTRUCTION = re.compile(r"^define [^\n]*@__avx512_\w+\([^\n]*\)[^\n#]*(#\d+)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
 )
@@ -164,6 +165,7 @@ def kernel_ir(
         _forget_private_volatile,
         _make_threadgroup_variables_private,
         _make_functions_private,
+        _inline_instructions,
     ):
         ir = adapt(ir)
     return KernelIR(text, ir, layouts, synchronises, shares, reports, logs, target.vectors)
@@ -215,3 +217,10 @@ def _make_threadgroup_variables_private(ir: str) -> str:
 def _make_functions_private(ir: str) -> str:
     """The user's functions are all inlined; nobody calls the copies that clang keeps for others."""
     return _PUBLIC_FUNCTION.sub("define internal ", ir)
+
+
+def _inline_instructions(ir: str) -> str:
+    """What the vectoriser leaves of calls for instructions of the processor becomes these."""
+    for group in set(_OF_AN_INSTRUCTION.findall(ir)):
+        ir = re.sub(rf"^(attributes {group} = .*)\bnoinline\b", r"\1alwaysinline", ir, flags=re.M)
+    return ir

@@ -46,6 +46,36 @@ def any_and_all(writer: Writer, condition: Value, holds: bool) -> tuple[str, str
     return writer.new(f"xor i1 {every}, true"), writer.new(f"xor i1 {some}, true")
 
 
+def all_lanes_pass(writer: Writer, condition: Value, holds: bool) -> str:
+    """Write whether `condition` is `holds` in all lanes; "false" where that is hard to tell."""
+    if writer.mask is not None:
+        return "false"
+    known = any_and_all(writer, condition, holds)
+    return _all_pass_in_order(writer, condition, holds) if known is None else known[1]
+
+
+def _all_pass_in_order(writer: Writer, condition: Value, holds: bool) -> str:
+    """The same for an index that may wrap from one lane to another; then it is said to be false."""
+    made = writer.made_here(condition)
+    if made is None or made.op != "icmp" or made.detail not in _LESS + _MORE:
+        return "false"
+    (index, limit), how, type = made.operands, made.detail, made.operands[0].type
+    shape = writer.shape(index)
+    if not isinstance(type, Integer) or not writer.is_uniform(limit):
+        return "false"
+    if shape.offsets is None or not shape.exact:
+        return "false"
+    first = writer.scalar(index)
+    lowest = writer.new(f"add {type} {first}, {min(shape.offsets)}")
+    highest = writer.new(f"add {type} {first}, {max(shape.offsets)}")
+    in_order = writer.new(f"icmp {how[0]}le {type} {lowest}, {highest}")
+    last = highest if (how in _LESS) == holds else lowest
+    passes = writer.new(f"icmp {how} {type} {last}, {writer.scalar(limit)}")
+    if not holds:
+        passes = writer.new(f"xor i1 {passes}, true")
+    return writer.new(f"and i1 {in_order}, {passes}")
+
+
 def _goes_up(shape: Shape, signed: bool) -> bool:
     """Whether no lane is below lane 0 nor wraps."""
     if fills_aligned_place(shape):

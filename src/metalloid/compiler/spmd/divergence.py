@@ -19,7 +19,9 @@ from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.lanes import shape_of_call
 from metalloid.compiler.spmd.private import lane_step
+from metalloid.compiler.spmd.processor import is_lanewise
 from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
+from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 
 _ARITHMETIC = (
     INTEGER_BINARY | FLOAT_BINARY | CASTS | {"icmp", "fcmp", "fneg", "select", "getelementptr"}
@@ -136,7 +138,7 @@ def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     if instruction.op == "load":
         return instruction.reads_the_same
     if instruction.op == "call":
-        return instruction.detail.startswith("@llvm.") or is_of_the_c_library(instruction.detail)
+        return is_lanewise(instruction.detail) or is_of_the_c_library(instruction.detail)
     return instruction.op in _ARITHMETIC
 
 
@@ -209,6 +211,8 @@ class _Analysis:
         if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):
             return VARYING
         if instruction.op == "call":
+            if instruction.detail in (ALL_PASS, NONE_PASSES):
+                return uniform(width)
             found = shape_of_call(instruction, known, width, block.name in result.masked)
             if found is not None:
                 return found

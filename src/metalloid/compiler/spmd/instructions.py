@@ -8,8 +8,10 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Type, Unsupported
-from metalloid.compiler.spmd import bfloats, matrices, memory, simdgroup
+from metalloid.compiler.spmd import bfloats, matrices, memory, processor, simdgroup
+from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
+from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
@@ -211,9 +213,15 @@ def _address(writer: Writer, instruction: Instruction) -> None:
 def _call(writer: Writer, instruction: Instruction) -> None:
     if simdgroup.write(writer, instruction):
         return
+    if instruction.detail in (ALL_PASS, NONE_PASSES):
+        [condition] = instruction.operands
+        holds = instruction.detail == ALL_PASS
+        writer.set(instruction, scalar=all_lanes_pass(writer, condition, holds))
+        return
     by_lane = is_of_the_c_library(instruction.detail)
+    of_processor = processor.is_instruction(instruction.detail)
     match = _INTRINSIC.match(instruction.detail)
-    if not by_lane and (match is None or match[1] not in _LANEWISE):
+    if not by_lane and not of_processor and (match is None or match[1] not in _LANEWISE):
         raise Unsupported(f"a call of {instruction.detail}")
     flags, type = fast_math(instruction), instruction.type
     if writer.own_shape(instruction.value).is_uniform:
@@ -223,6 +231,9 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         return
     if by_lane:
         _call_by_lane(writer, instruction)
+        return
+    if of_processor:
+        _call_of_processor(writer, instruction)
         return
     assert match is not None
     suffix = ".".join(f"v{writer.width}{part}" for part in match[2][1:].split("."))
@@ -248,3 +259,28 @@ def _call_by_lane(writer: Writer, instruction: Instruction) -> None:
         found = writer.call(f"{flags}{type}", instruction.detail, given)
         result = writer.new(f"insertelement {wide} {result}, {type} {found}, i32 {lane}")
     writer.set(instruction, vector=result)
+
+
+def _call_of_processor(writer: Writer, instruction: Instruction) -> None:
+    """As many registers as there are, or a part of one."""
+    width = writer.width
+    lanes = min(max(width, 4), processor.MOST_LANES)
+    wide, results = f"<{lanes} x float>", []
+    vectors = [writer.vector(operand) for operand in instruction.operands]
+    for first in range(0, width, lanes):
+        places = range(first, first + lanes)
+        parts = [_picked(writer, width, (vector, "poison"), places) for vector in vectors]
+        callee, given = processor.vector_call(instruction.detail, lanes, parts)
+        results.append(writer.call(wide, callee, given))
+    both = (results[0], results[-1])
+    writer.set(instruction, vector=_picked(writer, lanes, both, range(width)))
+
+
+def _picked(writer: Writer, width: int, pair: tuple[str, str], places: range) -> str:
+    """A vector of elements of two vectors of floats, which count as one behind the other."""
+    if len(places) == width:
+        return pair[0]
+    wide = f"<{width} x float>"
+    mask = ", ".join(f"i32 {n if n < 2 * width else 'poison'}" for n in places)
+    types = f"{wide} {pair[0]}, {wide} {pair[1]}, <{len(places)} x i32>"
+    return writer.new(f"shufflevector {types} <{mask}>")

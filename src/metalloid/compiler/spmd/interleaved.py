@@ -14,6 +14,7 @@ from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, Integer, Type
 from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.processor import is_lanewise
 from metalloid.compiler.spmd.writer import Writer
 
 #: Members an element may have; with more, most of what is read would be thrown away.
@@ -82,7 +83,7 @@ def _groups_of(
         op = instruction.op
         if op not in ("load", "store"):
             if op in ("atomicrmw", "cmpxchg", "fence", "copy") or (
-                op == "call" and not instruction.detail.startswith("@llvm.")
+                op == "call" and not is_lanewise(instruction.detail)
             ):
                 close()
             continue

@@ -17,6 +17,7 @@ from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
+from metalloid.compiler.spmd.processor import is_lanewise
 from metalloid.compiler.spmd.regions import is_barrier
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
@@ -173,7 +174,7 @@ class Linearised:
                 return True
             elif instruction.op == "call":
                 callee = instruction.detail
-                if is_of_the_c_library(callee) or not callee.startswith("@llvm."):
+                if is_of_the_c_library(callee) or not is_lanewise(callee):
                     return True
         return len(self._blocks[name].body) > _WORTH_SKIPPING
 

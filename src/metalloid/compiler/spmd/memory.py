@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, copies, interleaved
+from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -36,6 +36,7 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     elif interleaved.load(writer, instruction):
         return
     elif shape.stride == type.size and type != I1:
+        prefetch.look_ahead(writer, writer.scalar(address), writer.width * type.size)
         writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
     else:
         writer.set(instruction, vector=_gather(writer, type, writer.vector(address), align))

@@ -22,6 +22,7 @@ from metalloid.compiler.spmd.interleaved import find_groups
 from metalloid.compiler.spmd.linearise import Linearised
 from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.partings import forbidden_partings
+from metalloid.compiler.spmd.prefetch import computes_much
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
@@ -29,6 +30,7 @@ from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossin
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
@@ -125,6 +127,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         If the function does what has no vector form.
     """
     interleave(function, form.width)
+    if not form.partial:
+        keep_lanes_together(function, {function.parameters[place].name for place in form.shapes})
     graph = make_canonical(function)
     uniform_parameters = {
         parameter.name
@@ -149,6 +153,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         divergence = find()
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = function.parameters[form.index].name
+    writer.computes_much = not form.has_state and computes_much(function)
     prologue = positions(function, form)
     entry_mask = None
     if form.partial:

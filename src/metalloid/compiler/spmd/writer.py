@@ -50,6 +50,7 @@ class Writer:
         self.block = ""
         self.mask: str | None = None
         self.first_index = "0"  # of lane 0 in its threadgroup
+        self.computes_much = False  # with what it loads, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}

@@ -19,6 +19,7 @@ constexpr float half_pi_middle = 0x1.4442dp-24f;
 constexpr float half_pi_low = 0x1.84698ap-48f;
 constexpr float pi_high = 2.0f * half_pi_high;
 constexpr float pi_low = 2.0f * half_pi_middle;
+constexpr float pi_lowest = 2.0f * half_pi_low;
 constexpr float two_over_pi = 0x1.45f306p-1f;
 constexpr float one_over_pi = 0x1.45f306p-2f;
 

@@ -8,12 +8,23 @@
 #include "constants.h"
 #include "core.h"
 #include "fast_nvptx.h"
+#include "instructions_avx512.h"
 
 namespace metalloid::float_math {
 
 // round_shift plus the bias that scale_by_power_of_two wants, so that the bits of
 // fused(x, 1/step, scale_shift) go straight into it.
 constexpr float scale_shift = round_shift + scale_bias;
+
+// value * 2^n for shifted = scale_shift + n.
+METALLOID_INLINE float scale_by_shifted(float value, float shifted) {
+  METALLOID_STRICT_FP
+#if defined(METALLOID_HAS_AVX512)
+  return __avx512_scalef(value, shifted - scale_shift);
+#else
+  return scale_by_power_of_two(value, bits_of(shifted));
+#endif
+}
 
 // 2^r - 1 over r for |r| <= 1/2: relative error of 1 + r p(r) below 2^-28.3.
 METALLOID_INLINE float exp2_slope(float r) {
@@ -45,7 +56,7 @@ METALLOID_INLINE float exp(float x) {
   const float n = shifted - scale_shift;
   const float r = fused(n, -ln2_low, fused(n, -ln2_high, clamped));
   const float p = polynomial(r, 1.0f, 1.0f, exp_curvature(r));
-  return scale_by_power_of_two(p, bits_of(shifted));
+  return scale_by_shifted(p, shifted);
 }
 
 // 2^x; exact for integers. Largest error 0.88 ulp.
@@ -56,7 +67,7 @@ METALLOID_INLINE float exp2(float x) {
   const float shifted = clamped + scale_shift;
   const float r = clamped - (shifted - scale_shift);
   const float p = fused(r, exp2_slope(r), 1.0f);
-  return scale_by_power_of_two(p, bits_of(shifted));
+  return scale_by_shifted(p, shifted);
 }
 
 // 10^x = 2^n 10^r, |r| <= log10(2)/2: relative error of the polynomial below 2^-28.5. Largest error
@@ -70,7 +81,7 @@ METALLOID_INLINE float exp10(float x) {
   const float r = fused(n, -log10_2_low, fused(n, -log10_2_high, clamped));
   const float p = polynomial(r, 1.0f, 0x1.26bb1cp+1f, 0x1.53524ap+1f, 0x1.046f9cp+1f,
                              0x1.2bd9fcp+0f, 0x1.156a34p-1f, 0x1.a640a4p-3f);
-  return scale_by_power_of_two(p, bits_of(shifted));
+  return scale_by_shifted(p, shifted);
 }
 
 }  // namespace metalloid::precise

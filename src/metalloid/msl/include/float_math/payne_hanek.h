@@ -12,12 +12,6 @@
 
 namespace metalloid::float_math {
 
-// x = quarters * pi/2 + rest; only the low two bits of `quarters` mean anything.
-struct QuarterTurns {
-  float rest;
-  uint32 quarters;
-};
-
 // One of five words; selects instead of a table keep the SPMD vectoriser away from gathers.
 METALLOID_INLINE uint32 select_word(uint32 index, uint32 w0, uint32 w1, uint32 w2, uint32 w3,
                                     uint32 w4) {
@@ -35,8 +29,10 @@ METALLOID_INLINE uint32 funnel_left(uint32 high, uint32 low, uint32 shift) {
   return static_cast<uint32>((both << shift) >> 32);
 }
 
-// Exact quadrant and rest (below 1 ulp) for |x| >= 2^10; NaN for inf and NaN.
-METALLOID_INLINE QuarterTurns reduce_huge_angle(float x) {
+// Rest (below 1 ulp) of x = quarters * pi/2 + rest for |x| >= 2^10; NaN for inf and NaN. Only the low
+// two bits of `quarters` mean anything. (They are not returned together: what ABIs make of a pair
+// of 32 bits, one number of 64, would stay one behind a branch.)
+METALLOID_INLINE float reduce_huge_angle(float x, uint32& quarters) {
   METALLOID_STRICT_FP
   // 2/pi = 0.p1 p2 p3 ... in words of 32 bits; p0 = 0 makes the first window start inside.
   constexpr uint32 p0 = 0, p1 = 0xa2f9836eu, p2 = 0x4e441529u, p3 = 0xfc2757d1u;
@@ -61,7 +57,7 @@ METALLOID_INLINE QuarterTurns reduce_huge_angle(float x) {
   // Round to the nearest quarter; the fraction becomes a signed 63-bit number.
   const int64 fraction = static_cast<int64>(product << 2);
   const uint32 below_half = static_cast<uint32>(product >> 62);
-  const uint32 quarters = below_half + (fraction < 0 ? 1u : 0u);
+  const uint32 unsigned_quarters = below_half + (fraction < 0 ? 1u : 0u);
   const int64 fraction63 = fraction >> 1;
   const float head = static_cast<float>(fraction63);
   const float tail = static_cast<float>(fraction63 - static_cast<int64>(head));
@@ -71,8 +67,8 @@ METALLOID_INLINE QuarterTurns reduce_huge_angle(float x) {
   constexpr float scale_low = half_pi_middle * 0x1p-63f;
   const float correction = fused(head, scale_low, tail * scale_high);
   const float rest = flip_sign(fused(head, scale_high, correction), sign_bit(x));
-  const uint32 signed_quarters = is_negative(x) ? 0u - quarters : quarters;
-  return {choose(is_nan_or_infinite(x), quiet_nan(), rest), signed_quarters};
+  quarters = is_negative(x) ? 0u - unsigned_quarters : unsigned_quarters;
+  return choose(is_nan_or_infinite(x), quiet_nan(), rest);
 }
 
 }  // namespace metalloid::float_math

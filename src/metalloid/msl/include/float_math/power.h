@@ -24,54 +24,67 @@ METALLOID_INLINE FloatPair fast_two_sum(float high, float low) {
 
 // log2 x to about 2^-29 relative, for positive finite x: with p = (m - 1) / (m + 1),
 // log2 m = 2 log2(e) (p + p^3/3 + ...), where p and its multiple are pairs and the rest is short.
-// The mantissa m is centred on 1 (pivot sqrt(1/2)), which keeps p^3 and the cancellation smallest.
+// `low` is up to a hundredth of `high`. On AVX-512 `high` is -inf for 0 and inf for inf.
 METALLOID_INLINE FloatPair log2_pair(float x) {
   METALLOID_STRICT_FP
-  const LogArgument a = split_positive(x, sqrt_half_bits);
+  const LogArgument a = split_at_sqrt_half(x);
   const float f = a.fraction;
-  const float denominator = 2.0f + f;
-  const float denominator_low = f - (denominator - 2.0f);
 
-  // 1 / (m + 1): quadratic (2^-9.6) and one Newton step; the residual then squares its error.
-  const float guess = polynomial(f, 0x1.0029d8p-1f, -0x1.051ccp-2f, 0x1.deabap-4f);
-  const float reciprocal = fused(guess, fused(-denominator, guess, 1.0f), guess);
+  // p = quotient + rest; 1 / (m + 1) to 2^-16.6. Twice the quotient is so close to f that their
+  // difference is exact.
+  const float reciprocal = polynomial(f, 0x1.ffff0ap-2f, -0x1.ffe77p-3f, 0x1.00b3a6p-3f,
+                                      -0x1.0788a4p-4f, 0x1.c9a5bep-6f);
   const float quotient = multiply_rounded(f, reciprocal);
-  const float residual = fused(-quotient, denominator_low, fused(-quotient, denominator, f));
-  const FloatPair p = fast_two_sum(quotient, multiply_rounded(residual, reciprocal));
+  const float residual = fused(-quotient, f, fused(-2.0f, quotient, f));
+  const float rest = multiply_rounded(residual, reciprocal);
 
-  // Relative error of the series below 2^-36; its linear and cubic terms share the factor of p.low.
-  const float s = p.high * p.high;
-  const float cubic = polynomial(s, 0x1.ec709ep-1f, 0x1.2776ep-1f, 0x1.a5d048p-2f, 0x1.58901ep-2f);
+  // Relative error of the series below 2^-36, and 2^-20 for what `rest` adds to it.
+  const float s = quotient * quotient;
+  const float cubic = polynomial(s, 0x1.ec709cp-1f, 0x1.2776ep-1f, 0x1.a5d04p-2f, 0x1.58915cp-2f);
+  const float slope = polynomial(s, 0x1.71548ap+1f, 0x1.71246cp+1f, 0x1.8232f2p+1f);
   constexpr float scale_high = 2.0f * log2_e;
   constexpr float scale_low = 2.0f * log2_e_low;
-  const float linear = multiply_rounded(p.high, scale_high);
-  const float linear_error = fused(p.high, scale_high, -linear);
-  const float slope = fused(scale_high, s, scale_high);
-  const float linear_low = fused(p.low, slope, fused(p.high, scale_low, linear_error));
-  const float low = fused(p.high * s, cubic, linear_low);
+  const float linear = multiply_rounded(quotient, scale_high);
+  const float linear_error = fused(quotient, scale_high, -linear);
+  const float linear_low = fused(rest, slope, fused(quotient, scale_low, linear_error));
+  const float low = fused(multiply_rounded(quotient, s), cubic, linear_low);
 
   const FloatPair sum = fast_two_sum(a.exponent, linear);
-  return fast_two_sum(sum.high, sum.low + low);
+  return {sum.high, sum.low + low};
 }
 
-// x^y for finite x > 0 and any y but NaN; x = 0 and x = inf follow 0^y = 1 / inf^y.
+// 2^(high + low): 0 or infinity where that is beyond +-160 or NaN, by the sign of high. |low| is a
+// few units at most.
+METALLOID_INLINE float exp2_of_pair(float high, float low) {
+  METALLOID_STRICT_FP
+  const float total = high + low;
+  const bool in_range = absolute(total) < 160.0f;
+  const float shifted = total + scale_shift;
+  const float n = shifted - scale_shift;
+  const float r = choose(in_range, (high - n) + low, 0.0f);
+  const float value = fused(r, exp2_slope(r), 1.0f);
+#if defined(METALLOID_HAS_AVX512)
+  return __avx512_scalef(value, choose(in_range, n, high));
+#else
+  const float beyond = with_sign_of(160.0f, high) + scale_shift;
+  return scale_by_power_of_two(value, bits_of(choose(in_range, shifted, beyond)));
+#endif
+}
+
+// x^y for positive x. (Any |y| above 2^33 over- or underflows unless x = 1; the bound keeps y log2 x
+// finite.)
 METALLOID_INLINE float pow_positive(float x, float y) {
   METALLOID_STRICT_FP
-  // Any |y| above 2^33 over- or underflows unless x = 1; the clamp keeps y log2 x finite.
   const float bounded_y = at_least(at_most(y, 0x1p33f), -0x1p33f);
   const FloatPair logarithm = log2_pair(x);
   const float product = multiply_rounded(bounded_y, logarithm.high);
   const float error = fused(bounded_y, logarithm.high, -product);
-  const float product_low = fused(bounded_y, logarithm.low, error);
+  return exp2_of_pair(product, fused(bounded_y, logarithm.low, error));
+}
 
-  const float clamped = at_least(at_most(product, 160.0f), -160.0f);
-  const float low = choose(clamped == product, product_low, 0.0f);
-  const float shifted = clamped + scale_shift;
-  const float r = (clamped - (shifted - scale_shift)) + low;
-  const float value = scale_by_power_of_two(fused(r, exp2_slope(r), 1.0f), bits_of(shifted));
-
-  const float limit = choose(is_zero(x) == is_negative(y), infinity(), 0.0f);
-  return choose(is_zero_or_infinite(x), limit, value);
+// Whether x^y is not simply that.
+METALLOID_INLINE bool is_special_power(float x, float y) {
+  return !is_positive_finite(x) | is_zero(y) | is_nan(y);
 }
 
 // 1 / sqrt(a) for positive, finite, normal a, to about 2 ulp. Without an instruction for it: the
@@ -103,47 +116,46 @@ METALLOID_INLINE float with_rsqrt_special_cases(float x, float result) {
 
 namespace metalloid::precise {
 
-// Special cases as in C99 F.9.4.4. Largest error 2.3 ulp.
+// Special cases as in C99 F.9.4.4; ordinary simdgroups skip the branch. Largest error 2.7 ulp.
 METALLOID_INLINE float pow(float x, float y) {
   METALLOID_STRICT_FP
   using namespace float_math;
   const float magnitude = absolute(x);
-  const float value = pow_positive(magnitude, y);
-
-  // Infinite and huge y are even integers.
-  const float half_y = 0.5f * y;
-  const bool integer = __builtin_elementwise_trunc(y) == y;
-  const bool half_integer = __builtin_elementwise_trunc(half_y) == half_y;
-  const bool odd = integer & !half_integer;
-  const uint32 sign = sign_bit(x);
-  const float signed_value = flip_sign(value, odd ? sign : 0u);
-
-  const bool negative = is_negative(x);
-  const bool extreme = is_zero_or_infinite(x);
-  const bool undefined = negative & !integer & !extreme;
-  const float nan = x + y;
-  const float defined = choose(undefined, quiet_nan(), signed_value);
-  const float not_one = choose(either_is_nan(x, y), nan, defined);
-  const bool x_is_one = bits_of(x) == one_bits;
-  const bool y_is_zero = is_zero(y);
-  return choose(x_is_one | y_is_zero, 1.0f, not_one);
+  float value = pow_positive(magnitude, y);
+  if (is_special_power(x, y)) {
+    // Infinite and huge y are even integers.
+    const float half_y = 0.5f * y;
+    const bool integer = __builtin_elementwise_trunc(y) == y;
+    const bool odd = integer & (__builtin_elementwise_trunc(half_y) != half_y);
+    const bool extreme = is_zero_or_infinite(x);
+    const float limit = choose(is_zero(x) == is_negative(y), infinity(), 0.0f);
+    const float unsigned_value = choose(extreme, limit, value);
+    const float signed_value = flip_sign(unsigned_value, odd ? sign_bit(x) : 0u);
+    const bool undefined = is_negative(x) & !integer & !extreme;
+    const float nan = x + y;
+    const float defined = choose(undefined, quiet_nan(), signed_value);
+    const float not_one = choose(either_is_nan(x, y), nan, defined);
+    value = choose((bits_of(x) == one_bits) | is_zero(y), 1.0f, not_one);
+  }
+  return value;
 }
 
-// x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf. Largest error 2.3 ulp.
+// x^y as exp(y log x): no signs, and NaN wherever y log x is 0 * inf. Largest error 2.7 ulp.
 METALLOID_INLINE float powr(float x, float y) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  const float magnitude = absolute(x);
-  const float value = pow_positive(magnitude, y);
-  const bool x_is_one = bits_of(x) == one_bits;
-  const bool extreme_x = is_zero_or_infinite(x);
-  const bool y_is_zero = is_zero(y);
-  const bool y_is_infinite = is_infinite(y);
-  const bool negative = x < 0.0f;
-  const bool undefined = negative | (extreme_x & y_is_zero) | (x_is_one & y_is_infinite);
-  const float nan = x + y;
-  const float defined = choose(undefined, quiet_nan(), value);
-  return choose(either_is_nan(x, y), nan, defined);
+  float value = pow_positive(absolute(x), y);
+  const bool one_to_infinity = (bits_of(x) == one_bits) & is_infinite(y);
+  if (is_special_power(x, y) | one_to_infinity) {
+    const bool extreme = is_zero_or_infinite(x);
+    const float limit = choose(is_zero(x) == is_negative(y), infinity(), 0.0f);
+    const bool negative = x < 0.0f;
+    const bool undefined = negative | (extreme & is_zero(y)) | one_to_infinity;
+    const float nan = x + y;
+    const float defined = choose(undefined, quiet_nan(), choose(extreme, limit, value));
+    value = choose(either_is_nan(x, y), nan, defined);
+  }
+  return value;
 }
 
 METALLOID_INLINE float sqrt(float x) { return float_math::sqrt_rounded(x); }

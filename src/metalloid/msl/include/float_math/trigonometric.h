@@ -1,7 +1,8 @@
 // sin, cos, sincos, tan and their multiples-of-pi forms.
 //
-// Method: x = n pi/2 + r, |r| <= pi/4; minimax polynomials of sin r and cos r (both cheaper than
-// selecting coefficients), picked and signed by n mod 4. The polynomials are our own fits.
+// Method of sin and cos: |x| = n pi + r, |r| <= pi/2, and one minimax polynomial of sin r, signed by
+// n mod 2. The others: x = n pi/2 + r, |r| <= pi/4, and polynomials of both sin r and cos r (cheaper
+// than selecting coefficients), picked and signed by n mod 4. The polynomials are our own fits.
 #pragma once
 
 #include "constants.h"
@@ -12,19 +13,14 @@
 
 namespace metalloid::float_math {
 
-// sin r, |r| <= pi/4: relative error below 2^-27.8. Loses the sign of a zero.
-METALLOID_INLINE float sin_quadrant(float r) {
+// sin(n pi + r), |r| <= pi/2 or a little more: relative error below 2^-27.1. Of fits as good, one that
+// is never above 1, and 1 for both floats next to pi/2 (and so is the cosine of 0).
+METALLOID_INLINE float sin_half_turn(float r, uint32 n, uint32 sign) {
   METALLOID_STRICT_FP
   const float s = r * r;
-  const float p = polynomial(s, -0x1.555546p-3f, 0x1.110774p-7f, -0x1.9951eap-13f);
-  return fused(p * s, r, r);
-}
-
-// cos r, |r| <= pi/4: relative error below 2^-32.9.
-METALLOID_INLINE float cos_quadrant(float r) {
-  METALLOID_STRICT_FP
-  const float s = r * r;
-  return polynomial(s, 1.0f, -0.5f, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80cp-16f);
+  const float p = polynomial(s, -0x1.55554cp-3f, 0x1.110ed8p-7f, -0x1.9f7078p-13f,
+                             0x1.5db8cep-19f);
+  return flip_sign(fused(p * s, r, r), (n << 31) ^ sign);
 }
 
 // tan r, |r| <= pi/4: relative error below 2^-25.7.
@@ -39,30 +35,44 @@ METALLOID_INLINE float tan_quadrant(float r) {
 // Cody & Waite with fma: x - n half_pi_high is exact, and each further constant adds 24 bits of
 // pi/2. Good while n is a small integer, |x| <= 2^16; larger ones take Payne & Hanek.
 constexpr float small_angle_limit = 0x1p16f;
-METALLOID_INLINE QuarterTurns reduce_small_angle(float x) {
+METALLOID_INLINE bool is_huge_angle(float x) {
+  return magnitude_bits(x) > bits_of(small_angle_limit);
+}
+METALLOID_INLINE float small_quarter_turns(float x, uint32& quarters) {
   METALLOID_STRICT_FP
   const float shifted = fused(x, two_over_pi, round_shift);
   const float n = shifted - round_shift;
   const float r1 = fused(n, -half_pi_high, x);
   const float r2 = fused(n, -half_pi_middle, r1);
-  return {fused(n, -half_pi_low, r2), bits_of(shifted)};
+  quarters = bits_of(shifted);
+  return fused(n, -half_pi_low, r2);
 }
-
-METALLOID_INLINE QuarterTurns reduce_angle(float x) {
+METALLOID_INLINE float minus_multiple_of_pi(float x, float n) {
   METALLOID_STRICT_FP
-  QuarterTurns turns = reduce_small_angle(x);
-  // The only branch of this library, as fmod has its only loop: ordinary simdgroups skip it.
-  if (magnitude_bits(x) > bits_of(small_angle_limit)) {
-    turns = reduce_huge_angle(x);
-  }
-  return turns;
+  return fused(n, -pi_lowest, fused(n, -pi_low, fused(n, -pi_high, x)));
 }
-
-// sin(n pi/2 + r) from sin r and cos r; the cosine is this with n + 1.
-METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
+METALLOID_INLINE float small_half_turns(float x, uint32& halves) {
   METALLOID_STRICT_FP
-  const float value = choose((n & 1u) != 0, cosine, sine);
-  return flip_sign(value, (n & 2u) << 30);
+  const float shifted = fused(x, one_over_pi, round_shift);
+  halves = bits_of(shifted);
+  return minus_multiple_of_pi(x, shifted - round_shift);
+}
+// Of x + pi/2, whose sine is the cosine.
+METALLOID_INLINE float small_half_turns_of_cosine(float x, uint32& halves) {
+  METALLOID_STRICT_FP
+  const float shifted = fused(x, one_over_pi, 0.5f) + round_shift;
+  halves = bits_of(shifted);
+  return minus_multiple_of_pi(x, shifted - round_shift - 0.5f);
+}
+// An odd quarter goes to the nearer half.
+METALLOID_INLINE float half_turns(float rest, uint32 quarters, uint32& halves) {
+  METALLOID_STRICT_FP
+  const float factor = with_sign_of(half_pi_factor, rest);
+  const float moved = fused(-factor, half_pi_cofactor, rest);
+  const bool odd = (quarters & 1u) != 0;
+  const uint32 upwards = is_negative(rest) ? 0u : 1u;
+  halves = (quarters >> 1) + (odd ? upwards : 0u);
+  return choose(odd, moved, rest);
 }
 
 // tan(n pi/2 + r) from tan r: -1 / tan r in the odd quadrants.
@@ -71,6 +81,19 @@ METALLOID_INLINE float pick_tangent(float tangent, uint32 n) {
   const bool odd = (n & 1u) != 0;
   return divide_rounded(choose(odd, -1.0f, tangent), choose(odd, tangent, 1.0f));
 }
+
+// sin(n pi/2 + r) from sin r and cos r; the cosine is that with n + 1.
+METALLOID_INLINE float pick_quadrant(float sine, float cosine, uint32 n) {
+  METALLOID_STRICT_FP
+  const float value = choose((n & 1u) != 0, cosine, sine);
+  return flip_sign(value, (n & 2u) << 30);
+}
+
+// x = quarters * pi/2 + rest; only the low two bits of `quarters` mean anything.
+struct QuarterTurns {
+  float rest;
+  uint32 quarters;
+};
 
 // For the *pi functions: |x| = 2k + n/2 + r exactly, |r| <= 1/4, n in 0..4. NaN for inf and NaN.
 METALLOID_INLINE QuarterTurns reduce_half_turns(float x) {
@@ -129,36 +152,50 @@ METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
 
 namespace metalloid::precise {
 
-// Largest error 1.54 ulp.
+// Angles too large for the quick reduction are the only branch of this library, as fmod has its only
+// loop: ordinary simdgroups skip it. Largest error 2.0 ulp.
 METALLOID_INLINE float sin(float x) {
+  METALLOID_STRICT_FP
   using namespace float_math;
-  const QuarterTurns t = reduce_angle(x);
-  const float value = pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters);
-  return choose(is_zero(x), x, value);
+  const float magnitude = absolute(x);
+  uint32 halves;
+  float rest = small_half_turns(magnitude, halves);
+  if (is_huge_angle(magnitude)) {
+    uint32 quarters;
+    const float far = reduce_huge_angle(magnitude, quarters);
+    rest = half_turns(far, quarters, halves);
+  }
+  return sin_half_turn(rest, halves, sign_bit(x));
 }
 
-// Largest error 1.54 ulp.
+// Largest error 2.0 ulp.
 METALLOID_INLINE float cos(float x) {
+  METALLOID_STRICT_FP
   using namespace float_math;
-  const QuarterTurns t = reduce_angle(x);
-  return pick_quadrant(sin_quadrant(t.rest), cos_quadrant(t.rest), t.quarters + 1u);
+  const float magnitude = absolute(x);
+  uint32 halves;
+  float rest = small_half_turns_of_cosine(magnitude, halves);
+  if (is_huge_angle(magnitude)) {
+    uint32 quarters;
+    const float far = reduce_huge_angle(magnitude, quarters);
+    rest = half_turns(far, quarters + 1u, halves);
+  }
+  return sin_half_turn(rest, halves, 0);
 }
 
 // The same bits as sin and cos.
 METALLOID_INLINE float sincos(float x, float& cosine) {
-  using namespace float_math;
-  const QuarterTurns t = reduce_angle(x);
-  const float s = sin_quadrant(t.rest);
-  const float c = cos_quadrant(t.rest);
-  cosine = pick_quadrant(s, c, t.quarters + 1u);
-  return choose(is_zero(x), x, pick_quadrant(s, c, t.quarters));
+  cosine = precise::cos(x);
+  return precise::sin(x);
 }
 
 // Largest error 3.05 ulp.
 METALLOID_INLINE float tan(float x) {
   using namespace float_math;
-  const QuarterTurns t = reduce_angle(x);
-  return pick_tangent(tan_quadrant(t.rest), t.quarters);
+  uint32 quarters;
+  float rest = small_quarter_turns(x, quarters);
+  if (is_huge_angle(x)) rest = reduce_huge_angle(x, quarters);
+  return pick_tangent(tan_quadrant(rest), quarters);
 }
 
 // sin(pi x); exact zeros take the sign of x, as in C23. Largest error 1.00 ulp.

@@ -1,0 +1,43 @@
+"""Math functions by the processor's own instructions: the same bits with any number of lanes."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.host import vector_extension
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void f(device float* y, device const float* x, uint i [[thread_position_in_grid]]) {
+  if (x[i] != 2.0f) y[i] = log(x[i]) + 3 * exp(x[i]) + 7 * log10(abs(x[i]));
+}
+"""
+SPECIAL = [0, 1, 1e-45, 2.0**-126, 0.75, np.nextafter(np.float32(0.75), 0), 1.5, 88, 1e38, np.inf]
+
+
+@pytest.mark.skipif(
+    vector_extension() != "AVX-512", reason="the processor has no AVX-512, or may not use it"
+)
+@pytest.mark.parametrize("lanes", [2, 8, 32])
+def test_any_number_of_lanes(lanes, monkeypatch, rng):
+    x = rng.normal(size=1001).astype(np.float32) * 40
+    x[::7] = 2
+    x[1:21] = [*SPECIAL, *(-value for value in SPECIAL)]
+    x[21] = np.nan
+    results = []
+    for engine in ("reference", "simd"):
+        monkeypatch.setattr(vector, "lanes", lambda vectors: ((lanes,), 1))
+        with mtl.config.scope(cpu_engine=engine):
+            kernel = mtl.library(SOURCE).f
+        y = np.zeros_like(x)
+        kernel(y, x, threads=x.size)
+        results.append(np.where(np.isnan(y), np.float32(np.nan), y))
+        found = kernel.asm["ll"].count("@llvm.x86.avx512.mask.getexp")
+        assert (found > 2) == (engine == "simd")
+    np.testing.assert_array_equal(*results)
+    finite = (x > 0) & (x < 80) & (x != 2)
+    wide = x[finite].astype(np.float64)
+    terms = np.stack([np.log(wide), 3 * np.exp(wide), 7 * np.log10(wide)])
+    assert np.all(np.abs(y[finite] - terms.sum(0)) <= 4e-7 * np.abs(terms).sum(0))
