@@ -205,18 +205,19 @@ def _evaluated(make: Callable[[], Any]) -> Action:
 
 def products(stream: Any, repeat: int) -> None:
     """Tiled kernels against cuBLAS."""
-    torch.backends.cuda.matmul.allow_tf32 = False
     rows = []
-    for name in ("float32", "float16", "bfloat16"):
-        n = 4096
+    for label in ("float32", "float32 as TF32", "float16", "bfloat16"):
+        n, name = 4096, label.split()[0]
+        mtl.config.tf32 = torch.backends.cuda.matmul.allow_tf32 = label.endswith("TF32")
         a, b = (torch.randn(n, n, device="cuda", dtype=getattr(torch, name)) for _ in range(2))
         x, y = (mtl.asarray(t.float().cpu().numpy(), device="cuda").astype(name) for t in (a, b))
         mtl.eval(x, y)
         actions = [_product(x, y), lambda a=a, b=b: a @ b]
         own, blas = gpu_seconds(actions, stream, repeat)
         off = _difference(mtl.astype(x @ y, mtl.float32), (a @ b).float())
-        rows.append((name, micro(own), micro(blas), f"{blas / own:.2f}",
+        rows.append((label, micro(own), micro(blas), f"{blas / own:.2f}",
                      f"{2 * n**3 / own / 1e12:.1f}", off))  # fmt: skip
+    mtl.config.tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     table("Products of 4096 x 4096; part of cuBLAS's speed", ("", "metalloid", "cuBLAS", "part",
           "TFLOP/s", "off"), rows)  # fmt: skip
 

@@ -21,13 +21,13 @@ class OwnMemoryDevice(CpuDevice):
     """The CPU with the manners of a card: copies are inside of what was allocated."""
 
     name = "own:0"
-    dlpack_device = (2, 0)  # as of NVIDIA
     memory = "own"
     traits = MANY_THREADS
 
     def __init__(self):
         super().__init__()
         self._starts, self._sizes = [], {}
+        self.exchange.dlpack_device = (2, 0)  # as of NVIDIA
 
     def allocate(self, nbytes):
         address = super().allocate(nbytes)

@@ -42,7 +42,7 @@ def _level(text: str) -> str:
     return {level: level for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")}[text.strip().lower()]
 
 
-def _sorter(text: str) -> str:
+def _host_or_kernels(text: str) -> str:
     return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
 
 
@@ -163,11 +163,23 @@ class Settings:
         "auto",
         "Who multiplies matrices: auto; host (BLAS), mps (Apple's); registers, simdgroups, sums.",
     )
+    tf32 = _Setting(
+        "METALLOID_TF32",
+        _truth,
+        False,
+        "Whether NVIDIA's tensor cores may multiply matrices of float32, rounded to 11 bits.",
+    )
     sorting = _Setting(
         "METALLOID_SORTING",
-        _sorter,
+        _host_or_kernels,
         "auto",
         "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
+    )
+    transforms = _Setting(
+        "METALLOID_TRANSFORMS",
+        _host_or_kernels,
+        "auto",
+        "Who makes Fourier transforms: auto; host, its NumPy; kernels.",
     )
 
     def given(self, name: str, otherwise: Any) -> Any:

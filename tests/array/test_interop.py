@@ -167,3 +167,11 @@ def test_kernels_check_the_type_of_arrays(x):
 
 def test_array_is_the_function_that_users_of_numpy_and_mlx_know():
     assert mtl.array([1, 2]).tolist() == [1, 2]
+
+
+def test_the_buffer_protocol():
+    x = mtl.reshape(mtl.arange(6, dtype=mtl.int16), (2, 3))
+    view = memoryview(x.T + 1)
+    assert (view.format, view.shape, view.readonly) == ("h", (3, 2), True)
+    assert view.tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert bytes(mtl.asarray([1, 2], dtype=mtl.uint8)) == b"\x01\x02"

@@ -15,6 +15,7 @@ from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import translate
 from metalloid.compiler.unit import Options
+from metalloid.fft import kernels as transforms
 
 _FILES = ("arrays.metal", "complex.metal", "complex_functions.metal", "special.metal")
 
@@ -69,6 +70,11 @@ def test_rows_name_the_chapters_that_they_take(chapters):
 
 def test_sorts_and_searches_have_ptx():
     _ptx(sort_kernels.text(), "_64")
+
+
+@pytest.mark.parametrize("type_", ["float", "double"])
+def test_transforms_have_ptx(type_):
+    _ptx(transforms.text(type_), "")
 
 
 @pytest.mark.slow

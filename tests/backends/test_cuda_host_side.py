@@ -15,9 +15,10 @@ import metalloid as mtl
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent
+from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
-from metalloid.runtime.device import Arguments
+from metalloid.runtime.launches import Arguments
 
 
 class CUresult(enum.IntEnum):
@@ -115,17 +116,19 @@ def test_streams_are_put_in_order():
             return lambda *args: calls.append((name, *args)) or (0,)
 
     device = object.__new__(CudaDevice)
-    device._driver, device._lock, device._mark = Streams(), threading.RLock(), "mark"
+    device._driver, device._lock = Streams(), threading.RLock()
     device._enter, device.stream = lambda: None, "ours"
-    device.hand_over(5)
-    device.follow(6)
+    exchange = object.__new__(CudaExchange)
+    exchange._device, exchange._mark = device, "mark"
+    exchange.hand_over(5)
+    exchange.follow(6)
     assert calls == [
         ("cuEventRecord", "mark", "ours"),
         ("cuStreamWaitEvent", 5, "mark", 0),
         ("cuEventRecord", "mark", 6),
         ("cuStreamWaitEvent", "ours", "mark", 0),
     ]
-    device.hand_over(1)  # CUDA's default stream waits by itself
+    exchange.hand_over(1)  # CUDA's default stream waits by itself
     assert len(calls) == 4
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.geometry import launches_of
+from metalloid.backends.cuda.large_memory import ask_for_memory
 from metalloid.compiler.llvm.parser import definition
 
 PACKAGE = Path(mtl.__file__).parent
@@ -233,3 +234,18 @@ def test_grids_cover_every_threadgroup_once():
     assert seen == 3 * 70000 * 140000
     (deep,) = launches_of((1, 1, 256), (1, 1, 256))
     assert deep.dimensions == (1, 1, 1, 256, 1, 1)
+
+
+@pytest.mark.parametrize(("floats", "asked"), [(12288, 0), (12289, 49156), (20480, 81920)])
+def test_large_threadgroup_variables_are_asked_for(floats, asked):
+    text = ptx(f"""
+        kernel void f(device float* x, uint i [[thread_index_in_threadgroup]]) {{
+          threadgroup float small[32], large[{floats} - {0 if asked else 32}];
+          small[i] = x[i], large[i * 8] = x[i + 1];
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          x[i] = small[i ^ 1] + large[i ^ 8];
+        }}""")
+    declared = dict(re.findall(r"\.shared \.align 16 \.b8 \S*(small|large)\[(\d*)\]", text))
+    assert declared == {"small": "128", "large": "" if asked else str(4 * (floats - 32))}
+    as_they_were = text.replace("[];", f"[{asked}];").replace(".extern .shared", "\t.shared")
+    assert ask_for_memory(as_they_were)[1] == asked

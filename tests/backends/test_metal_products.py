@@ -249,7 +249,7 @@ def test_what_the_device_says_is_what_pyobjc_takes(data):
     object.__setattr__(opened, "sibling", lambda name: shaders)
     x = mtl.asarray(np.float32([[1, 2], [3, 4]]), device=device)
     assert np.asarray(x @ x.T).tolist() == [[5, 11], [11, 25]]
-    assert isinstance(device._products._product(False, True, 2, 2, 2, 1), Checked)
+    assert isinstance(device.libraries.products._product(False, True, 2, 2, 2, 1), Checked)
     assert shaders.used <= OF_CLASSES | data[0][0].keys()
     assert len(shaders.used) == 7
 

@@ -11,6 +11,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.arrays import scan_kernels, sort_kernels
+from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -18,7 +19,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
-    "wide", "wide_products", "tensor_products",
+    "wide", "wide_products", "tensor_blocks", "tensor_products",
 )  # fmt: skip
 
 
@@ -44,11 +45,12 @@ JOINED = {
     "sorting": sort_kernels.text,
     "functions": functions,
     "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
+    "transforms": lambda: transforms.text("float"),
     "reduction": reduction,
     "scan": scan,
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
-IN_JOINED = {path for path in SHIPPED if path.parent.name in ("arrays", "kernels")}
+IN_JOINED = {path for path in SHIPPED if path.parent.name in ("arrays", "fft", "kernels")}
 ALONE = [path for path in (*SHIPPED, *sorted(EXAMPLES.glob("*.metal"))) if path not in IN_JOINED]
 
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
+from metalloid.backends.cuda.exchange import DEFAULT_STREAM, CudaExchange
 from metalloid.runtime import registry
-from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.dlpack import make_capsule, read_capsule
+from metalloid.runtime.strided import Borrowed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from own_memory_device import OwnMemoryDevice
@@ -27,20 +27,13 @@ from own_memory_device import OwnMemoryDevice
 OURS, THEIRS = 77, 1234  # streams
 
 
-class Gpu(OwnMemoryDevice):
+class Exchange(CudaExchange):
     """Notes who waits for whom."""
 
-    name, dlpack_device, stream_handle = "cuda:0", (2, 0), OURS
+    dlpack_device, stream_handle = (2, 0), OURS
 
-    def __init__(self):
-        super().__init__()
-        self.orders = []
-
-    def _check(self, address, nbytes):
-        pass  # others' memory is not in an allocation
-
-    def borrow(self, value):
-        return borrow(self, value)
+    def __init__(self, device):
+        self._device, self.orders = device, []
 
     def number_of_device(self, address):
         return 0
@@ -49,8 +42,19 @@ class Gpu(OwnMemoryDevice):
         self.orders.append(("we follow", stream))
 
     def hand_over(self, stream):
-        self.synchronize()
+        self._device.synchronize()
         self.orders.append(("follows us", stream))
+
+
+class Gpu(OwnMemoryDevice):
+    name = "cuda:0"
+
+    def __init__(self):
+        super().__init__()
+        self.exchange = Exchange(self)
+
+    def _check(self, address, nbytes):
+        pass  # others' memory is not in an allocation
 
 
 @pytest.fixture
@@ -120,7 +124,7 @@ def test_kernels_work_in_place_and_in_turn(gpu):
     lib.add(x, y, threads=6)
     assert x.memory.tolist() == [0, 2, 4, 6, 8, 10]
     assert y.asked == [OURS]  # their stream lets ours wait
-    assert gpu.orders == [("we follow", THEIRS), ("follows us", THEIRS)]
+    assert gpu.exchange.orders == [("we follow", THEIRS), ("follows us", THEIRS)]
 
 
 def test_on_the_default_stream_nobody_has_to_be_told(gpu):
@@ -130,7 +134,7 @@ def test_on_the_default_stream_nobody_has_to_be_told(gpu):
         lib.add(x, x, threads=6)
         gpu.synchronize()
         assert x.memory.tolist() == [0, 2, 4, 6, 8, 10]
-    assert gpu.orders == []
+    assert gpu.exchange.orders == []
 
 
 def test_torch_is_asked_for_its_stream(gpu, monkeypatch):
@@ -142,11 +146,11 @@ def test_torch_is_asked_for_its_stream(gpu, monkeypatch):
     x = torch.Tensor(numbers())
     lib.add(x, x, threads=6)
     assert set(x.asked) == {-1}
-    assert gpu.orders == []
+    assert gpu.exchange.orders == []
     current.cuda_stream = THEIRS
     lib.add(x, x, threads=6)
     assert set(x.asked) == {-1, OURS}
-    assert set(gpu.orders) == {("follows us", THEIRS)}
+    assert set(gpu.exchange.orders) == {("follows us", THEIRS)}
     gpu.synchronize()
     assert x.memory.tolist() == [0, 4, 8, 12, 16, 20]
 
@@ -298,7 +302,7 @@ def test_buffers_say_where_and_what_they_are(gpu, dtype):
     assert found.address == buffer.address
     assert seen.dtype == array.dtype
     np.testing.assert_array_equal(seen, array)
-    assert gpu.orders == [("follows us", THEIRS)]
+    assert gpu.exchange.orders == [("follows us", THEIRS)]
     interface = buffer.__cuda_array_interface__
     assert interface["data"] == (buffer.address, False)
     assert (interface["shape"], interface["strides"]) == ((2, 3), None)
@@ -328,7 +332,7 @@ def test_streams_that_consumers_name(gpu):
     buffer.__dlpack__()
     buffer.__dlpack__(stream=2)
     buffer.__dlpack__(stream=-1)
-    assert gpu.orders == [("follows us", DEFAULT_STREAM), ("follows us", 2)]
+    assert gpu.exchange.orders == [("follows us", DEFAULT_STREAM), ("follows us", 2)]
     with pytest.raises(ValueError, match="stream 0 may be one of two"):
         buffer.__dlpack__(stream=0)
 

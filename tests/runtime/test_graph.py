@@ -122,3 +122,17 @@ def test_memory_of_the_host_is_used_in_place_or_refused(lib):
     elif graph.device.memory == "own":
         with graph, pytest.raises(mtl.ArgumentError, match="uses the memory of the device"):
             lib.scale(x, 2.0, threads=4)
+
+
+def test_what_a_device_refuses_is_not_kept(lib, monkeypatch):
+    def refused(launches):
+        raise mtl.LaunchError("[graph] no.")
+
+    graph = mtl.Graph()
+    monkeypatch.setattr(graph.device, "prepare", refused)
+    with pytest.raises(mtl.LaunchError, match="no"), graph:
+        lib.scale(numbers(), 2.0, threads=100)
+    assert len(graph) == 0
+    assert graph.device.recording is None
+    with pytest.raises(mtl.LaunchError, match="nothing was recorded"):
+        graph.launch()

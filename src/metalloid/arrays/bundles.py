@@ -31,17 +31,17 @@ def packed_accesses(kernel: FusedKernel, sources: Sequence[Source], axes: Axes) 
     return _packed(kernel, sources, strides)
 
 
-def packed_factor(factor: FusedKernel, sources: Sequence[Source], axes: Axes,
-                  is_down: bool) -> frozenset[int]:  # fmt: skip
-    """The same of a matrix that is read down its columns, or along its rows."""
+def packed_factor(factor: FusedKernel, sources: Sequence[Source], axes: Axes, is_down: bool,
+                  each: int = BUNDLE) -> frozenset[int]:  # fmt: skip
+    """The same of a matrix that is read down its columns, or along its rows, so many at a time."""
     return _packed(factor, sources, {
         place: ((*access.kept, access.row[is_down]), access.row[1 - is_down])
         for place, access in axes.accesses.items()
-    })  # fmt: skip
+    }, each)  # fmt: skip
 
 
-def _packed(kernel: FusedKernel, sources: Sequence[Source],
-            strides: dict[int, tuple[Ints, int]]) -> frozenset[int]:  # fmt: skip
+def _packed(kernel: FusedKernel, sources: Sequence[Source], strides: dict[int, tuple[Ints, int]],
+            each: int = BUNDLE) -> frozenset[int]:  # fmt: skip
     packed = set()
     for place, (outer, along) in strides.items():
         entry = kernel.entries[place] if place != RESULT else None
@@ -51,7 +51,7 @@ def _packed(kernel: FusedKernel, sources: Sequence[Source],
         start = entry.start if entry else kernel.start
         if along != 1 or not _is_packable(dtype):
             return frozenset()
-        if any(step % BUNDLE for step in (*outer, start)):
+        if any(step % each for step in (*outer, start)):
             return frozenset()
         packed.add(place)
     return frozenset(packed)
@@ -62,12 +62,12 @@ def _is_packable(dtype: DType) -> bool:
 
 
 def leaves_of(
-    packed: frozenset[int], kernel: FusedKernel, sources: Sequence[Source]
+    packed: frozenset[int], kernel: FusedKernel, sources: Sequence[Source], each: int = BUNDLE
 ) -> tuple[tuple[int, int], ...]:
     """The sources of a graph's leaves that are read as vectors, and the bytes of one."""
     read = {kernel.entries[place].data for place in packed if place != RESULT}
     return tuple(
-        (source, BUNDLE * sources[source].dtype.itemsize)
+        (source, each * sources[source].dtype.itemsize)
         for source in sorted(read)
         if sources[source].leaf is not None
     )

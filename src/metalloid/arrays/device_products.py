@@ -10,10 +10,10 @@ from metalloid.arrays.memory import Memory
 from metalloid.arrays.movement import joined, whole
 from metalloid.arrays.node import Node, in_memory
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device, Matrices
+from metalloid.runtime.libraries import Matrices, Products
 
 
-def multiplied(left: Node, right: Node, shape: Ints, device: Device) -> Memory:
+def multiplied(left: Node, right: Node, shape: Ints, products: Products) -> Memory:
     """The product of two stacks of as many matrices, all in memory and none of them empty.
 
     One matrix that is the right factor of many is multiplied once, by the rows of them all.
@@ -25,12 +25,12 @@ def multiplied(left: Node, right: Node, shape: Ints, device: Device) -> Memory:
         assert right.memory is not None
         right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
         rows, count = count * rows, 1
-    memory = Memory(device, math.prod(shape) * left.dtype.itemsize)
+    memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
     result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
     # What is copied is held until it has been launched.
     nodes = _stack(left, (count, rows, depth)), _stack(right, (count, depth, columns)), result
     first, second, third = (found for found in map(_matrices, nodes) if found)
-    device.multiply(first, second, third, count)
+    products.multiply(first, second, third, count)
     return memory
 
 

@@ -24,7 +24,7 @@ from metalloid.arrays.steps import CallStep, FusedKernel, Source
 from metalloid.kernels.kernel import Kernel, launch_row
 from metalloid.kernels.library import library
 from metalloid.runtime.device import Device
-from metalloid.runtime.device import Launch as BoundLaunch
+from metalloid.runtime.launches import Launch as BoundLaunch
 
 _MOST_PLANS = 2048
 #: One evaluation at a time: nodes change from expressions to leaves in it.

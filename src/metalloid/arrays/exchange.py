@@ -13,7 +13,8 @@ from metalloid.arrays.types import as_dtype
 from metalloid.errors import ArgumentError, DeviceUnavailable
 from metalloid.runtime.buffer import BorrowedBuffer
 from metalloid.runtime.device import Device
-from metalloid.runtime.lending import HOST, Lent
+from metalloid.runtime.exchange import HOST
+from metalloid.runtime.lending import Lent
 from metalloid.runtime.registry import device_at, get_device
 
 
@@ -34,7 +35,7 @@ def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None
     if home is None:
         return None
     try:
-        memory = home.borrow(value)
+        memory = home.exchange.borrow(value)
     except (ArgumentError, RuntimeError) as error:
         raise BufferError(f"[{where}] {error}") from None
     if memory is None:
@@ -77,10 +78,10 @@ def lent(node: Node) -> Lent:
     strides, start = node.data
     size = node.dtype.itemsize
     return Lent(
-        node.device,
-        node.memory,
         node.memory.bound.address + start * size,
         node.dtype,
         node.shape,
         tuple(step * size for step in strides),
+        node.memory,
+        node.device,
     )

@@ -19,6 +19,7 @@ from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import DType
 from metalloid.runtime.buffer import Window
 from metalloid.runtime.device import Device
+from metalloid.runtime.exporting import Exporting
 from metalloid.runtime.lending import require_cuda, stays
 from metalloid.runtime.registry import get_device
 
@@ -38,7 +39,7 @@ def _namesake(namespace: Any, function: Any) -> Any:
     return getattr(namespace, part) if part in ("fft", "linalg") else namespace
 
 
-class Interop:
+class Interop(Exporting):
     """What others see of an array."""
 
     __slots__ = ()
@@ -106,7 +107,7 @@ class Interop:
         return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._node.device.dlpack_device
+        return self._node.device.exchange.dlpack_device
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from metalloid.arrays.node import COUNT, GATHER, MAP, MEMORY, MOVE, NUMBER, PROD
 from metalloid.arrays.product_rule import (
     AUTO,
     FOREIGN,
-    SIMDGROUPS,
+    TENSOR_CORES,
     TILE,
     is_turned,
     shape_of_work,
@@ -97,20 +97,22 @@ def compute(planner: Planner, place: int, product: int, out: int) -> None:
     entries = tuple(trace.entries)
     step = FusedKernel(shape, (), entries, result, out, strides)
     if product in trace.touched:
-        in_simdgroups = way(planner, product, True) == SIMDGROUPS
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
+        by = way(planner, product, True)
         sides = zip(planner.graph.args[product], across, strict=True)
-        factors = tuple(_factor(planner, trace, arg, times) for arg, times in sides)
+        factors = tuple(_factor(planner, trace, arg, times, by) for arg, times in sides)
         step = ProductKernel(shape, (), entries, result, out, strides, factors=factors,
-                             in_simdgroups=in_simdgroups)  # fmt: skip
+                             way=by)  # fmt: skip
     planner.touched.append(trace.touched)
     if all(shape):
         planner.steps.append(step)
 
 
-def _factor(planner: Planner, kernel: Trace, place: int, times: int) -> Factor:
+def _factor(planner: Planner, kernel: Trace, place: int, times: int, by: str) -> Factor:
     """One side of a product, whose every element is read so many times."""
-    if not _is_cheap(planner, place, times):
+    # Only copies of what lies in memory keep up with tensor cores.
+    is_slow = by == TENSOR_CORES and times > 1 and _is_computed(planner, place)
+    if is_slow or not _is_cheap(planner, place, times):
         planner.store(place, Reason.FACTOR)
 
     def attempt() -> tuple[Trace, int]:
@@ -120,6 +122,12 @@ def _factor(planner: Planner, kernel: Trace, place: int, times: int) -> Factor:
     trace, result = planner.tried(attempt, lambda: planner.split(place))
     kernel.touched |= trace.touched
     return Factor(trace.space, tuple(trace.entries), result)
+
+
+def _is_computed(planner: Planner, place: int) -> bool:
+    while planner.graph.nodes[place].kind is MOVE and place not in planner.stored:
+        (place,) = planner.graph.args[place]
+    return place not in planner.stored and planner.graph.nodes[place].kind is not MEMORY
 
 
 def _is_cheap(planner: Planner, place: int, times: int) -> bool:

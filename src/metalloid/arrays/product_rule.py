@@ -24,10 +24,10 @@ from metalloid.arrays.types import (
 )
 from metalloid.runtime.device import Device
 
-#: Ways to multiply: what this module says; NumPy; tiles with sums in registers, or in matrices of
-#: simdgroups; a reduction; Metal Performance Shaders.
+#: Ways to multiply: what this module says; NumPy; tiles with sums in registers, in matrices of
+#: simdgroups, or of NVIDIA's tensor cores; a reduction; Metal Performance Shaders.
 AUTO, HOST, REGISTERS, SIMDGROUPS, SUMS = "auto", "host", "registers", "simdgroups", "sums"
-MPS = "mps"
+TENSOR_CORES, MPS = "tensor cores", "mps"
 #: Those that are no kernels of ours, in which nothing else is computed.
 FOREIGN = (HOST, MPS)
 
@@ -104,7 +104,9 @@ def way_of(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequenc
         Whether memory lies along the columns of the right factor.
     """
     if device.name != "cpu":
-        return SIMDGROUPS if dtype.name in device.traits.matrices else REGISTERS
+        if dtype.name not in device.traits.matrices:
+            return REGISTERS
+        return TENSOR_CORES if device.traits.has_tensor_cores else SIMDGROUPS
     times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
     *batch, rows, columns = shape
     matrices = math.prod(batch)

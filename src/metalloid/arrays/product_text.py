@@ -7,18 +7,19 @@ element of either factor and take a sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metalloid.arrays.access import BUNDLE, RESULT, Access, Axes
 from metalloid.arrays.bundles import leaves_of, packed_factor
 from metalloid.arrays.layout import Ints, collapsed
-from metalloid.arrays.product_rule import FLOATS, TILE
+from metalloid.arrays.product_rule import FLOATS, TENSOR_CORES, TILE
+from metalloid.arrays.product_rule import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.steps import Factor, FusedKernel, ProductKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import DType, kind_of, msl_name
 from metalloid.arrays.wide_text import UNROLLED
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 from metalloid.runtime.traits import Traits
 
 
@@ -30,52 +31,70 @@ class Form:
     ----------
     name : str
         Of ``numpy::multiply_in_...``.
-    tile, threads : int
-        Rows and columns of a tile, and the threads that make it.
+    rows, columns, threads : int
+        Of a tile, and the threads that make it.
     room : str
         Threadgroup memory in elements: a constant, or a template of the type or the sums.
     files : tuple of str
     has_fours : bool
         Whether factors are read four elements at a time.
-    of_factors : bool
-        Whether tiles hold the factors' type, not that of sums.
+    each : str
+        Arguments of the template: rows and columns of sums of a thread, or of simdgroups.
     """
 
     name: str
-    tile: int
+    rows: int
+    columns: int
     threads: int
     room: str
     files: tuple[str, ...] = ()
     has_fours: bool = False
-    of_factors: bool = False
+    each: str = ""
 
 
 _WIDE = ("wide.metal", "wide_products.metal")
-REGISTERS = Form("registers", TILE, 512, "product_room<{T}>()")
-SIMDGROUPS = Form("simdgroups", TILE, 512, "product_room<{T}>()")
-SQUARES = Form("squares", 128, 256, "square_room<8>()", _WIDE, True)
-SMALL_SQUARES = Form("squares", 64, 256, "square_room<4>()", _WIDE, True)
-TENSORS = Form("tensors", 128, 128, "tensor_room", ("wide.metal", "tensor_products.metal"), True,
-               True)  # fmt: skip
-#: So many large squares keep a device busy.
+_BLOCKS = ("wide.metal", "tensor_blocks.metal", "tensor_products.metal")
+REGISTERS = Form("registers", TILE, TILE, 512, "product_room<{T}>()")
+SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_room<{T}>()")
+SQUARES = Form("squares", 128, 128, 256, "square_room<8>()", _WIDE, True, "8")
+SMALL_SQUARES = Form("squares", 64, 64, 256, "square_room<4>()", _WIDE, True, "4")
+#: Of these tiles hold the factors' type, not that of sums.
+TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
+WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_room<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
+SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_room<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
+#: What is copied to threadgroup memory together.
+_COPIED_BYTES = 16
+#: So many large tiles keep a device busy.
 _MANY_TILES = 128
 
 
 def form_of(kernel: ProductKernel, traits: Traits) -> Form:
     """How a product is made on a device."""
     dtype = kernel.factors[0].dtype
-    if kernel.in_simdgroups:
-        is_half = dtype in FLOATS and dtype.itemsize == 2
-        return TENSORS if traits.has_tensor_cores and is_half else SIMDGROUPS
+    if kernel.way == TENSOR_CORES:
+        large = WIDE_TENSORS if _is_down(kernel.factors[0]) else TALL_TENSORS
+        return large if _is_large(kernel, large) else SMALL_TENSORS
+    if kernel.way == IN_SIMDGROUPS:
+        return SIMDGROUPS
     if not traits.has_thin_threads or dtype.itemsize > 4:  # squares of others take too much room
         return REGISTERS
+    return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
+
+
+def _is_large(kernel: ProductKernel, form: Form) -> bool:
+    """Whether tiles of a form are not too large for a product."""
     *batch, rows, columns = kernel.space
-    tiles = -(-rows // SQUARES.tile) * -(-columns // SQUARES.tile) * math.prod(batch)
-    is_large = min(rows, columns) > SMALL_SQUARES.tile and tiles >= _MANY_TILES
-    return SQUARES if is_large else SMALL_SQUARES
+    tiles = -(-rows // form.rows) * -(-columns // form.columns) * math.prod(batch)
+    is_narrow = rows <= form.rows // 2 or columns <= form.columns // 2
+    return not is_narrow and tiles >= _MANY_TILES
 
 
 _PLACES = ("row", "column")
+
+
+def _beside(is_down: bool) -> tuple[str, str]:
+    """The place of one of several elements below or beside each other."""
+    return ("at", "column") if is_down else ("row", "at")
 
 
 class _TileAxes(Axes):
@@ -118,27 +137,96 @@ class _PartWriter(Writer):
         self._names[place] = f"v{place}"
         self._line(f"const {type_} v{place} = {value};")
 
-    def four(self, packed: frozenset[int], sum_type: str, is_down: bool) -> list[str]:
+    def four(self, packed: frozenset[int], type_: str, is_down: bool) -> list[str]:
         """A function for four elements of a factor, beside or below each other."""
         self.lines, self._depth = [], 2
-        place, parts = "row" if is_down else "column", {}
         for load in sorted(packed):
-            access = self.axes.accesses[load]
-            at = f"{access.pointer} + {self._index(load, _PLACES)}"
-            type_ = msl_name(self.entries[load].dtype)
-            self._line(f"const numpy::four<{type_}> q{load} = numpy::read_four({at});")
-            parts[load] = f"q{load}[e]"
+            value = f"numpy::read_four({self._address(load)})"
+            self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
+        self._begin_loop(packed, "q{}[e]", f"{'row' if is_down else 'column'} + e")
+        self._compute([self.kernel.result], set(), _beside(is_down))
+        self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
+        head = f"  METAL_FUNC void four(uint row, uint column, thread {type_} *to) const {{"
+        return [head, *self.lines, "    }", "  }"]
+
+    def fetch_and_make(self, packed: frozenset[int], type_: str, is_down: bool,
+                       has_fours: bool) -> list[str]:  # fmt: skip
+        """Functions that read what four elements are made of, and make them, up to the last.
+
+        Parameters
+        ----------
+        has_fours : bool
+            Whether a four is inside the factor as a whole, or not at all.
+        """
+        loads = [k for k, entry in enumerate(self.entries) if entry.kind == "load"]
+        fields = [f"    numpy::four<{self._type(load)}> q{load};" for load in loads]
+        at = f"{'row' if is_down else 'column'} + min(uint(e), last)"
+        self.lines, self._depth = ["    Fetched to;"], 2
+        for load in packed:
+            self._line(f"to.q{load} = numpy::read_four({self._address(load)});")
+        for load in sorted(set(loads) - packed):
+            pointer, index = self.axes.accesses[load].pointer, self._index(load, _beside(is_down))
+            self._begin_loop((), "", at)
+            self._line(f"to.q{load}[e] = {pointer}[{index}];")
+            self._depth -= 1
+            self._line("}")
+        fetch = [*self.lines, "    return to;", "  }"]
+        self.lines, self._depth = [], 2
+        self._begin_loop(loads, "from.q{}[e]", at)
+        self._compute([self.kernel.result], set(), _beside(is_down))
+        self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
+        where = "uint row, uint column, uint last"
+        return [
+            f"  static constexpr constant bool has_fours = {'true' if has_fours else 'false'};",
+            "  struct Fetched {", *fields, "  };",
+            f"  METAL_FUNC Fetched fetch({where}) const {{", *fetch,
+            f"  METAL_FUNC void make(Fetched from, {where}, thread {type_} *to) const {{",
+            *self.lines, "    }", "  }",
+        ]  # fmt: skip
+
+    def four_sums(self, packed: frozenset[int], sum_type: str) -> list[str]:
+        """A function that takes four sums beside each other."""
+        result = self.kernel.result
+        self.lines, self._depth = [], 2
+        for load in sorted(packed - {RESULT}):
+            value = f"numpy::read_four({self._address(load)})"
+            self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
+        if RESULT in packed:
+            self._line(f"numpy::four<{self._type(result)}> results;")
+        self._begin_loop(packed - {RESULT}, "q{}[e]", "column + e")
+        self._line(f"const {sum_type} sum = sums[e];")
+        self._compute([result], set(), _beside(False))
+        if RESULT in packed:
+            self._line(f"results[e] = {self._names[result]};")
+            self.lines += ["    }", f"    numpy::write_four({self._address(RESULT)}, results);"]
+        else:
+            self._store(self._names[result], _beside(False))
+            self.lines.append("    }")
+        head = "  METAL_FUNC void four(uint row, uint column, const thread"
+        return [f"{head} {sum_type} (&sums)[4]) const {{", *self.lines, "  }"]
+
+    def _begin_loop(self, known: Iterable[int], name: str, at: str) -> None:
+        """The head of a loop over four elements, of which some reads are known by names."""
+        self._parts = {load: name.format(load) for load in known}
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {BUNDLE}; ++e) {{")
-        self._line(f"  const uint at = {place} + e;")
         self._depth += 1
-        self._parts = parts
-        self._compute([self.kernel.result], set(), ("at", "column") if is_down else ("row", "at"))
-        self._line(f"to[e] = {sum_type}({self._names[self.kernel.result]});")
-        self._depth -= 1
-        self._line("}")
-        head = f"  METAL_FUNC void four(uint row, uint column, thread {sum_type} *to) const {{"
-        return [head, *self.lines, "  }"]
+        self._line(f"const uint at = {at};")
+
+    def _address(self, access: int) -> str:
+        return f"{self.axes.accesses[access].pointer} + {self._index(access, _PLACES)}"
+
+    def _type(self, place: int) -> str:
+        return msl_name(self.entries[place].dtype)
+
+    def at(self, type_: str, is_direct: bool) -> list[str]:
+        """A function for where an element lies, if the factor lies in memory as it is."""
+        at = self._address(self.kernel.result) if is_direct else "nullptr"
+        return [
+            f"  METAL_FUNC device const {type_} *at(uint row, uint column) const {{",
+            f"    return {at};",
+            "  }",
+        ]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
         """The lines of the struct, without its end."""
@@ -227,17 +315,26 @@ class ProductWriter:
         root, form = self.writers[-1], self.form
         dtype = self.kernel.factors[0].dtype
         added = sum_type(dtype)
-        type_ = msl_name(dtype) if form.of_factors else added
+        of_tensors = form.name == "tensors"
+        type_ = msl_name(dtype) if of_tensors else added
         names = ("Left", "Right", "Store")
         downs = [_is_down(factor) for factor in self.kernel.factors]
-        self.structs = []
+        self.structs, copied = [], []
         for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
             self.structs += writer.struct(name, added)
-            if form.has_fours and name != "Store":
-                self.structs += self._four(writer, type_, downs[k])
+            if of_tensors and name == "Store":
+                self.structs += writer.four_sums(self._packed(k, False), added)
+            elif of_tensors:
+                copied.append(self._is_copied(k, downs[k]))
+                has_fours = self._length(k) % BUNDLE == 0
+                packed = self._packed(k, downs[k]) if has_fours else frozenset[int]()
+                self.structs += writer.fetch_and_make(packed, type_, downs[k], has_fours)
+                self.structs += writer.at(type_, copied[k])
+            elif form.has_fours and name != "Store":
+                self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
-        each = [str(form.tile // 16)] if form.name == "squares" else []
-        given = [type_, *each, *("true" if is_down else "false" for is_down in downs)]
+        given = [type_, *filter(None, [form.each])]
+        given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
         self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
@@ -252,17 +349,31 @@ class ProductWriter:
         ]
         self.members = [member for writer in self.writers for member in writer.members]
 
-    def _four(self, writer: _PartWriter, type_: str, is_down: bool) -> list[str]:
-        part, packed = writer.kernel, frozenset[int]()
+    def _packed(self, k: int, is_down: bool, each: int = BUNDLE) -> frozenset[int]:
+        """What a part reads or writes so many elements at a time."""
+        part, packed = self.writers[k].kernel, frozenset[int]()
         if self.is_aligned:
-            packed = packed_factor(part, self.sources, writer.axes, is_down)
-        self.aligned += leaves_of(packed, part, self.sources)
-        return writer.four(packed, type_, is_down)
+            packed = packed_factor(part, self.sources, self.writers[k].axes, is_down, each)
+        self.aligned += leaves_of(packed, part, self.sources, each)
+        return packed
+
+    def _is_copied(self, k: int, is_down: bool) -> bool:
+        """Whether a factor goes to threadgroup memory as it is, 16 bytes together."""
+        entry = self.parts[k].entries[self.parts[k].result]
+        each = _COPIED_BYTES // entry.dtype.itemsize
+        if entry.kind != "load" or self._length(k) % each:
+            return False
+        return bool(self._packed(k, is_down, each))
+
+    def _length(self, k: int) -> int:
+        """Elements of a factor beside each other in memory."""
+        is_down = _is_down(self.kernel.factors[k])
+        return self.shape[1 if k else 0] if is_down == (k == 0) else self.shape[2]
 
     def launch(self) -> tuple[Size, Size]:
         """Threads of the grid and of a threadgroup."""
         rows, columns, _ = self.shape
-        across, down = -(-columns // self.form.tile), -(-rows // self.form.tile)
+        across, down = -(-columns // self.form.columns), -(-rows // self.form.rows)
         threads = self.form.threads
         return (across * threads, down, math.prod(self.batch)), (threads, 1, 1)
 

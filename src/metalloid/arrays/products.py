@@ -34,6 +34,7 @@ from metalloid.arrays.product_rule import (
     REGISTERS,
     SIMDGROUPS,
     SUMS,
+    TENSOR_CORES,
     is_sum,
     shape_of_work,
 )
@@ -49,7 +50,7 @@ class Product(HostCall):
     Attributes
     ----------
     way : str
-        One of those of `metalloid.config.products`.
+        One of those of product_rule.py.
     """
 
     way: str = AUTO
@@ -57,10 +58,11 @@ class Product(HostCall):
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
         ((_, shape),) = self.results
-        if self.way != MPS or 0 in (*shape, args[0].shape[-1]):
+        products = device.libraries.products
+        if self.way != MPS or products is None or 0 in (*shape, args[0].shape[-1]):
             return super().run(args, device, wait)
         left, right = args
-        memory = multiplied(left, right, shape, device)
+        memory = multiplied(left, right, shape, products)
         if wait:
             memory.bound.wait()
         return [memory]
@@ -101,10 +103,14 @@ def _product(a: Node, b: Node) -> Node:
     way = settings.products
     if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if way == MPS and a.dtype.name not in a.device.multiplies():
-        way = AUTO
+    if way == MPS:
+        products = a.device.libraries.products
+        if products is None or a.dtype.name not in products.dtypes:
+            way = AUTO
     if way == SIMDGROUPS and a.dtype not in FLOATS:
         way = REGISTERS
+    if way == AUTO and settings.tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+        way = TENSOR_CORES
     call = Product(_matmul, (), ((a.dtype, shape),), way=way)
     node = Node(PRODUCT, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))

@@ -9,7 +9,7 @@ from metalloid.arrays.access import LANES, RESULT
 from metalloid.arrays.ops import REDUCTIONS
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import kind_of, msl_name
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 #: Elements of a row whose sum is one term of the row's sum: rounding errors do not pile up.
 _BLOCK = {"row": 4096, "column": 128}

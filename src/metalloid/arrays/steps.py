@@ -116,12 +116,12 @@ class ProductKernel(FusedKernel):
     Attributes
     ----------
     factors : pair of Factor
-    in_simdgroups : bool
-        Whether matrices of simdgroups multiply; otherwise each thread adds in registers.
+    way : str
+        Who multiplies, one of those of product_rule.py.
     """
 
     factors: tuple[Factor, ...] = ()
-    in_simdgroups: bool = False
+    way: str = ""
 
 
 @dataclass(frozen=True)

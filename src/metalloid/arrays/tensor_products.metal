@@ -1,201 +1,288 @@
-// Products of halves in blocks of 16 x 16, as the tensor cores of NVIDIA's GPUs have them. Where
-// METALLOID_TENSOR_BLOCKS is defined two functions are instructions (metal_tensor_blocks.h);
-// otherwise they are plain MSL, which is slow and for tests.
+// Products in blocks as the tensor cores of NVIDIA's GPUs have them: of halves, 16 of the depth at
+// a time, and of floats that are rounded to the 11 bits of TF32, 8 at a time. Where
+// METALLOID_TENSOR_BLOCKS is defined the functions of tensor_blocks.metal are instructions.
 //
-// 4 simdgroups make a tile, each a quarter of it. As in wide_products.metal, the next step of the
-// depth comes from memory while this one is multiplied.
+// Each simdgroup makes 64 x 64 sums. The depth goes through a ring of stages in threadgroup memory:
+// while one is multiplied, those behind it come from memory. Blocks are taken from a stage while
+// those before them are multiplied, so that nobody waits for them either.
 namespace numpy {
 
-constexpr constant uint tensor_threads = 128;
-constexpr constant uint tensor_tile = 128;
-constexpr constant uint tensor_step = 32;
-constexpr constant uint tensor_elements = tensor_tile * tensor_step;
-// Eights of a factor for each thread; rows and columns of a simdgroup, in blocks of 16.
-constexpr constant uint tensor_eights = tensor_elements / 8 / tensor_threads;
-constexpr constant uint tensor_rows = 4;
-constexpr constant uint tensor_columns = tensor_tile * tensor_tile / 32 / tensor_threads;
-constexpr constant uint tensor_across = tensor_tile / (16 * tensor_columns);
-constexpr constant uint tensor_room = 4 * tensor_elements;  // for both factors, twice
+// Rows and columns of a simdgroup.
+constexpr constant uint tensor_side = 64;
+constexpr constant uint tensor_blocks = tensor_side / 16;
+constexpr constant uint tensor_stages = 4;
+// Tiles below each other whose threadgroups follow each other, and use the same columns.
+constexpr constant uint tensor_panel = 8;
 
-// The quarters of a block in threadgroup memory, two elements of a row in a register. Lane 8 q + r
-// says where row r of quarter q begins; if they are transposed, those are columns.
-template <bool is_transposed, typename T>
-METAL_FUNC void load_blocks(thread uint (&to)[4], threadgroup const T *tile, uint offset,
-                            uint lane) {
-#if defined(METALLOID_TENSOR_BLOCKS)
-  metalloid::load_blocks<is_transposed>(to, tile, offset);
-#else
-  const uint row = lane / 4, pair = lane % 4 * 2;
-  for (uint quarter = 0; quarter < 4; ++quarter) {
-    uint bits[2];
-    for (uint k = 0; k < 2; ++k) {
-      const ushort from = ushort(quarter * 8 + (is_transposed ? pair + k : row));
-      const uint begin = simd_shuffle(offset, from);
-      bits[k] = as_type<ushort>(tile[begin + (is_transposed ? row : pair + k)]);
-    }
-    to[quarter] = bits[0] | bits[1] << 16;
-  }
-#endif
-}
-
-// sums += left right: 16 rows of 16 elements by 16 rows of 8, which are two quarters.
+// Elements that are moved together, which are 16 bytes; of the depth in a block and in a stage.
 template <typename T>
-METAL_FUNC void multiply_blocks(thread float (&sums)[4], const thread uint (&left)[4], uint upper,
-                                uint lower, uint lane) {
-#if defined(METALLOID_TENSOR_BLOCKS)
-  metalloid::multiply_blocks<T>(sums, left, upper, lower);
-#else
-  for (uint i = 0; i < 4; ++i) {
-    const uint column = lane % 4 * 2 + i % 2;
-    for (uint k = 0; k < 16; ++k) {
-      const uint pair = k % 8 / 2, shift = k % 2 * 16;
-      const uint a = simd_shuffle(left[i / 2 + k / 8 * 2], ushort(lane / 4 * 4 + pair));
-      const uint b = simd_shuffle(k < 8 ? upper : lower, ushort(column * 4 + pair));
-      sums[i] = fma(float(as_type<T>(ushort(a >> shift))), float(as_type<T>(ushort(b >> shift))),
-                    sums[i]);
-    }
-  }
-#endif
-}
+constexpr uint tensor_group() { return 16 / sizeof(T); }
+template <typename T>
+constexpr uint tensor_depth() { return 32 / sizeof(T); }
+template <typename T>
+constexpr uint tensor_step() { return 2 * tensor_depth<T>(); }
+// Of both factors, for so many simdgroups below and beside each other.
+template <typename T, uint down, uint across>
+constexpr uint tensor_stage() { return (down + across) * tensor_side * tensor_step<T>(); }
+template <typename T, uint down, uint across>
+constexpr uint tensor_room() { return tensor_stages * tensor_stage<T, down, across>(); }
 
-// Where an element of a factor lies in threadgroup memory: eight beside each other, as in the
-// factor. These groups change places so that those of eight lines, which are read together, lie in
-// different banks.
-template <bool along_depth>
+// Where an element of a factor lies in a stage: in groups, as in the factor. Groups change places
+// so that those of eight lines, which are read together, lie in different banks.
+template <typename T, bool along_depth, uint lines>
 METAL_FUNC uint tensor_place(uint line, uint depth) {
+  constexpr uint each = tensor_group<T>(), step = tensor_step<T>();
   if (along_depth) {
-    return line * tensor_step + ((depth / 8) ^ (line / 2 % 4)) * 8;
+    const uint turn = line * step / (8 * each) % (step / each);
+    return line * step + ((depth / each) ^ turn) * each + depth % each;
   }
-  return depth * tensor_tile + ((line / 8) ^ (depth % 8)) * 8;
+  const uint turn = sizeof(T) == 2 ? depth % 8 : depth % 4 * 2;
+  return depth * lines + ((line / each) ^ turn) * each + line % each;
 }
 
-// The groups of eight elements that a thread brings.
-template <bool along_depth>
-METAL_FUNC uint2 tensor_group(uint k, uint own) {
-  const uint group = k * tensor_threads + own;
-  return along_depth ? uint2(group / (tensor_step / 8), group % (tensor_step / 8) * 8)
-                     : uint2(group % (tensor_tile / 8) * 8, group / (tensor_tile / 8));
-}
-
-// One group, whole or with nothing beyond the end of the factor.
-template <typename T, bool is_left, bool along_depth, bool is_whole, typename Factor>
-METAL_FUNC uint4 bring_eight(Factor factor, uint2 group, uint2 end) {
-  T eight[8];
-  #pragma clang loop unroll(full)
-  for (uint e = 0; e < 8; e += is_whole ? 4 : 1) {
-    const uint line = group.x + (along_depth ? 0 : e), place = group.y + (along_depth ? e : 0);
-    if (is_whole) {
-      factor.four(is_left ? line : place, is_left ? place : line, eight + e);
-    } else {
-      eight[e] = T(0);
-      if (line < end.x && place < end.y) {
-        eight[e] = is_left ? T(factor(line, place)) : T(factor(place, line));
-      }
-    }
-  }
-  return uint4(as_type<uint2>(vec<T, 4>(eight[0], eight[1], eight[2], eight[3])),
-               as_type<uint2>(vec<T, 4>(eight[4], eight[5], eight[6], eight[7])));
-}
-
-template <typename T, bool is_left, bool along_depth, typename Factor>
-METAL_FUNC void bring_eights(thread uint4 *to, Factor factor, uint first, uint depth, uint2 end,
-                             uint own) {
-  if (first + tensor_tile <= end.x && depth + tensor_step <= end.y) {
-    #pragma clang loop unroll(full)
-    for (uint k = 0; k < tensor_eights; ++k) {
-      const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
-      to[k] = bring_eight<T, is_left, along_depth, true>(factor, group, end);
-    }
+// A block of a factor for all lanes. Quarters of a left one are below each other first, those of a
+// right one beside each other along the depth.
+template <typename T, bool is_left, bool along_depth, uint lines>
+METAL_FUNC void take_block(thread uint (&to)[4], threadgroup const T *stage, uint line, uint depth,
+                           uint lane) {
+  const uint second = lane / 8 % 2, third = lane / 16, each = tensor_group<T>();
+  if (along_depth) {
+    const uint from = tensor_place<T, true, lines>(line + lane % 8 + (is_left ? second : third) * 8,
+                                                   depth + (is_left ? third : second) * each);
+    load_blocks<false>(to, stage, from, lane);
+  } else if (sizeof(T) == 2) {
+    const uint from = tensor_place<T, false, lines>(line + (is_left ? second : third) * 8,
+                                                    depth + lane % 8 + (is_left ? third : second) * 8);
+    load_blocks<true>(to, stage, from, lane);
   } else {
     #pragma clang loop unroll(full)
-    for (uint k = 0; k < tensor_eights; ++k) {
-      const uint2 group = tensor_group<along_depth>(k, own) + uint2(first, depth);
-      to[k] = bring_eight<T, is_left, along_depth, false>(factor, group, end);
+    for (uint k = 0; k < 4; ++k) {
+      const uint below = is_left ? k % 2 : k / 2, behind = is_left ? k / 2 : k % 2;
+      const T element = stage[tensor_place<T, false, lines>(line + lane / 4 + below * 8,
+                                                            depth + lane % 4 + behind * each)];
+      to[k] = tensor_word<T>::of(element);
     }
   }
 }
 
-template <typename T, bool along_depth>
-METAL_FUNC void put_eights(threadgroup T *tile, const thread uint4 *eights, uint own) {
-  #pragma clang loop unroll(full)
-  for (uint k = 0; k < tensor_eights; ++k) {
-    const uint2 group = tensor_group<along_depth>(k, own);
-    const uint at = tensor_place<along_depth>(group.x, group.y);
-    *reinterpret_cast<threadgroup uint4 *>(tile + at) = eights[k];
-  }
-}
+// A factor on its way to a stage. If it lies in memory as it is it is copied there, 16 bytes at a
+// time. Otherwise what it is made of is fetched four by four, held while others are multiplied, and
+// put there. Beyond its end are zeros; other places are read for them, so that there are no
+// branches.
+template <typename T, bool is_left, bool along_depth, bool is_copied, uint lines, uint threads,
+          typename Factor>
+struct tensor_factor {
+  static constexpr constant uint size = tensor_group<T>();
+  static constexpr constant uint step = tensor_step<T>();
+  static constexpr constant uint groups = lines * step / size / threads;
+  static constexpr constant uint fours = size / 4;
 
-template <typename T, bool left_down, bool right_down, typename Left, typename Right,
-          typename Store>
-METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right, Store store,
-                                    uint3 size, uint3 group, uint own) {
-  constexpr bool left_along = !left_down, right_along = right_down;
-  const uint row = group.y * tensor_tile, column = group.x * tensor_tile;
-  const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
-  const uint y = simdgroup / tensor_across * (16 * tensor_rows);
-  const uint x = simdgroup % tensor_across * (16 * tensor_columns);
-  const uint in_quarter = lane % 8, is_second = lane / 8 % 2 * 8, is_late = lane / 16 * 8;
-  constexpr uint wide = 2 * tensor_columns, many = 4 * tensor_rows * wide;
-  float sums[tensor_rows][wide][4];
-  #pragma clang loop unroll(full)
-  for (uint k = 0; k < many; ++k) {
-    sums[k / (4 * wide)][k / 4 % wide][k % 4] = 0.0f;
+  Factor factor;
+  uint first, own;
+  uint2 end;
+  typename Factor::Fetched held[groups * fours];
+  uint held_depth;
+
+  // The groups that a thread brings: a line and a place of the depth.
+  METAL_FUNC uint2 group(uint k) const {
+    const uint n = k * threads + own;
+    return along_depth ? uint2(n / (step / size), n % (step / size) * size)
+                       : uint2(n % (lines / size) * size, n / (lines / size));
   }
-  uint4 from_left[tensor_eights], from_right[tensor_eights];
-  threadgroup T *now = tiles, *next = tiles + 2 * tensor_elements;
-  bring_eights<T, true, left_along>(from_left, left, row, 0, size.xz, own);
-  bring_eights<T, false, right_along>(from_right, right, column, 0, size.yz, own);
-  put_eights<T, left_along>(now, from_left, own);
-  put_eights<T, right_along>(now + tensor_elements, from_right, own);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < size.z; k += tensor_step) {
-    const bool is_last = k + tensor_step >= size.z;
-    if (!is_last) {
-      bring_eights<T, true, left_along>(from_left, left, row, k + tensor_step, size.xz, own);
-      bring_eights<T, false, right_along>(from_right, right, column, k + tensor_step, size.yz, own);
+  METAL_FUNC uint place(uint k) const {
+    return tensor_place<T, along_depth, lines>(group(k).x, group(k).y);
+  }
+  METAL_FUNC bool is_inside(uint2 at) const { return at.x < end.x && at.y < end.y; }
+
+  METAL_FUNC void copy(threadgroup T *stage, uint depth) {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && is_copied; ++k) {
+      const uint2 at = group(k) + uint2(first, depth);
+      begin_copy(stage + place(k), factor.at(is_left ? at.x : at.y, is_left ? at.y : at.x),
+                 is_inside(at));
+    }
+  }
+
+  // Where four elements lie in the factor, and the last of them that is inside.
+  METAL_FUNC uint2 four_at(uint k) const {
+    const uint e = k % fours * 4;
+    return group(k / fours) + uint2(first, held_depth) + (along_depth ? uint2(0, e) : uint2(e, 0));
+  }
+  METAL_FUNC uint last_of(uint2 at) const {
+    return Factor::has_fours ? 3 : min(along_depth ? end.y - at.y : end.x - at.x, 4u) - 1;
+  }
+
+  METAL_FUNC void fetch(uint depth) {
+    held_depth = depth;
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups * fours && !is_copied; ++k) {
+      const uint2 at = is_inside(four_at(k)) ? four_at(k) : uint2(0);
+      held[k] = factor.fetch(is_left ? at.x : at.y, is_left ? at.y : at.x, last_of(at));
+    }
+  }
+
+  METAL_FUNC void put(threadgroup T *stage) const {
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && !is_copied; ++k) {
+      T made[size];
+      #pragma clang loop unroll(full)
+      for (uint e = 0; e < size; e += 4) {
+        const uint which = (k * size + e) / 4;
+        const bool is_there = is_inside(four_at(which));
+        const uint2 at = is_there ? four_at(which) : uint2(0);
+        const uint last = last_of(at);
+        factor.make(held[which], is_left ? at.x : at.y, is_left ? at.y : at.x, last, made + e);
+        #pragma clang loop unroll(full)
+        for (uint i = 0; i < 4; ++i) {
+          made[e + i] = is_there && i <= last ? made[e + i] : T(0);
+        }
+      }
+      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
+          tensor_word<T>::rounded(tensor_word<T>::group(made));
+    }
+  }
+
+  // What a thread has copied, to what tensor cores take.
+  METAL_FUNC void round(threadgroup T *stage) const {
+    uint4 own_groups[groups];
+    #pragma clang loop unroll(full)
+    for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
+      own_groups[k] = *reinterpret_cast<threadgroup uint4 *>(stage + place(k));
     }
     #pragma clang loop unroll(full)
-    for (uint j = 0; j < tensor_step; j += 16) {
-      uint a[tensor_rows][4], b[tensor_columns][4];
-      #pragma clang loop unroll(full)
-      for (uint i = 0; i < tensor_rows; ++i) {
-        const uint at = y + i * 16;
-        const uint from = left_along
-                              ? tensor_place<true>(at + in_quarter + is_second, j + is_late)
-                              : tensor_place<false>(at + is_second, j + in_quarter + is_late);
-        load_blocks<!left_along>(a[i], now, from, lane);
-      }
-      #pragma clang loop unroll(full)
-      for (uint i = 0; i < tensor_columns; ++i) {
-        const uint at = x + i * 16;
-        const uint from = right_along
-                              ? tensor_place<true>(at + in_quarter + is_late, j + is_second)
-                              : tensor_place<false>(at + is_late, j + in_quarter + is_second);
-        load_blocks<!right_along>(b[i], now + tensor_elements, from, lane);
-      }
-      #pragma clang loop unroll(full)
-      for (uint i = 0; i < tensor_rows * wide; ++i) {
-        const uint m = i / wide, n = i % wide;
-        const uint upper = b[n / 2][n % 2 * 2], lower = b[n / 2][n % 2 * 2 + 1];
-        multiply_blocks<T>(sums[m][n], a[m], upper, lower, lane);
-      }
+    for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
+      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
+          tensor_word<T>::rounded(own_groups[k]);
     }
-    if (!is_last) {
-      put_eights<T, left_along>(next, from_left, own);
-      put_eights<T, right_along>(next + tensor_elements, from_right, own);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    threadgroup T *other = now;
-    now = next;
-    next = other;
   }
+};
+
+// Which tile a threadgroup makes: those that run together share what they read.
+METAL_FUNC uint2 tensor_tile(uint2 group, uint2 tiles) {
+  const uint index = group.y * tiles.x + group.x, panel = tensor_panel * tiles.x;
+  const uint first = index / panel * tensor_panel, height = min(tiles.y - first, tensor_panel);
+  return uint2(index % panel / height, first + index % panel % height);
+}
+
+template <typename T, uint down, uint across, bool left_down, bool right_down, bool left_copied,
+          bool right_copied, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right, Store store,
+                                    uint3 size, uint3 group, uint own) {
+  constexpr uint rows = down * tensor_side, columns = across * tensor_side;
+  constexpr uint threads = down * across * 32, stage = tensor_stage<T, down, across>();
+  constexpr uint step = tensor_step<T>(), depth = tensor_depth<T>();
+  constexpr uint blocks = tensor_blocks, wide = 2 * blocks;
+  const uint2 tile = tensor_tile(
+      group.xy, uint2((size.y + columns - 1) / columns, (size.x + rows - 1) / rows));
+  const uint row = tile.y * rows, column = tile.x * columns;
+  const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
+  const uint y = simdgroup / across * tensor_side, x = simdgroup % across * tensor_side;
+  tensor_factor<T, true, !left_down, left_copied, rows, threads, Left> lefts{left, row, own,
+                                                                            size.xz};
+  tensor_factor<T, false, right_down, right_copied, columns, threads, Right> rights{
+      right, column, own, size.yz};
+  #pragma clang loop unroll(disable)
+  for (uint s = 0; s < tensor_stages; ++s) {
+    threadgroup T *to = tiles + s * stage;
+    lefts.copy(to, s * step);
+    rights.copy(to + rows * step, s * step);
+    close_copies();
+    lefts.fetch(s * step);
+    rights.fetch(s * step);
+    if (s + 1 < tensor_stages) {  // the last one is put below
+      lefts.put(to);
+      rights.put(to + rows * step);
+    }
+  }
+  float sums[blocks][wide][4];
   #pragma clang loop unroll(full)
-  for (uint k = 0; k < many; ++k) {
-    const uint m = k / (4 * wide), n = k / 4 % wide;
-    const uint to_row = row + y + m * 16 + lane / 4 + k % 4 / 2 * 8;
-    const uint to = column + x + n * 8 + lane % 4 * 2 + k % 2;
-    if (to_row < size.x && to < size.y) {
-      store(to_row, to, sums[m][n][k % 4]);
+  for (uint k = 0; k < blocks * wide * 4; ++k) {
+    sums[k / (4 * wide)][k / 4 % wide][k % 4] = 0.0f;
+  }
+  wait_for_copies<tensor_stages - 2>();
+  for (uint s = 0; s < 2; ++s) {
+    lefts.round(tiles + s * stage);
+    rights.round(tiles + s * stage + rows * step);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint a[2][blocks][4], b[2][blocks][4];
+  #pragma clang loop unroll(full)
+  for (uint i = 0; i < blocks; ++i) {
+    take_block<T, true, !left_down, rows>(a[0][i], tiles, y + i * 16, 0, lane);
+    take_block<T, false, right_down, columns>(b[0][i], tiles + rows * step, x + i * 16, 0, lane);
+  }
+  threadgroup T *now = tiles, *before = tiles + (tensor_stages - 1) * stage;
+  #pragma clang loop unroll(disable)
+  for (uint k = 0; k < size.z; k += step) {
+    const uint behind = k + tensor_stages * step;
+    threadgroup T *next = now == tiles + (tensor_stages - 1) * stage ? tiles : now + stage;
+    #pragma clang loop unroll(full)
+    for (uint j = 0; j < step; j += depth) {
+      const uint which = j / depth % 2;
+      const bool is_last = j + depth == step;
+      if (is_last) {
+        lefts.put(before);
+        rights.put(before + rows * step);
+        lefts.fetch(behind);
+        rights.fetch(behind);
+        wait_for_copies<tensor_stages - 2>();
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+      }
+      threadgroup const T *from = is_last ? next : now;
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < blocks; ++i) {
+        take_block<T, true, !left_down, rows>(a[1 - which][i], from, y + i * 16, (j + depth) % step,
+                                              lane);
+        take_block<T, false, right_down, columns>(b[1 - which][i], from + rows * step, x + i * 16,
+                                                  (j + depth) % step, lane);
+      }
+      if (is_last) {
+        if (sizeof(T) == 4) {
+          threadgroup T *third = next == tiles + (tensor_stages - 1) * stage ? tiles : next + stage;
+          wait_for_copies<tensor_stages - 3>();
+          lefts.round(third);
+          rights.round(third + rows * step);
+        }
+        lefts.copy(now, behind);
+        rights.copy(now + rows * step, behind);
+        close_copies();
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < blocks * wide; ++i) {
+        const uint m = i / wide, n = i % wide;
+        multiply_blocks<T>(sums[m][n], a[which][m], b[which][n / 2][n % 2 * 2],
+                           b[which][n / 2][n % 2 * 2 + 1], lane);
+      }
+    }
+    before = now;
+    now = next;
+  }
+  // A lane has two neighbours of a row, and two of the eighth below it. Of a pair of lanes one
+  // takes the upper four and one the lower.
+  const bool is_lower = lane % 2 == 1;
+  #pragma clang loop unroll(full)
+  for (uint i = 0; i < blocks * wide * 2; ++i) {
+    thread float(&four)[4] = sums[i / 2 / wide][i / 2 % wide];
+    const uint k = i % 2;
+    const float got = simd_shuffle_xor(is_lower ? four[k] : four[2 + k], ushort(1));
+    four[2 + k] = is_lower ? four[2 + k] : got;
+    four[k] = is_lower ? got : four[k];
+  }
+  const uint first_row = row + y + lane / 4 + (is_lower ? 8 : 0);
+  const uint first_column = column + x + lane % 4 / 2 * 4;
+  #pragma clang loop unroll(full)
+  for (uint i = 0; i < blocks * wide; ++i) {
+    const thread float(&four)[4] = sums[i / wide][i % wide];
+    const uint to_row = first_row + i / wide * 16, to = first_column + i % wide * 8;
+    if (to_row < size.x && to + 4 <= size.y) {
+      store.four(to_row, to, four);
+    } else if (to_row < size.x) {
+      #pragma clang loop unroll(full)
+      for (uint e = 0; e < 3; ++e) {
+        if (to + e < size.y) {
+          store(to_row, to + e, four[e]);
+        }
+      }
     }
   }
 }

@@ -10,7 +10,7 @@ from metalloid.arrays.numbers import Member
 from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.trace import Entry
 from metalloid.arrays.types import complex64, complex128, float64, kind_of, msl_name
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 _INDENT = "  "
 #: An inner axis shorter than this shares its threads with the next one.

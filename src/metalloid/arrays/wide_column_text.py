@@ -10,7 +10,7 @@ from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.text import NARROW
 from metalloid.arrays.types import msl_name
 from metalloid.arrays.wide_text import UNROLLED
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 
 def has_wide_columns(kernel: FusedKernel, axes: Axes, packed: frozenset[int]) -> bool:

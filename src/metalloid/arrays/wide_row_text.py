@@ -15,7 +15,7 @@ from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import msl_name
 from metalloid.arrays.wide_text import UNROLLED
-from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Size
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Size
 
 #: Threads of a threadgroup, unless there are few rows or they are long.
 _THREADS = 256

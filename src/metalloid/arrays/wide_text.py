@@ -8,7 +8,7 @@ from metalloid.arrays.access import BUNDLE, RESULT, Axes
 from metalloid.arrays.steps import FusedKernel, Source
 from metalloid.arrays.text import Writer
 from metalloid.arrays.types import msl_name
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 UNROLLED = "#pragma clang loop unroll(full)"
 

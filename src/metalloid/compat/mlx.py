@@ -253,8 +253,7 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
     """
     mx = sys.modules.get("mlx.core")
     (_, _, _), (_, _, _) = grid, threadgroup
-    results: list[Any]
-    given, known, is_mlx = [], [], False
+    given, is_mlx = [], False
     for value in inputs:
         kind = type(value)
         if mx is not None and kind is mx.array:
@@ -264,19 +263,17 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
             if type(value) is not np.ndarray:
                 raise TypeError  # it may be lazy
         given.append(value)
-    for value in dtypes:
-        known.append(_dtype(value, mx))
-    if is_mlx or (mx is not None and known and type(dtypes[0]) is mx.Dtype):
-        if _is_large(shapes):
+    known = [_dtype(value, mx) for value in dtypes]
+    if not is_mlx and (mx is None or not known or type(dtypes[0]) is not mx.Dtype):
+        plain: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
+        return plain
+    for shape in shapes:
+        if math.prod(shape) >= _WORTH_A_PLACE:
             places = _Places(mx)
             results = kernel.at_once(given, grid, threadgroup, shapes, known, new=places.new)
             return [places.array(result) for result in results]
-        results = kernel.at_once(given, grid, threadgroup, shapes, known)
-        if len(results) == 1:
-            return [_to_mlx(mx, results[0])]
-        return [_to_mlx(mx, result) for result in results]
     results = kernel.at_once(given, grid, threadgroup, shapes, known)
-    return results
+    return [_to_mlx(mx, result) for result in results]
 
 
 def _three(what: str, values: Any) -> tuple[int, int, int]:
@@ -381,10 +378,6 @@ class _Places:
             if memory is result:
                 return array.view(self._mx.bfloat16) if memory.dtype == _BFLOAT16 else array
         return _to_mlx(self._mx, result)
-
-
-def _is_large(shapes: Sequence[Any]) -> bool:
-    return any(math.prod(shape) >= _WORTH_A_PLACE for shape in shapes)
 
 
 # -- programs that are not changed

@@ -1,7 +1,8 @@
-"""Fourier transforms along one axis or several, by NumPy's pocketfft on the memory of arrays.
+"""Fourier transforms along one axis or several.
 
-float32 and complex64 are transformed in single precision, float64 and complex128 in double. Half
-floats are taken as float32, and so are integers.
+On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels. float32
+and complex64 are transformed in single precision, float64 and complex128 in double. Half floats are
+taken as float32, and so are integers.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import numpy as np
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import axes_of, to_node
-from metalloid.arrays.calls import host_call
+from metalloid.arrays.calls import host_call, launch_call
 from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import Node, cast
+from metalloid.arrays.node import Node, cast, permute
 from metalloid.arrays.types import complex_of, float32, kind_of, real_of
+from metalloid.fft.kernels import Transform, transformed_rows
+from metalloid.runtime.device import Device
+from metalloid.settings import settings
 
 Norm = Literal["backward", "ortho", "forward"]
 
@@ -178,6 +182,7 @@ def irfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (
     return _along_several("irfft2", x, s, axes, norm)
 
 
+_ALONG_ONE = frozenset({"fft", "ifft", "rfft", "irfft", "hfft", "ihfft"})
 _OF_REALS = frozenset({"rfft", "rfft2", "rfftn", "ihfft"})
 _TO_REALS = frozenset({"irfft", "irfft2", "irfftn", "hfft"})
 
@@ -235,6 +240,37 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
                  norm: Norm) -> Array:  # fmt: skip
     if norm not in get_args(Norm):
         raise ValueError(f"[{name}] norm is 'backward', 'ortho' or 'forward', got {norm!r}.")
+    if _is_by_kernels(node.device):
+        lengths, axes = parameters
+        if name in _ALONG_ONE:
+            lengths, axes = (lengths,), (axes,)
+        return Array(_by_kernels(name, node, lengths, axes, norm))
     dtype = real_of(node.dtype) if name in _TO_REALS else complex_of(real_of(node.dtype))
     (result,) = host_call(getattr(np.fft, name), [node], (*parameters, norm), (dtype, shape))
     return Array(result)
+
+
+def _is_by_kernels(device: Device) -> bool:
+    """Whether kernels of ours do it, and not the host."""
+    wanted = settings.transforms
+    return wanted == "kernels" or (wanted == "auto" and device.name != "cpu")
+
+
+def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
+    """The axes one after the other: real numbers become complex ones first, and real ones last."""
+    is_inverse, last_axis = name.startswith("i"), len(axes) - 1
+    for k in range(len(axes)) if name in _TO_REALS else reversed(range(len(axes))):
+        n, axis = lengths[k], axes[k]
+        to_real = name in _TO_REALS and k == last_axis
+        kept = n // 2 + 1 if name in _OF_REALS and k == last_axis else n
+        scale = {"ortho": n**-0.5, "backward": 1.0, "forward": 1 / n}[norm]
+        if is_inverse:
+            scale = 1 / (n * scale)
+        given = Transform(n, is_inverse, to_real, kept, to_real, scale)
+        real = real_of(node.dtype)
+        order = (*(a for a in range(len(node.shape)) if a != axis), axis)
+        rows = permute(cast(node, complex_of(real)) if to_real else node, order)
+        result = (real if to_real else complex_of(real), (*rows.shape[:-1], kept))
+        (rows,) = launch_call(transformed_rows, [rows], (given,), result)
+        node = permute(rows, tuple(map(order.index, range(len(order)))))
+    return node

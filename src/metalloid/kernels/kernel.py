@@ -10,8 +10,10 @@ from typing import Any
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments import Binder
-from metalloid.runtime.device import Device, Launch, Program, Size
+from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
+from metalloid.runtime.launches import Launch
+from metalloid.runtime.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MOST_THREADGROUPS = 2**63 - 1

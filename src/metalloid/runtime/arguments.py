@@ -11,7 +11,8 @@ from typing import Any
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Device
+from metalloid.runtime.launches import Arguments
 from metalloid.runtime.slot import ThreadgroupMemory, describe
 from metalloid.runtime.struct_slot import slot_for
 

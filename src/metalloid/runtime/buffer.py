@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.borrowed import Borrowed
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
 from metalloid.runtime.host_copy import Bytes, HostCopy
 from metalloid.runtime.lending import Lent, require_cuda, stays
 from metalloid.runtime.registry import get_device
+from metalloid.runtime.strided import Borrowed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,10 +161,10 @@ class Buffer:
         if self.host_copy is not None:
             self.host_copy.to_device()
             self.host_copy.share()
-        return Lent(self.device, self, self.address, self.dtype, self.shape)
+        return Lent(self.address, self.dtype, self.shape, None, self, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.device.dlpack_device
+        return self.device.exchange.dlpack_device
 
     def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
                    dl_device: tuple[int, int] | None = None,

@@ -16,7 +16,7 @@ import numpy as np
 
 from metalloid.dtypes import scalar_of
 from metalloid.errors import ArgumentError
-from metalloid.runtime.borrowed import Borrowed
+from metalloid.runtime.strided import Borrowed
 
 _CPU_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda", 14: "oneapi"}

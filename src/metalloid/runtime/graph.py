@@ -7,8 +7,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from metalloid.errors import ArgumentError, LaunchError
-from metalloid.runtime.device import Arguments, Device, Launch, Size
+from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.launches import Arguments, Launch, buffers_of
+from metalloid.runtime.program import Size
 from metalloid.runtime.registry import get_device
 
 if TYPE_CHECKING:
@@ -66,12 +68,13 @@ class Graph:
         self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
     ) -> None:
         self.device.recording = None
-        if kind is not None:
-            self._launches.clear()
-            return
-        buffers = (buffer for launch in self._launches for buffer in launch.arguments.buffers)
-        self._buffers = list({id(buffer): buffer for buffer in buffers}.values())
-        self._replay = self.device.prepare(self._launches)
+        try:
+            if kind is None:
+                self._replay = self.device.prepare(self._launches)
+                self._buffers = buffers_of(self._launches)
+        finally:
+            if self._replay is None:  # nothing of it is to be had
+                self._launches.clear()
 
     def __len__(self) -> int:
         return len(self._launches)

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any
 
 from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import make_capsule
+from metalloid.runtime.exchange import HOST
+from metalloid.runtime.strided import Strided
 
-HOST = (1, 0)
 _CUDA = 2
 #: What ``__dlpack__`` may be told: the default stream, and that nobody waits.
 _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
-class Lent(NamedTuple):
-    """An array in the memory of a device.
+@dataclass
+class Lent(Strided):
+    """An array of ours, for others.
 
     Attributes
     ----------
     device : Device
-    owner : object
-        Keeps the memory.
-    address : int
-        Of its first element.
-    dtype : numpy.dtype
-    shape : tuple of int
-    strides : tuple of int or None
-        In bytes; None if it is contiguous.
+        Whose memory it is.
     """
 
     device: Device
-    owner: Any
-    address: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None = None
 
     def to_dlpack(self, stream: int | None) -> Any:
         """A capsule, for who works on a stream: it waits there for the launches so far.
@@ -49,10 +38,10 @@ class Lent(NamedTuple):
         if stream == 0:
             raise ValueError("[dlpack] stream 0 may be one of two: pass 1 or 2, or a stream's own.")
         if stream != _NO_STREAM:
-            self.device.hand_over(_DEFAULT_STREAM if stream is None else stream)
+            self.device.exchange.hand_over(_DEFAULT_STREAM if stream is None else stream)
         return make_capsule(
             self.owner, self.address, self.dtype, self.shape, self.strides,
-            self.device.dlpack_device,
+            self.device.exchange.dlpack_device,
         )  # fmt: skip
 
     def to_cuda(self) -> dict[str, Any]:
@@ -63,7 +52,7 @@ class Lent(NamedTuple):
             "strides": self.strides,
             "typestr": self.dtype.str,
             "data": (self.address, False),
-            "stream": self.device.stream_handle,
+            "stream": self.device.exchange.stream_handle,
         }
 
 
@@ -75,7 +64,7 @@ def stays(device: Device, wanted: tuple[int, int] | None, copy: bool | None) -> 
     BufferError
         If it can give neither.
     """
-    own = device.dlpack_device
+    own = device.exchange.dlpack_device
     if wanted is None or tuple(wanted) == own:
         return own != HOST
     if tuple(wanted) != HOST or copy is False:
@@ -91,5 +80,5 @@ def require_cuda(device: Device) -> None:
     AttributeError
         Elsewhere.
     """
-    if device.dlpack_device[0] != _CUDA:
+    if device.exchange.dlpack_device[0] != _CUDA:
         raise AttributeError("__cuda_array_interface__")

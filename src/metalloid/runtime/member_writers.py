@@ -18,7 +18,8 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device, HostMemory
+from metalloid.runtime.device import Device
+from metalloid.runtime.launches import Arguments, HostMemory
 from metalloid.runtime.slot import Slot
 
 #: A pointer, a texture and a sampler each take as much in a struct.

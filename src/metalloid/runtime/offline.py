@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from metalloid.errors import DeviceUnavailable
-from metalloid.runtime.device import Arguments, Device, DeviceInfo, Size
+from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event
+from metalloid.runtime.launches import Arguments
+from metalloid.runtime.program import Size
 
 
 class OfflineDevice(Device):

@@ -107,7 +107,7 @@ def device_at(kind: int, number: int) -> Device | None:
         If it is one of ours, and not to be had.
     """
     default = get_device()
-    if default.dlpack_device == (kind, number):
+    if default.exchange.dlpack_device == (kind, number):
         return default
     return get_device(f"{_DLPACK_KINDS[kind]}:{number}") if kind in _DLPACK_KINDS else None
 

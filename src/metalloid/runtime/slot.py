@@ -11,8 +11,9 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
-from metalloid.runtime.device import Arguments, Device, HostMemory
+from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
+from metalloid.runtime.launches import Arguments, HostMemory
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Slot(ABC):
         if not self.stages or isinstance(value, Buffer):
             return None
         try:
-            memory = self.device.borrow(value)
+            memory = self.device.exchange.borrow(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
             raise self.refuse(value, str(error)) from None
         if memory is None:

@@ -11,8 +11,9 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer, Window
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
+from metalloid.runtime.launches import Arguments
 from metalloid.runtime.slot import Slot
 
 #: Alignment that every array of Python's world has. MSL's long4 wants more; devices that read the

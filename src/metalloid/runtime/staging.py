@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metalloid.runtime.device import Arguments, HostMemory
+from metalloid.runtime.launches import Arguments, HostMemory
 
 #: What every address of a device's allocations is a multiple of. A copy lies as far from such an
 #: address as the original does, so it is aligned like it.

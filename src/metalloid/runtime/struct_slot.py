@@ -15,7 +15,8 @@ import numpy as np
 
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.device import Arguments, Device
+from metalloid.runtime.device import Device
+from metalloid.runtime.launches import Arguments
 from metalloid.runtime.member_writers import WORD_BYTES, Members, writer_for
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.slots import BufferSlot, aligned_bytes

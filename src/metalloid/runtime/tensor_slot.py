@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, HostMemory
+from metalloid.runtime.launches import Arguments, HostMemory
 from metalloid.runtime.slot import Slot
 from metalloid.runtime.texture_memory import contiguous_strides
 

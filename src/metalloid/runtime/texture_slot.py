@@ -11,7 +11,8 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.layout import TextureType
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Arguments, Device, HostMemory
+from metalloid.runtime.device import Device
+from metalloid.runtime.launches import Arguments, HostMemory
 from metalloid.runtime.pixel_formats import LONG_FORMAT, PixelFormat, dtypes_of, format_of
 from metalloid.runtime.sampler import Sampler
 from metalloid.runtime.slot import Slot

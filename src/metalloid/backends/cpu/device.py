@@ -25,18 +25,11 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.device import (
-    MAX_THREADS_PER_THREADGROUP,
-    Arguments,
-    Device,
-    DeviceInfo,
-    Launch,
-    Program,
-    Size,
-    spread,
-)
+from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.launches import Arguments, Launch
 from metalloid.runtime.messages import emit
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 

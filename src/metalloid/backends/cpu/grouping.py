@@ -8,7 +8,7 @@ work; so neighbours in x are joined.
 from __future__ import annotations
 
 from metalloid.msl.signature import Signature
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 #: A row of a threadgroup that has this many threads is long enough.
 _LONG_ROW = 64

@@ -12,8 +12,8 @@ from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 from metalloid.runtime.offline import OfflineDevice
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 from metalloid.settings import settings
 
 _TARGETS = {

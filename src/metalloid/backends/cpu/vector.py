@@ -31,7 +31,7 @@ from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecu
 from metalloid.compiler.spmd.threadgroup_variables import distances
 from metalloid.compiler.spmd.vectorise import Scalar, Vectorised, parse, vectorise
 from metalloid.compiler.spmd.writer import SCALAR_BYTES
-from metalloid.runtime.device import Size
+from metalloid.runtime.program import Size
 
 #: From IR to code: what is not vector code already is not worth it.
 CODE_COMMAND = (

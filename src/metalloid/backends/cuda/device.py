@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import CudaEvent, Timer
-from metalloid.backends.cuda.exchange import DEFAULT_STREAM, borrow
+from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
@@ -22,9 +22,10 @@ from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.borrowed import Borrowed
-from metalloid.runtime.device import Arguments, Device, DeviceInfo, Launch, Size
+from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.launches import Arguments, Launch
+from metalloid.runtime.program import Size
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
@@ -41,7 +42,7 @@ class CudaDevice(Device):
     memory = "own"
 
     def __init__(self, index: int) -> None:
-        self.name, self.dlpack_device = f"cuda:{index}", (2, index)
+        self.name = f"cuda:{index}"
         self._driver = bindings = driver()
         self._launch_kernel = bindings.cuLaunchKernel
         self._handle = check(bindings.cuDeviceGet(index), "opening the GPU")
@@ -68,13 +69,12 @@ class CudaDevice(Device):
             bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
             "setting up memory",
         )
-        untimed = bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING
-        self._mark = check(bindings.cuEventCreate(untimed), "making an event")
         self._data = ctypes.create_string_buffer(_MOST_DATA)
         self._data_pointer = ctypes.c_void_p(ctypes.addressof(self._data))
         self._parameters = ctypes.addressof(self._data_pointer)
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
+        self.exchange = CudaExchange(self, index)
         os.register_at_fork(after_in_child=self._forked)
 
     def _attribute(self, attribute: Any) -> int:
@@ -181,10 +181,11 @@ class CudaDevice(Device):
         """Hand a launch to the driver, with `arguments` as they are."""
         function, parts = program.geometry(grid, group)
         words = arguments.words or (0,)
+        threadgroup_bytes = arguments.threadgroup_bytes + program.asked_bytes
         for dimensions, data in parts:
             program.pack_into(self._data, 0, *words, *data)
             (status,) = self._launch_kernel(
-                function, *dimensions, arguments.threadgroup_bytes, stream, self._parameters, 0
+                function, *dimensions, threadgroup_bytes, stream, self._parameters, 0
             )
             if status:
                 raise self.failure(status, program.signature.name)
@@ -337,38 +338,6 @@ class CudaDevice(Device):
         if status:
             raise self.failure(status, "copying from the device")
         self.synchronize()
-
-    # -- other libraries
-
-    @property
-    def stream_handle(self) -> int:
-        """See `Device.stream_handle`."""
-        return int(self.stream)
-
-    def borrow(self, value: Any) -> Borrowed | None:
-        """See `Device.borrow`."""
-        return borrow(self, value)
-
-    def number_of_device(self, address: int) -> int:
-        """Of the GPU whose memory it is."""
-        attribute = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        self._enter()
-        return int(check(self._driver.cuPointerGetAttribute(attribute, address), "asking where"))
-
-    def follow(self, stream: int) -> None:
-        """Let the launches from now on wait for what is under way on a stream."""
-        self._order(stream, self.stream)
-
-    def hand_over(self, stream: int) -> None:
-        """See `Device.hand_over`."""
-        if stream != DEFAULT_STREAM:  # which waits by itself
-            self._order(self.stream, stream)
-
-    def _order(self, first: Any, then: Any) -> None:
-        with self._lock:
-            self._enter()
-            check(self._driver.cuEventRecord(self._mark, first), "marking a stream")
-            check(self._driver.cuStreamWaitEvent(then, self._mark, 0), "waiting for a stream")
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

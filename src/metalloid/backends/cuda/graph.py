@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
 from metalloid.backends.cuda.events import CudaEvent
-from metalloid.runtime.device import Launch
+from metalloid.runtime.launches import Launch, buffers_of
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
@@ -25,9 +25,7 @@ class CudaGraph:
         self._device, self._launches = device, list(launches)
         self._name = f"a graph of {len(launches)} launches"
         self._reports = any(launch.program.reports for launch in launches)
-        self._buffers = list(
-            {id(b): b for launch in launches for b in launch.arguments.buffers}.values()
-        )
+        self._buffers = buffers_of(launches)
         self._values = self._place_values()
         flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
         stream = check(bindings.cuStreamCreate(flags), "making a stream")

@@ -15,7 +15,7 @@ from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.device import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
 _MOST_REMEMBERED = 1024  # shapes of launches
@@ -72,7 +72,7 @@ class CudaProgram(OfflineProgram):
         super().__init__(kernel, entry, architecture)
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
-        self._has_order = kernel.has_order
+        self._has_order, self.asked_bytes = kernel.has_order, kernel.asked_bytes
         self._first = self._load(kernel)
         self._largest: Function | None = None
         count = max(1, len(self.signature.sources))
@@ -111,6 +111,11 @@ class CudaProgram(OfflineProgram):
         handle = check(
             bindings.cuModuleGetFunction(module, ENTRY_SYMBOL.encode()), f"finding {name}"
         )
-        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        attributes = bindings.CUfunction_attribute
+        if kernel.asked_bytes:
+            attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            outcome = bindings.cuFuncSetAttribute(handle, attribute, kernel.asked_bytes)
+            check(outcome, f"asking for the threadgroup memory of {name}")
+        attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         most = check(bindings.cuFuncGetAttribute(attribute, handle), f"asking for limits of {name}")
         return Function(handle, int(most))

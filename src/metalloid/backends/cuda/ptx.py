@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.cuda.large_memory import ask_for_memory
 from metalloid.backends.cuda.masks import name_members
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
 from metalloid.backends.cuda.unchanging import mark_unchanging
@@ -62,6 +63,8 @@ class PtxKernel:
         Whether it logs or asserts.
     has_order : bool
         Whether the threads of a simdgroup are the lanes of a warp in order.
+    asked_bytes : int
+        Threadgroup memory that a launch has to ask for beside that of parameters.
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
@@ -69,6 +72,7 @@ class PtxKernel:
     layouts: tuple[int, ...]
     reports: bool
     has_order: bool
+    asked_bytes: int
     stages: dict[str, Path]
 
     @property
@@ -105,10 +109,10 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
-    layouts, reports, has_order = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order, asked_bytes = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(tuple(layouts), reports, has_order, stages)
+    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, stages)
 
 
 def _compile(
@@ -142,11 +146,12 @@ def _compile(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
-    if missing := _MISSING.search(code.output.decode()):
+    ptx, asked_bytes = ask_for_memory(code.output.decode())
+    if missing := _MISSING.search(ptx):
         raise undefined(missing[1])
     return {
         "kernel.cpp": text,
         "kernel.ll": ir,
-        "kernel.ptx": code.output,
-        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order]),
+        "kernel.ptx": ptx,
+        "kernel.json": json.dumps([layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes]),
     }

@@ -12,7 +12,7 @@ import numpy as np
 from metalloid.backends.metal.commands import Command, CopyBack
 from metalloid.backends.metal.limits import MOST_INLINE_BYTES
 from metalloid.backends.metal.memory import Allocation
-from metalloid.runtime.device import Arguments
+from metalloid.runtime.launches import Arguments
 from metalloid.runtime.staging import Block, blocks_of
 from metalloid.runtime.struct_slot import EncodedStruct
 

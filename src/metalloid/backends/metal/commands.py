@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.backends.metal.memory import Allocation
-from metalloid.runtime.device import Arguments, Size
+from metalloid.runtime.launches import Arguments
+from metalloid.runtime.program import Size
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.programs import MetalProgram

@@ -18,15 +18,17 @@ from metalloid.backends.metal.commands import Command
 from metalloid.backends.metal.limits import Limits
 from metalloid.backends.metal.logs import Logs
 from metalloid.backends.metal.memory import Heap
-from metalloid.backends.metal.products import ProductCommand, Products
+from metalloid.backends.metal.products import MetalLibraries, ProductCommand
 from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
 from metalloid.backends.metal.resolve import command_of
 from metalloid.backends.metal.samplers import Samplers
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.device import Arguments, Device, DeviceInfo, Matrices, Size
+from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.launches import Arguments
+from metalloid.runtime.program import Size
 from metalloid.runtime.traits import MATRIX_UNITS
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
@@ -73,7 +75,7 @@ class MetalDevice(Device):
         self.logs = Logs(gpu, module)
         self.limits = Limits(gpu, module)
         self._programs = Programs(gpu, binding, self.target, self.limits)
-        self._products = Products(gpu, binding)
+        self.libraries = MetalLibraries(self)
         self._open: Batch | None = None
         self._in_flight: deque[Batch] = deque()
         self._lock = threading.RLock()
@@ -172,18 +174,11 @@ class MetalDevice(Device):
             self._commit(batch)
         return batch
 
-    def multiplies(self) -> frozenset[str]:
-        """See `Device.multiplies`."""
-        return self._products.dtypes
-
-    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
-        """See `Device.multiply`."""
+    def enqueue(self, make: Callable[[], ProductCommand]) -> Event:
+        """Put what is no kernel into the open batch."""
         with self._lock:
-            command = self._products.command(left, right, result, count, self.heap)
-            event = MetalEvent(self._add(command, False), command.name)
-        for matrices in (left, right, result):
-            matrices.buffer.used_by(event)
-        return event
+            command = make()
+            return MetalEvent(self._add(command, False), command.name)
 
     def dispatch_of(self, encoder: Any) -> Callable[[Size, Size], Any]:
         """How an encoder runs a grid of threads."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.commands import CopyBack
-from metalloid.backends.metal.memory import Allocation, Heap
+from metalloid.backends.metal.memory import Allocation
 from metalloid.errors import DeviceUnavailable
-from metalloid.runtime.device import Matrices
+from metalloid.runtime.event import Event
+from metalloid.runtime.libraries import Libraries, Matrices, Products
+
+if TYPE_CHECKING:
+    from metalloid.backends.metal.device import MetalDevice
 
 _TYPES = {"float32": "MPSDataTypeFloat32", "float16": "MPSDataTypeFloat16"}
 #: Products of so many shapes are kept ready.
@@ -44,11 +47,13 @@ class ProductCommand:
         )
 
 
-class Products:
+class ShaderProducts(Products):
     """Metal Performance Shaders for one GPU."""
 
-    def __init__(self, gpu: Any, binding: Binding) -> None:
-        self._gpu, self._binding = gpu, binding
+    name = "mps"
+
+    def __init__(self, device: MetalDevice) -> None:
+        self._device, self._gpu, self._binding = device, device.gpu, device.binding
         self._product = functools.lru_cache(_KEPT)(self._made)
 
     @functools.cached_property
@@ -62,19 +67,20 @@ class Products:
 
     @property
     def dtypes(self) -> frozenset[str]:
-        """Types of matrices that it multiplies.
-
-        Raises
-        ------
-        DeviceUnavailable
-            If it is not installed.
-        """
+        """See `Products.dtypes`."""
         return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
 
-    def command(
-        self, left: Matrices, right: Matrices, result: Matrices, count: int, heap: Heap
+    def multiply(self, left: Matrices, right: Matrices, result: Matrices, count: int) -> Event:
+        """See `Products.multiply`."""
+        event = self._device.enqueue(lambda: self._command(left, right, result, count))
+        for matrices in (left, right, result):
+            matrices.buffer.used_by(event)
+        return event
+
+    def _command(
+        self, left: Matrices, right: Matrices, result: Matrices, count: int
     ) -> ProductCommand:
-        """The command for some matrices, each with one of the others."""
+        heap = self._device.heap
         memory = [heap.by_address[each.buffer.address] for each in (left, right, result)]
         with self._binding.pool():
             matrices = [
@@ -103,3 +109,10 @@ class Products:
         product.setBatchStart_(0)
         product.setBatchSize_(count)
         return product
+
+
+class MetalLibraries(Libraries):
+    """Apple's for one GPU."""
+
+    def __init__(self, device: MetalDevice) -> None:
+        self.products = ShaderProducts(device)

@@ -73,7 +73,7 @@ class MTLCommandBuffer(MetalObject):
         self._handlers_thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._is_issued = self._is_finished = False
-        self._borrowed = Borrowed()
+        self._borrowed = None if retains else Borrowed()
         self._error: NSError | None = None
         self._start = self._end = 0.0
 
@@ -165,7 +165,7 @@ class MTLCommandBuffer(MetalObject):
         if self._status == MTLCommandBufferStatusNotEnqueued:
             self.enqueue()
         self._status = MTLCommandBufferStatusCommitted
-        if not self._retains:
+        if self._borrowed is not None:
             for command in self._commands:
                 if isinstance(command, Launch):
                     self._borrowed.add(command)
@@ -209,7 +209,8 @@ class MTLCommandBuffer(MetalObject):
     def waitUntilCompleted(self) -> None:
         """Wait until all is done. What went wrong is told by `status` and `error`."""
         self._check_committed("waitUntilCompleted")
-        self._borrowed.check()
+        if self._borrowed is not None:
+            self._borrowed.check()
         self._finish()
         thread = self._handlers_thread
         if thread is not None and thread is not threading.current_thread():
@@ -233,6 +234,8 @@ class MTLCommandBuffer(MetalObject):
             handler(self)
 
     def _finish(self) -> None:
+        if self._is_finished:
+            return
         self.waitUntilScheduled()
         with self._lock:
             if self._is_finished:
@@ -254,10 +257,11 @@ class MTLCommandBuffer(MetalObject):
         """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
         if self._status < MTLCommandBufferStatusScheduled:
             return self._status
-        launches = self._launches
-        if launches and not launches[-1].done:
-            return MTLCommandBufferStatusScheduled
-        self._finish()
+        if not self._is_finished:
+            launches = self._launches
+            if launches and not launches[-1].done:
+                return MTLCommandBufferStatusScheduled
+            self._finish()
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted
 
     def error(self) -> NSError | None:

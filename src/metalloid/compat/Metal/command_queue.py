@@ -47,12 +47,12 @@ class MTLCommandQueue(MetalObject):
 
     def append(self, buffer: MTLCommandBuffer) -> None:
         """Put a command buffer at the end of the line."""
-        with self._device.progress:
+        with self._device.lock:
             self._line.append(buffer)
 
     def advance(self) -> None:
         """Hand to metalloid what can be."""
-        with self._device.progress:
+        with self._device.lock:
             if self._is_advancing:
                 return  # asked by a signal of the command buffer that is being issued
             self._is_advancing = True

@@ -49,7 +49,8 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         self, buffer: MTLCommandBuffer, dispatch_type: int = MTLDispatchTypeSerial
     ) -> None:
         super().__init__(buffer)
-        self._bindings, self._dispatch_type, self._overlap = Bindings(), dispatch_type, Overlap()
+        self._bindings, self._dispatch_type = Bindings(), dispatch_type
+        self._overlap = Overlap() if dispatch_type == MTLDispatchTypeConcurrent else None
         self._pipeline: MTLComputePipelineState | None = None
 
     def dispatchType(self) -> int:
@@ -165,13 +166,15 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
     def memoryBarrierWithScope_(self, scope: int) -> None:
         """Wait for the launches so far: all do in any case."""
         self.check("memoryBarrierWithScope:")
-        if unsigned(scope) & MTLBarrierScopeBuffers:
+        if unsigned(scope) & MTLBarrierScopeBuffers and self._overlap is not None:
             self._overlap.barrier()
 
     def memoryBarrierWithResources_count_(self, resources: Sequence[Resource], count: int) -> None:
         """Wait for the launches so far that use some buffers: all do in any case."""
         self.check("memoryBarrierWithResources:count:")
-        self._overlap.barrier([_resource(resources[place]) for place in range(unsigned(count))])
+        ordered = [_resource(resources[place]) for place in range(unsigned(count))]
+        if self._overlap is not None:
+            self._overlap.barrier(ordered)
 
     def _dispatch(
         self,
@@ -185,8 +188,7 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         self._add(selector, Launch(kernel, arguments, threads, group, uses, writes))
 
     def _add(self, selector: str, launch: Launch) -> None:
-        if self._dispatch_type == MTLDispatchTypeConcurrent:
-            assert self._pipeline is not None
+        if self._overlap is not None and self._pipeline is not None:
             name = f"MTLComputeCommandEncoder {selector}"
             self._overlap.add(launch, self._pipeline.kernel.name, name)
         self._buffer.add(launch)
@@ -215,12 +217,11 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         if pipeline.threadgroup:
             most = self.device().maxThreadgroupMemoryLength()
             arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
-        parameters = pipeline.kernel.signature.buffers
         uses = [owner for owner in owners if owner is not None]
         writes = [
             owner
-            for owner, parameter in zip(owners, parameters, strict=True)
-            if owner is not None and not parameter.layout.read_only
+            for owner, is_written in zip(owners, pipeline.writes, strict=True)
+            if owner is not None and is_written
         ]
         return pipeline.kernel, arguments, uses, writes
 

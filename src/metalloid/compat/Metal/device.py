@@ -62,8 +62,10 @@ class MTLDevice:
     Attributes
     ----------
     metalloid : Device
+    lock : RLock
+        Held while commands are issued.
     progress : Condition
-        Held while commands are issued; notified when an event has a new value.
+        Of that lock: notified when commands have been issued or an event has a new value.
     waiting : set of MTLCommandQueue
         Those with command buffers that cannot be issued yet.
     running : deque of MTLCommandBuffer
@@ -75,7 +77,8 @@ class MTLDevice:
 
     def __init__(self, device: Any, registry_id: int) -> None:
         self.metalloid, self._registry_id = device, registry_id
-        self.progress = threading.Condition(threading.RLock())
+        self.lock = threading.RLock()
+        self.progress = threading.Condition(self.lock)
         self.allocated_bytes = 0
         self.alive: weakref.WeakSet[Any] = weakref.WeakSet()
         self.waiting: set[MTLCommandQueue] = set()
@@ -92,7 +95,7 @@ class MTLDevice:
         self.running.append(buffer)
 
     def _forget_ended(self) -> None:
-        with self.progress:
+        with self.lock:
             while self.running and self.running[0].status() >= MTLCommandBufferStatusCompleted:
                 self.running.popleft()
 

@@ -20,6 +20,7 @@ from metalloid.compat.Metal.failures import fail
 if TYPE_CHECKING:
     from metalloid.compat.Metal.buffer import MTLBuffer
     from metalloid.compat.Metal.command_buffer import MTLCommandBuffer
+    from metalloid.compat.Metal.command_queue import MTLCommandQueue
 
 _turns = itertools.count(1)
 
@@ -65,7 +66,7 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
         If it uses what a command buffer of another queue has yet to write, and waits for no event
         of that queue.
     """
-    queue = commands.commandQueue()
+    queue, itself = commands.commandQueue(), weakref.ref(commands)
     turn = next(_turns)
     written: list[MTLBuffer] = []
     for command in launches:
@@ -79,19 +80,19 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
                 queue.ordered[other] = turn
         elif isinstance(command, Launch):
             for buffer in command.uses:
-                _check_writer(commands, buffer)
+                writer = None if buffer.writer is None else buffer.writer()
+                if writer is not None and writer.commandQueue() is not queue:
+                    _check_known(queue, writer, buffer)
             for buffer in command.writes:
-                buffer.writer, buffer.written = weakref.ref(commands), turn
+                buffer.writer, buffer.written = itself, turn
                 buffer.is_told = False
                 written.append(buffer)
 
 
-def _check_writer(commands: MTLCommandBuffer, buffer: MTLBuffer) -> None:
-    writer, queue = under_way(buffer), commands.commandQueue()
-    if writer is None or writer.commandQueue() is queue:
-        return
+def _check_known(queue: MTLCommandQueue, writer: MTLCommandBuffer, buffer: MTLBuffer) -> None:
+    """Raise if a queue has not waited for what another one writes now."""
     known = max(queue.ordered.get(writer.commandQueue(), 0), queue.ordered.get(None, 0))
-    if known < buffer.written:
+    if known < buffer.written and under_way(buffer) is not None:
         fail(
             "MTLCommandBuffer commit",
             "it uses a buffer that a command buffer of another queue has yet to write: wait for "

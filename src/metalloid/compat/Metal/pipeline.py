@@ -29,6 +29,8 @@ class MTLComputePipelineState(MetalObject):
     kernel : Kernel
     buffers : tuple of (int, int, int, str)
         Index, bytes and alignment of an element, and name of each parameter that takes memory.
+    writes : tuple of bool
+        Whether the kernel may write to each of these.
     resources : tuple of BoundParameter
         All parameters in the order of arguments, if there are textures or samplers among them.
     threadgroup : tuple of (int, int, str)
@@ -37,7 +39,7 @@ class MTLComputePipelineState(MetalObject):
         The one size of threadgroups that the text allows.
     """
 
-    __slots__ = ("buffers", "kernel", "required_group", "resources", "threadgroup")
+    __slots__ = ("buffers", "kernel", "required_group", "resources", "threadgroup", "writes")
 
     def __init__(self, device: MTLDevice, kernel: mtl.Kernel) -> None:
         super().__init__(device)
@@ -45,6 +47,7 @@ class MTLComputePipelineState(MetalObject):
         self.buffers = tuple(
             (p.index, p.layout.bytes, _alignment(p.layout), p.name) for p in signature.buffers
         )
+        self.writes = tuple(not p.layout.read_only for p in signature.buffers)
         has_others = len(self.buffers) < len(signature.arguments)
         self.resources = signature.arguments if has_others else ()
         self.required_group = signature.limits.size

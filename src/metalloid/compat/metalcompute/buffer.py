@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 import metalloid as mtl
-from metalloid.compat.exporting import Exporting
 from metalloid.compat.memory import CopiedBytes, SharedMemory, bytes_of
 from metalloid.compat.metalcompute.failure import error
+from metalloid.runtime.exporting import Exporting
 
 
-class Buffer(Exporting):  # type: ignore[misc]
+class Buffer(Exporting):
     """Memory; ``memoryview(buffer)`` shows its bytes, which a run may still be writing."""
 
     __slots__ = ("memory", "whole")

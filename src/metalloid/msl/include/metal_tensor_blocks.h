@@ -40,6 +40,12 @@ METALLOID_INLINE void multiply_blocks(float (&sums)[4], const uint (&left)[4], u
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(upper), "r"(lower));
+  } else if constexpr (metal::is_same_v<T, float>) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(upper), "r"(lower));
   } else {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -47,6 +53,24 @@ METALLOID_INLINE void multiply_blocks(float (&sums)[4], const uint (&left)[4], u
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(upper), "r"(lower));
   }
+}
+
+// 16 bytes of memory on their way to threadgroup memory, or zeros.
+template <class Destination, class Source>
+METALLOID_INLINE void begin_copy(Destination to, Source from, bool is_inside) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                   uint(reinterpret_cast<ulong>(to))),
+               "l"(from), "r"(is_inside ? 16 : 0)
+               : "memory");
+}
+
+// What was begun since the last time belongs together.
+METALLOID_INLINE void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Wait for a thread's own copies but for the last `open` that were closed.
+template <uint open>
+METALLOID_INLINE void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(open) : "memory");
 }
 
 }  // namespace metalloid

@@ -1,4 +1,4 @@
-"""Memory of a device that another library owns, used in place."""
+"""Arrays in the memory of a device, which elements of another library lie in or are to lie in."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Borrowed:
-    """Where another library's array lies.
+class Strided:
+    """Where an array lies.
 
     Attributes
     ----------
@@ -25,11 +25,6 @@ class Borrowed:
         In bytes; None if it is contiguous.
     owner : object
         Keeps the memory alive.
-    read_only : bool
-    then : callable or None
-        Lets its library wait for the launches so far.
-    waits : bool
-        Whether a launch should have ended when it returns, as the library cannot be told to wait.
     """
 
     address: int
@@ -37,9 +32,6 @@ class Borrowed:
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     owner: Any
-    read_only: bool = False
-    then: Callable[[], None] | None = None
-    waits: bool = False
 
     @property
     def is_contiguous(self) -> bool:
@@ -64,3 +56,21 @@ class Borrowed:
         steps = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
         below = -sum(step for step in steps if step < 0)
         return below, sum(step for step in steps if step > 0) + size
+
+
+@dataclass
+class Borrowed(Strided):
+    """An array that another library owns, used in place.
+
+    Attributes
+    ----------
+    read_only : bool
+    then : callable or None
+        Lets its library wait for the launches so far.
+    waits : bool
+        Whether a launch should have ended when it returns, as the library cannot be told to wait.
+    """
+
+    read_only: bool = False
+    then: Callable[[], None] | None = None
+    waits: bool = False

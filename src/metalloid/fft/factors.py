@@ -1,0 +1,73 @@
+"""Which lengths are transformed how."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+#: Of the stages in fourier.metal, the best first.
+RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
+_MOST_PASSES = 3
+
+
+def radices_of(length: int) -> tuple[int, ...]:
+    """The stages of a transform.
+
+    Examples
+    --------
+    >>> radices_of(48)
+    (8, 2, 3)
+    """
+    stages = []
+    for radix in RADICES:
+        while length % radix == 0:
+            length //= radix
+            stages.append(radix)
+    if length != 1:
+        raise ValueError(f"{length} has a factor without a stage")
+    return tuple(stages)
+
+
+def is_smooth(length: int) -> bool:
+    """Whether there are stages for all factors."""
+    for prime in (2, 3, 5, 7, 11, 13):
+        while length % prime == 0:
+            length //= prime
+    return length == 1
+
+
+def smooth_from(least: int) -> int:
+    """The power of two from some length on."""
+    return 1 << (least - 1).bit_length()
+
+
+@functools.lru_cache(maxsize=256)
+def split(length: int, most: int) -> tuple[int, ...] | None:
+    """A length as a product of lengths up to `most`; as few as possible, and about equal.
+
+    None if it has too large a prime factor.
+
+    Examples
+    --------
+    >>> split(1000, 2048), split(2**20, 2048), split(97, 2048)
+    ((1000,), (1024, 1024), None)
+    """
+    if not is_smooth(length):
+        return None
+    for count in range(1, _MOST_PASSES + 1):
+        found = _into(length, count, most)
+        if found is not None:
+            return found
+    raise ValueError(f"[fft] a row of {length} numbers is longer than {_MOST_PASSES} passes take.")
+
+
+def _into(length: int, count: int, most: int) -> tuple[int, ...] | None:
+    if count == 1:
+        return (length,) if length <= most else None
+    wanted = length ** (1 / count)
+    divisors = [d for d in range(2, min(most, length) + 1) if length % d == 0]
+    for first in sorted(divisors, key=lambda d: abs(math.log(d / wanted))):
+        rest = _into(length // first, count - 1, most)
+        if rest is not None:
+            return (first, *rest)
+    return None

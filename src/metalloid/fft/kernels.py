@@ -1,0 +1,320 @@
+"""Fourier transforms by `fourier.metal`: what its passes are told.
+
+A row that fits into a threadgroup's memory is one pass. A longer one is taken as a table of
+``a * b`` numbers (or ``a * b * c``): its columns are transformed, turned, and then its rows
+(W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profit", 1966).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.arrays.build import from_numpy
+from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.node import Node
+from metalloid.arrays.types import DType, kind_of, msl_name, real_of
+from metalloid.fft.factors import radices_of, smooth_from, split
+from metalloid.kernels.library import Library, library
+from metalloid.runtime.device import Device
+
+#: As in fourier.metal.
+_THREADS, _ROOM_BYTES, _MOST_STAGES = 256, 16384, 12
+_PI = np.arccos(np.longdouble(-1))
+_SIDE = np.dtype(
+    [(name, np.int64) for name in ("start", "batch", "middle", "row", "step")]
+    + [(name, np.uint32) for name in ("index_row", "index_middle", "index_place", "count",
+                                      "mirror", "by_rows", "exchanged")]
+    + [("", np.uint32)],
+)  # fmt: skip
+_PASS = np.dtype(
+    [("from", _SIDE), ("to", _SIDE)]
+    + [(name, np.uint32) for name in ("rows", "length", "across", "tile_row", "tile_place",
+                                      "around", "coarse", "fine", "fine_bits", "is_chirp",
+                                      "stages")]
+    + [("radices", np.uint32, _MOST_STAGES), ("", np.uint32)],
+)  # fmt: skip
+
+
+class Transform(NamedTuple):
+    """What becomes of each row.
+
+    Attributes
+    ----------
+    length : int
+        The row is cut, or filled up with zeros.
+    is_inverse : bool
+    is_mirrored : bool
+        Whether what is given is the first half of a row with Hermitian symmetry.
+    kept : int
+        Of the results, which are real if `to_real`.
+    to_real : bool
+    scale : float
+        By which the results are multiplied.
+    """
+
+    length: int
+    is_inverse: bool
+    is_mirrored: bool
+    kept: int
+    to_real: bool
+    scale: float
+
+
+@dataclass(frozen=True)
+class _Side:
+    """See fourier.metal."""
+
+    bound: Any
+    start: int = 0
+    batch: int = 0
+    middle: int = 0
+    row: int = 0
+    step: int = 1
+    index_row: int = 0
+    index_middle: int = 0
+    index_place: int = 1
+    count: int = 2**32 - 1
+    mirror: int = 0
+    exchanged: bool = False
+    is_real: bool = False
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether neighbours in memory are of different rows."""
+        along = abs(self.step) * self.index_place
+        beside = abs(self.row) + abs(self.step) * self.index_row
+        return beside != 0 and beside < along
+
+    def record(self) -> tuple[int, ...]:
+        """The members of the struct."""
+        return (self.start, self.batch, self.middle, self.row, self.step, self.index_row,
+                self.index_middle, self.index_place, self.count, self.mirror, self.by_rows,
+                self.exchanged)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One launch: ``batches * middles * rows`` transforms."""
+
+    length: int
+    rows: int
+    middles: int
+    batches: int
+    source: _Side
+    to: _Side
+    around: int = 0
+    is_chirp: bool = False
+    scale: float = 1.0
+
+
+@dataclass
+class _Work:
+    """The launches of one call, all of one precision."""
+
+    device: Device
+    real: DType
+    held: list[Any] = field(default_factory=list)
+
+    def new(self, elements: int, is_real: bool = False) -> Memory:
+        """Memory for complex numbers, or real ones."""
+        memory = Memory(self.device, elements * self.real.itemsize * (1 if is_real else 2))
+        self.held.append(memory)  # nobody else may have it before all is launched
+        return memory
+
+    def launch(self, given: _Pass) -> None:
+        """Hand over a pass."""
+        room = _ROOM_BYTES // (2 * self.real.itemsize)
+        across = max(1, min(given.rows, room // given.length))
+        by_rows = given.source.by_rows or given.to.by_rows
+        table, coarse, fine, bits = _turns(given.length, given.around, self.real, self.device)
+        radices = radices_of(given.length)
+        numbers = np.zeros((), _PASS)
+        for side, name in ((given.source, "from"), (given.to, "to")):
+            numbers[name] = (*side.record(), 0)
+        for name, value in {
+            "rows": given.rows, "length": given.length, "across": across,
+            "tile_row": 1 if by_rows else given.length, "tile_place": across if by_rows else 1,
+            "around": given.around, "coarse": coarse, "fine": fine, "fine_bits": bits,
+            "is_chirp": given.is_chirp, "stages": len(radices),
+        }.items():  # fmt: skip
+            numbers[name] = value
+        numbers["radices"][: len(radices)] = radices
+        kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
+        kernel = _library(self.real, self.device)[f"transform_{kind}"]
+        groups = math.ceil(given.rows / across)
+        kernel(given.source.bound, given.to.bound, table.bound, numbers.tobytes(),
+               self.real.type(given.scale), threads=(groups * _THREADS, given.middles,
+               given.batches), group_size=(_THREADS, 1, 1), wait=False)  # fmt: skip
+
+
+def transformed_rows(x: Node, given: Transform) -> list[Memory]:
+    """The transforms along the last axis."""
+    real = real_of(x.dtype)
+    axes = _outer_axes(x)
+    if len(axes) > 2:
+        x = joined([x], [whole(x.shape)], x.shape, x.dtype)
+        evaluate([x], wait=False)
+        axes = _outer_axes(x)
+    assert x.memory is not None
+    rows = math.prod(x.shape[:-1])
+    work = _Work(x.device, real)
+    result = work.new(rows * given.kept, given.to_real)
+    if rows * given.kept == 0:
+        return [result]
+    half = given.length // 2 + 1
+    (middles, middle), (inner, row) = [(1, 0)] * (2 - len(axes)) + axes
+    bound = x.memory.bound
+    source = _Side(
+        bound.view(real) if isinstance(bound, np.ndarray) else bound,
+        start=x.layout.start, step=x.data[0][-1],
+        count=min(x.shape[-1], half if given.is_mirrored else given.length),
+        mirror=given.length if given.is_mirrored else 0, exchanged=given.is_inverse,
+        is_real=kind_of(x.dtype) != "c",
+    )  # fmt: skip
+    to = _Side(result.bound, count=given.kept, exchanged=given.is_inverse, is_real=given.to_real)
+    scale, n, kept = given.scale, given.length, given.kept
+    lengths = split(n, _ROOM_BYTES // (2 * real.itemsize))
+    if lengths is None:
+        source = replace(source, batch=middle, middle=row, index_row=1)
+        to = replace(to, batch=inner * kept, middle=kept, index_row=1)
+        _as_convolution(work, n, (middles, inner), source, to, scale)
+    elif len(lengths) == 1:
+        work.launch(_Pass(n, inner, middles, 1, replace(source, middle=middle, row=row),
+                          replace(to, middle=inner * kept, row=kept), scale=scale))  # fmt: skip
+    else:
+        _in_passes(work, lengths, (middles, inner), replace(source, batch=middle, middle=row),
+                   replace(to, batch=kept), scale)  # fmt: skip
+    return [result]
+
+
+def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], source: _Side,
+               to: _Side, scale: float) -> None:  # fmt: skip
+    """Rows as tables: `lengths` are their extents. `to` is contiguous, but for its batches."""
+    n, rows = math.prod(lengths), math.prod(outer)
+    first, *between, last = lengths
+    rest = n // first
+    tables = work.new(rows * n).bound
+    work.launch(_Pass(
+        first, rest, outer[1], outer[0], replace(source, index_row=1, index_place=rest),
+        _Side(tables, batch=outer[1] * n, middle=n, index_row=1, index_place=rest), around=n,
+    ))  # fmt: skip
+    if between:
+        (second,) = between
+        turned = work.new(rows * n).bound
+        inside = _Side(tables, batch=n, middle=rest, index_row=1, index_place=last)
+        work.launch(_Pass(second, last, first, rows, inside, replace(inside, bound=turned),
+                          around=rest))  # fmt: skip
+        tables = turned
+    middles = n // (first * last)
+    work.launch(_Pass(
+        last, first, middles, rows, _Side(tables, batch=n, middle=last, row=rest),
+        replace(to, index_row=1, index_middle=first, index_place=first * middles), scale=scale,
+    ))  # fmt: skip
+
+
+def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _Side, to: _Side,
+                    scale: float) -> None:  # fmt: skip
+    """Rows of any length: with j k = (j^2 + k^2 - (j - k)^2) / 2, a convolution with a chirp."""
+    rows, around = math.prod(outer), 2 * n
+    m = smooth_from(2 * n - 1)
+    lengths = split(m, _ROOM_BYTES // (2 * work.real.itemsize))
+    assert lengths is not None
+    padded, waves = work.new(rows * m).bound, work.new(rows * m).bound
+    at_rows = _Side(padded, batch=outer[1] * m, middle=m, index_row=1)
+    count = min(source.count, n)
+    work.launch(_Pass(1, n, outer[1], outer[0], replace(source, count=count), at_rows,
+                      around=around, is_chirp=True))  # fmt: skip
+    plain = _Side(padded, count=n)
+    _plain(work, lengths, rows, plain, _Side(waves))
+    chirp = _chirp(n, m, work.real, work.device)
+    _library(work.real, work.device)["multiply_rows"](
+        waves, chirp.bound, m, threads=(m, rows), wait=False
+    )
+    _plain(work, lengths, rows, _Side(waves, exchanged=True), _Side(padded, exchanged=True))
+    work.launch(_Pass(1, n, outer[1], outer[0], at_rows, to, around=around, is_chirp=True,
+                      scale=scale))  # fmt: skip
+
+
+def _plain(work: _Work, lengths: tuple[int, ...], rows: int, source: _Side, to: _Side) -> None:
+    """Contiguous rows, transformed as they are."""
+    n = math.prod(lengths)
+    if len(lengths) == 1:
+        work.launch(_Pass(n, rows, 1, 1, replace(source, row=n), replace(to, row=n)))
+    else:
+        _in_passes(work, lengths, (1, rows), replace(source, middle=n), replace(to, batch=n), 1.0)
+
+
+def _outer_axes(x: Node) -> list[tuple[int, int]]:
+    """Extents and strides of all axes but the last, those put together that lie in a row."""
+    axes: list[tuple[int, int]] = []
+    for extent, stride in zip(x.shape[:-1], x.data[0][:-1], strict=True):
+        if extent == 1:
+            continue
+        if axes and axes[-1][1] == extent * stride:
+            axes[-1] = (axes[-1][0] * extent, stride)
+        else:
+            axes.append((extent, stride))
+    return axes
+
+
+@functools.lru_cache(maxsize=64)
+def _turns(length: int, around: int, real: DType, device: Device) -> tuple[Memory, int, int, int]:
+    """One turn in `length` steps; one in `around` steps, as products of coarse and fine turns."""
+    tables, bits = [_turn(np.arange(length), length)], 0
+    if around:
+        bits = (around - 1).bit_length() // 2
+        tables += [_turn(np.arange(0, around, 2**bits), around), _turn(np.arange(2**bits), around)]
+    coarse = len(tables[0])
+    fine = coarse + (len(tables[1]) if around else 0)
+    return _on_device(np.concatenate(tables), real, device), coarse, fine, bits
+
+
+def _turn(steps: np.ndarray, around: int) -> np.ndarray:
+    angle = 2 * _PI * steps / around
+    return np.asarray(np.cos(angle) - 1j * np.sin(angle), complex)
+
+
+@functools.lru_cache(maxsize=16)
+def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
+    """What a row is convolved with, transformed, over `m`."""
+    places = np.arange(n)
+    wave = np.conj(_turn(places * places % (2 * n), 2 * n))
+    around = np.zeros(m, complex)
+    around[:n], around[m - n + 1 :] = wave, wave[:0:-1]
+    return _on_device(np.fft.fft(around) / m, real, device)
+
+
+def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
+    parts = np.stack([values.real, values.imag], axis=-1)
+    memory = from_numpy(parts.astype(real), device).memory
+    assert memory is not None
+    return memory
+
+
+@functools.cache
+def text(type_: str) -> str:
+    """All that is compiled for a precision."""
+    body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
+    made = [(f"transform_{kind}", "transform_rows", f"{type_}, {types}") for kind, types in (
+        ("complex", f"vec<{type_}, 2>, vec<{type_}, 2>"), ("real", f"{type_}, vec<{type_}, 2>"),
+        ("real_from", f"vec<{type_}, 2>, {type_}"),
+    )] + [("multiply_rows", "multiply_rows", type_)]  # fmt: skip
+    rows = (
+        f'template [[host_name("{host}")]] [[kernel]] '
+        f"decltype({kernel}<{types}>) {kernel}<{types}>;"
+        for host, kernel, types in made
+    )
+    return "\n".join(["#include <metal_stdlib>\nusing namespace metal;\n", body, *rows, ""])
+
+
+@functools.cache
+def _library(real: DType, device: Device) -> Library:
+    return library(text(msl_name(real)), device=device)

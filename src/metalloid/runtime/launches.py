@@ -1,0 +1,130 @@
+"""What a launch is, and what a device does with one or several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metalloid.runtime.event import Event
+from metalloid.runtime.program import Size
+
+if TYPE_CHECKING:
+    from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.graph import Graph
+
+
+class HostMemory(NamedTuple):
+    """Memory of the host that a launch uses.
+
+    Attributes
+    ----------
+    address, nbytes : int
+    written : bool
+        Whether the kernel may write to it.
+    position : int
+        Of the word that points to it; -1 if other memory does.
+    """
+
+    address: int
+    nbytes: int
+    written: bool
+    position: int = -1
+
+
+class Arguments:
+    """What a launch binds to the parameters of a program.
+
+    Attributes
+    ----------
+    words : list of int
+        One per parameter of the kernel: an address, the offset of threadgroup memory, or 0 for ids.
+    threadgroup_bytes : int
+        Threadgroup memory the launch brings with it.
+    keep : list
+        Objects that must live until the launch has ended.
+    buffers : list of Buffer
+        Those the launch reads or writes; their contents are due when it has ended.
+    host_memory : bool
+        Whether it uses memory that Python can see without asking, so that it should have ended when
+        the call returns.
+    constants : list of (int, bytes)
+        Numbers by the position of their word, where kernels do not use the memory of the host.
+    staged : list of HostMemory
+        What a device has to bring to its own memory, and back; empty where kernels use the memory
+        of the host in place.
+    pointers : list of int
+        Addresses, in memory of `staged`, of pointers to memory of `staged`.
+    """
+
+    __slots__ = (
+        "buffers", "constants", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes",
+        "words",
+    )  # fmt: skip
+
+    def __init__(self, parameters: int) -> None:
+        self.words = [0] * parameters
+        self.threadgroup_bytes = 0
+        self.keep: list[Any] = []
+        self.buffers: list[Buffer] = []
+        self.host_memory = False
+        self.constants: list[tuple[int, bytes]] = []
+        self.staged: list[HostMemory] = []
+        self.pointers: list[int] = []
+
+
+class Launch(NamedTuple):
+    """A launch that has been checked and bound."""
+
+    program: Any
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
+def buffers_of(launches: Sequence[Launch]) -> list[Buffer]:
+    """The buffers that some launches use, each once."""
+    buffers = (buffer for launch in launches for buffer in launch.arguments.buffers)
+    return list({id(buffer): buffer for buffer in buffers}.values())
+
+
+class Launcher(ABC):
+    """Who runs launches, in the order they were made."""
+
+    #: What takes the launches instead, for now.
+    recording: Graph | None = None
+
+    @abstractmethod
+    def launch(
+        self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """Run a program that `compile` made, and wait for its end if `wait`.
+
+        Parameters
+        ----------
+        grid, group : tuple of int
+            Threads of the grid and of a threadgroup, (x, y, z).
+
+        Raises
+        ------
+        KernelFault
+            If it failed and was waited for; otherwise the event's `wait` raises it.
+        """
+
+    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """Run programs one after another: `launch` for each, with less in between if possible.
+
+        Raises
+        ------
+        KernelFault
+            See `launch`. What stands behind the one that failed is not run, if that was waited for.
+        """
+        return [self.launch(*launch, wait) for launch in launches]
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """A function that makes these launches, again and again; gives the event of the last."""
+
+        def replay() -> Event:
+            return [self.launch(*launch, wait=False) for launch in launches][-1]
+
+        return replay
