@@ -112,6 +112,15 @@ def test_an_order_that_strides_cannot_express_takes_a_copy(x):
     np.testing.assert_array_equal(np.asarray(y), np.asarray(x).T.reshape(50, 128) + 1)
 
 
+def test_what_is_repeated_takes_a_copy_where_rows_lie_otherwise():
+    """A copy of what it is repeated from would not help, however often it is made."""
+    x, y = np.arange(18, dtype=np.float32).reshape(6, 1, 3), np.arange(3, dtype=np.float32)
+    sums = mtl.reshape(mtl.sum(mtl.asarray(x) * 2, axis=2), (3, 2))
+    z = sums * mtl.broadcast_to((mtl.asarray(y) * 3)[:, None], (3, 2))
+    assert reasons(z).count(Reason.ORDER) == 1
+    np.testing.assert_array_equal(z, (x * 2).sum(2).reshape(3, 2) * (y * 3)[:, None])
+
+
 def test_more_arrays_than_a_kernel_has_buffers():
     parts = [mtl.asarray(np.full(3, k, np.float32)) for k in range(70)]
     total = parts[0]

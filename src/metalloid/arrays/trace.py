@@ -181,13 +181,15 @@ class Trace:
         return self._load(place, moves)
 
     def _moved(self, place: int, layout: Layout, moves: tuple[Movement | int, ...]) -> Layout:
+        graph, base = self.planner.graph, place
         for move in moves:
-            node = self.planner.graph.nodes[move] if isinstance(move, int) else None
-            after = moved(layout, node.data if node else move)  # type: ignore[arg-type]
+            is_node = isinstance(move, int)
+            after = moved(layout, graph.nodes[move].data if is_node else move)  # type: ignore
             if after is None:
-                base = self.planner.graph.args[move][0] if isinstance(move, int) else place
-                raise NeedsCopy(base)
+                raise NeedsCopy(graph.args[move][0] if is_node else base)  # type: ignore[index]
             layout = after
+            if is_node:
+                base = move  # type: ignore[assignment]
         return layout
 
     def _load(self, place: int, moves: tuple[Movement | int, ...]) -> int:

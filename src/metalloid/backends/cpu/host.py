@@ -95,6 +95,7 @@ def cpu_target(
     # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
     # that Mach-O is what macOS can load.
     triple = f"{architecture}-{'apple-macosx' if is_mac else 'unknown-linux-gnu'}"
-    flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map")
+    flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map",
+             "-fno-stack-protector")  # which clang puts in for macOS  # fmt: skip
     entry_header = Path(__file__).parent / "native" / "entries.h"
     return Target(architecture, flags, entry_header, identity, vectors)
