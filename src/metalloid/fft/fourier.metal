@@ -12,6 +12,15 @@ namespace fourier {
 constexpr constant uint threads = 256;
 constexpr constant uint bytes = 16384;  // of half the memory of a threadgroup
 
+// A number to divide by, and 2^32 divided by it, rounded up. Exact for what a threadgroup counts.
+struct Divisor {
+  uint by, factor;
+};
+
+METAL_FUNC uint quotient(uint number, Divisor divisor) {
+  return divisor.by == 1 ? number : mulhi(number, divisor.factor);
+}
+
 // Memory on one side of a pass. An element is found by its transform (in three axes) and its index
 // in that, which depends on its place in this pass and the row.
 struct Side {
@@ -33,8 +42,17 @@ struct Pass {
   uint coarse, fine, fine_bits; // where their tables begin, and bits of the second one's index
   uint is_chirp;                // whether they turn with the square of the row
   uint stages;
+  Divisor of_across, of_length;
   uint radices[12];
+  Divisor done[12], many[12];   // for each stage: numbers already transformed, and all transforms
 };
+
+// A number of a threadgroup's: of which row, and which place in that.
+METAL_FUNC uint2 row_and_place(constant Pass &given, bool by_rows, uint number) {
+  const Divisor divisor = by_rows ? given.of_across : given.of_length;
+  const uint behind = quotient(number, divisor), within = number - behind * divisor.by;
+  return by_rows ? uint2(within, behind) : uint2(behind, within);
+}
 
 template <typename T>
 using Complex = vec<T, 2>;
@@ -180,17 +198,18 @@ METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, 
   }
 }
 
-// One stage: transforms of `radix` elements each, which lie a part of the row apart. `done` is the
-// length of those that the stages before have made.
+// One stage: transforms of `radix` elements each, which lie a part of the row apart.
 template <typename T, uint radix>
 METAL_FUNC void stage(threadgroup const Complex<T> *from, threadgroup Complex<T> *to,
-                      constant Pass &given, device const Complex<T> *turns, uint done, uint own) {
-  const uint many = given.length / radix, step = given.length / (done * radix);
+                      constant Pass &given, device const Complex<T> *turns, uint number, uint own) {
+  const bool by_rows = given.tile_row == 1;
+  const Divisor of_done = given.done[number], of_many = given.many[number];
+  const Divisor divisor = by_rows ? given.of_across : of_many;
+  const uint done = of_done.by, many = of_many.by, step = quotient(many, of_done);
   for (uint k = own; k < many * given.across; k += threads) {
-    const bool by_rows = given.tile_row == 1;
-    const uint row = by_rows ? k % given.across : k / many;
-    const uint which = by_rows ? k / given.across : k % many;
-    const uint within = which % done;
+    const uint behind = quotient(k, divisor), beside = k - behind * divisor.by;
+    const uint row = by_rows ? beside : behind, which = by_rows ? behind : beside;
+    const uint within = which - quotient(which, of_done) * done;
     Complex<T> a[radix];
     #pragma clang loop unroll(full)
     for (uint q = 0; q < radix; ++q) {
@@ -219,46 +238,53 @@ template <typename T, typename From, typename To>
   threadgroup vec<T, 2> tiles[2 * room];
   threadgroup vec<T, 2> *now = tiles, *next = tiles + room;
   const uint first = group.x * given.across, elements = given.across * given.length;
-  for (uint k = own; k < elements; k += fourier::threads) {
-    const bool by_rows = given.from.by_rows;
-    const uint row = by_rows ? k % given.across : k / given.length;
-    const uint place = by_rows ? k / given.across : k % given.length;
-    vec<T, 2> value = vec<T, 2>(0);
-    if (first + row < given.rows) {
-      value = fourier::read<T>(values, given.from, group.z, group.y, first + row, place);
+  // All of a thread's are asked for before the first is needed.
+  constexpr uint each = room / fourier::threads;
+  vec<T, 2> held[each];
+  #pragma clang loop unroll(full)
+  for (uint e = 0; e < each; ++e) {
+    const uint number = own + e * fourier::threads;
+    const uint2 at = fourier::row_and_place(given, given.from.by_rows, number);
+    const bool is_there = number < elements && first + at.x < given.rows;
+    held[e] = vec<T, 2>(0);
+    if (is_there) {
+      held[e] = fourier::read<T>(values, given.from, group.z, group.y, first + at.x, at.y);
     }
-    now[row * given.tile_row + place * given.tile_place] = value;
+  }
+  #pragma clang loop unroll(full)
+  for (uint e = 0; e < each; ++e) {
+    const uint number = own + e * fourier::threads;
+    const uint2 at = fourier::row_and_place(given, given.from.by_rows, number);
+    if (number < elements) {
+      now[at.x * given.tile_row + at.y * given.tile_place] = held[e];
+    }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  uint done = 1;
   for (uint k = 0; k < given.stages; ++k) {
-    const uint radix = given.radices[k];
-    switch (radix) {
-      case 2: fourier::stage<T, 2>(now, next, given, turns, done, own); break;
-      case 3: fourier::stage<T, 3>(now, next, given, turns, done, own); break;
-      case 4: fourier::stage<T, 4>(now, next, given, turns, done, own); break;
-      case 5: fourier::stage<T, 5>(now, next, given, turns, done, own); break;
-      case 7: fourier::stage<T, 7>(now, next, given, turns, done, own); break;
-      case 8: fourier::stage<T, 8>(now, next, given, turns, done, own); break;
-      case 11: fourier::stage<T, 11>(now, next, given, turns, done, own); break;
-      default: fourier::stage<T, 13>(now, next, given, turns, done, own); break;
+    switch (given.radices[k]) {
+      case 2: fourier::stage<T, 2>(now, next, given, turns, k, own); break;
+      case 3: fourier::stage<T, 3>(now, next, given, turns, k, own); break;
+      case 4: fourier::stage<T, 4>(now, next, given, turns, k, own); break;
+      case 5: fourier::stage<T, 5>(now, next, given, turns, k, own); break;
+      case 7: fourier::stage<T, 7>(now, next, given, turns, k, own); break;
+      case 8: fourier::stage<T, 8>(now, next, given, turns, k, own); break;
+      case 11: fourier::stage<T, 11>(now, next, given, turns, k, own); break;
+      default: fourier::stage<T, 13>(now, next, given, turns, k, own); break;
     }
-    done *= radix;
     threadgroup vec<T, 2> *other = now;
     now = next;
     next = other;
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  #pragma clang loop unroll_count(4)
   for (uint k = own; k < elements; k += fourier::threads) {
-    const bool by_rows = given.to.by_rows;
-    const uint row = by_rows ? k % given.across : k / given.length;
-    const uint place = by_rows ? k / given.across : k % given.length;
-    const uint index = fourier::index_of(given.to, group.y, first + row, place);
-    if (first + row < given.rows && index < given.to.count) {
-      vec<T, 2> value = now[row * given.tile_row + place * given.tile_place];
-      value = scale * fourier::turned<T>(value, given, turns, first + row, place);
-      const long at = fourier::address_of(given.to, group.z, group.y, first + row, index);
-      fourier::put<T>(results + at, given.to.exchanged ? value.yx : value);
+    const uint2 at = fourier::row_and_place(given, given.to.by_rows, k);
+    const uint row = first + at.x, index = fourier::index_of(given.to, group.y, row, at.y);
+    if (row < given.rows && index < given.to.count) {
+      vec<T, 2> value = now[at.x * given.tile_row + at.y * given.tile_place];
+      value = scale * fourier::turned<T>(value, given, turns, row, at.y);
+      const long place = fourier::address_of(given.to, group.z, group.y, row, index);
+      fourier::put<T>(results + place, given.to.exchanged ? value.yx : value);
     }
   }
 }

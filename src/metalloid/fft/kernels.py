@@ -28,6 +28,7 @@ from metalloid.runtime.device import Device
 #: As in fourier.metal.
 _THREADS, _ROOM_BYTES, _MOST_STAGES = 256, 16384, 12
 _PI = np.arccos(np.longdouble(-1))
+_DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
 _SIDE = np.dtype(
     [(name, np.int64) for name in ("start", "batch", "middle", "row", "step")]
     + [(name, np.uint32) for name in ("index_row", "index_middle", "index_place", "count",
@@ -39,7 +40,9 @@ _PASS = np.dtype(
     + [(name, np.uint32) for name in ("rows", "length", "across", "tile_row", "tile_place",
                                       "around", "coarse", "fine", "fine_bits", "is_chirp",
                                       "stages")]
-    + [("radices", np.uint32, _MOST_STAGES), ("", np.uint32)],
+    + [("of_across", _DIVISOR), ("of_length", _DIVISOR)]
+    + [("radices", np.uint32, _MOST_STAGES)]
+    + [("done", _DIVISOR, _MOST_STAGES), ("many", _DIVISOR, _MOST_STAGES), ("", np.uint32)],
 )  # fmt: skip
 
 
@@ -144,9 +147,15 @@ class _Work:
             "tile_row": 1 if by_rows else given.length, "tile_place": across if by_rows else 1,
             "around": given.around, "coarse": coarse, "fine": fine, "fine_bits": bits,
             "is_chirp": given.is_chirp, "stages": len(radices),
+            "of_across": _divisor(across), "of_length": _divisor(given.length),
         }.items():  # fmt: skip
             numbers[name] = value
-        numbers["radices"][: len(radices)] = radices
+        done = 1
+        for stage, radix in enumerate(radices):
+            numbers["radices"][stage] = radix
+            numbers["done"][stage] = _divisor(done)
+            numbers["many"][stage] = _divisor(given.length // radix)
+            done *= radix
         kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
         kernel = _library(self.real, self.device)[f"transform_{kind}"]
         groups = math.ceil(given.rows / across)
@@ -263,6 +272,10 @@ def _outer_axes(x: Node) -> list[tuple[int, int]]:
         else:
             axes.append((extent, stride))
     return axes
+
+
+def _divisor(number: int) -> tuple[int, int]:
+    return number, -(-(2**32) // number) % 2**32
 
 
 @functools.lru_cache(maxsize=64)
