@@ -40,6 +40,14 @@ kernel void huge(device float* x, uint i [[thread_index_in_threadgroup]]) {
 """
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 
+COUNT = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void count(device atomic_uint& n) {
+  atomic_fetch_add_explicit(&n, 1u, memory_order_relaxed);
+}
+"""
+
 
 # -- indices
 
@@ -109,9 +117,11 @@ def test_threads_of_a_threadgroup(metal, lib, monkeypatch):
         mtl.ArgumentError, match=r"\(1, 1, 128\) is more than .* takes: at most \(1024, 1024, 64\)"
     ):
         lib.add_one(x, threads=(1, 1, 128), group_size=(1, 1, 128))
-    lib.add_one(x, threads=(1, 1, 4096))  # by itself it chooses what fits
-    lib.add_one(x, threads=(1, 1, 64), group_size=(1, 1, 64))
-    assert x[0] == 65 + 4095
+    counted = np.zeros(1, np.uint32)
+    count = mtl.library(COUNT, device=metal).count
+    count(counted, threads=(1, 1, 4096))  # by itself it chooses what fits
+    count(counted, threads=(1, 1, 64), group_size=(1, 1, 64))
+    assert counted[0] == 4096 + 64
 
 
 def test_grids_that_cannot_be_counted(lib):

@@ -41,3 +41,17 @@ def test_any_number_of_lanes(lanes, monkeypatch, rng):
     wide = x[finite].astype(np.float64)
     terms = np.stack([np.log(wide), 3 * np.exp(wide), 7 * np.log10(wide)])
     assert np.all(np.abs(y[finite] - terms.sum(0)) <= 4e-7 * np.abs(terms).sum(0))
+
+
+def test_a_number_of_all_threads():
+    text = "#include <metal_stdlib>\nusing namespace metal;\n"
+    text += (
+        "kernel void f(device float* y, constant float& a, uint i [[thread_position_in_grid]]) {"
+    )
+    text += " y[i] *= log(a) + exp(a); }"
+    with mtl.config.scope(cpu_engine="simd"):
+        kernel = mtl.library(text).f
+    assert kernel.engine.startswith("simd: 32 threads at a time")
+    y = np.ones(40, np.float32)
+    kernel(y, 3.0, threads=y.size)
+    np.testing.assert_allclose(y, np.log(3) + np.exp(3), rtol=1e-6)

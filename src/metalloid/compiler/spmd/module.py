@@ -21,7 +21,7 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str 
     defined = {name for text in texts for name in _DEFINED.findall(text)}
     ir = _DECLARED.sub(lambda match: "" if match[1] in defined else match[0], ir)
     declarations = {k: v for function in functions for k, v in function.declarations.items()}
-    known = set(re.findall(r"^declare [^\n]*?(@[\w.$]+)\(", ir, re.M))
+    known = set(re.findall(r"^(?:declare|define) [^\n]*?(@[\w.$]+)\(", ir, re.M))
     added = [line for name, line in declarations.items() if name not in known]
     groups = re.search(rf"^define [^\n]*@{re.escape(scalar)}\([^\n]*?((?: #\d+)+)", ir, re.M)
     attributes = _vector_attributes(ir, groups[1] if groups else "")
