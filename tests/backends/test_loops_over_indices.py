@@ -6,6 +6,8 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cpu.host import vector_extension
 
+pytestmark = pytest.mark.needs("the CPU")
+
 SOURCE = """
 #include <metal_stdlib>
 using namespace metal;

@@ -7,6 +7,8 @@ import metalloid as mtl
 from metalloid.backends.cpu import vector
 from metalloid.backends.cpu.host import vector_extension
 
+pytestmark = pytest.mark.needs("the CPU")
+
 SOURCE = """
 #include <metal_stdlib>
 using namespace metal;
