@@ -43,7 +43,7 @@ def test_any_axes_of_any_layout(x, data):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("axis", [0, pytest.param(1, marks=pytest.mark.slow), None])
 def test_every_type(dtype, axis):
     x = (RNG.standard_normal((40, 50)) * 5).astype(dtype)
     own = mtl.asarray(x)

@@ -30,6 +30,8 @@ TYPES = (
     "ushort4",
     "char3",
 )
+#: Vectors like others among the types.
+LIKE_OTHERS = ("float2", "float4", "bfloat2", "uint3", "ushort4", "char3")
 U = roundoff(np.dtype(np.float32))
 
 PARAMETERS = """uint3 place [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
@@ -176,7 +178,9 @@ def library():
     return of
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize(
+    "type_", [pytest.param(t, marks=pytest.mark.slow) if t in LIKE_OTHERS else t for t in TYPES]
+)
 @pytest.mark.parametrize("group", WIDTHS)
 def test_functions_on_values(library, group, type_, rng):
     kernel, turn = library(group, type_), TYPES.index(type_)
