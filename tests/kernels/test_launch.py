@@ -76,7 +76,10 @@ def source_of_ids(names, scalar, barrier):
     return "#include <metal_stdlib>\nusing namespace metal;\n" + "\n".join(kernels)
 
 
-@pytest.mark.parametrize("scalar", TYPES)
+@pytest.mark.parametrize(
+    "scalar",
+    ["ushort", "int", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uint", "short"))],
+)
 @pytest.mark.parametrize("barrier", ["", "threadgroup_barrier(mem_flags::mem_none);"])
 def test_every_id_in_every_width(scalar, barrier):
     names = sorted(IDS)

@@ -5,6 +5,16 @@ from mlx_headers import include_folder
 
 import metalloid as mtl
 
+#: Files with many instances of the same kernels. Every second one is in the slow suite.
+MANY = ("test_elementwise_run.py", "test_reductions_run.py", "test_scans_and_sorts_run.py")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
+def pytest_collection_modifyitems(items):
+    many = [item for item in items if item.path.name in MANY and item.path.parent.name == "mlx"]
+    for item in many[1::2]:
+        item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(autouse=True)
 def _mlx_headers():
