@@ -10,35 +10,20 @@ RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
 _MOST_PASSES = 3
 
 
-def radices_of(length: int) -> tuple[int, ...]:
-    """The stages of a transform.
+def radices_of(length: int) -> tuple[int, ...] | None:
+    """The stages of a transform; None if there is none for one of its factors.
 
     Examples
     --------
-    >>> radices_of(48)
-    (8, 2, 3)
+    >>> radices_of(48), radices_of(17)
+    ((8, 2, 3), None)
     """
     stages = []
     for radix in RADICES:
         while length % radix == 0:
             length //= radix
             stages.append(radix)
-    if length != 1:
-        raise ValueError(f"{length} has a factor without a stage")
-    return tuple(stages)
-
-
-def is_smooth(length: int) -> bool:
-    """Whether there are stages for all factors."""
-    for prime in (2, 3, 5, 7, 11, 13):
-        while length % prime == 0:
-            length //= prime
-    return length == 1
-
-
-def smooth_from(least: int) -> int:
-    """The power of two from some length on."""
-    return 1 << (least - 1).bit_length()
+    return tuple(stages) if length == 1 else None
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,7 +37,7 @@ def split(length: int, most: int) -> tuple[int, ...] | None:
     >>> split(1000, 2048), split(2**20, 2048), split(97, 2048)
     ((1000,), (1024, 1024), None)
     """
-    if not is_smooth(length):
+    if radices_of(length) is None:
         return None
     for count in range(1, _MOST_PASSES + 1):
         found = _into(length, count, most)

@@ -21,7 +21,7 @@ from metalloid.arrays.memory import Memory
 from metalloid.arrays.movement import joined, whole
 from metalloid.arrays.node import Node
 from metalloid.arrays.types import DType, kind_of, msl_name, real_of
-from metalloid.fft.factors import radices_of, smooth_from, split
+from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
 
@@ -126,6 +126,11 @@ class _Work:
     real: DType
     held: list[Any] = field(default_factory=list)
 
+    @property
+    def room(self) -> int:
+        """Complex numbers that a threadgroup holds."""
+        return _ROOM_BYTES // (2 * self.real.itemsize)
+
     def new(self, elements: int, is_real: bool = False) -> Memory:
         """Memory for complex numbers, or real ones."""
         memory = Memory(self.device, elements * self.real.itemsize * (1 if is_real else 2))
@@ -134,11 +139,11 @@ class _Work:
 
     def launch(self, given: _Pass) -> None:
         """Hand over a pass."""
-        room = _ROOM_BYTES // (2 * self.real.itemsize)
-        across = max(1, min(given.rows, room // given.length))
+        across = max(1, min(given.rows, self.room // given.length))
         by_rows = given.source.by_rows or given.to.by_rows
         table, coarse, fine, bits = _turns(given.length, given.around, self.real, self.device)
         radices = radices_of(given.length)
+        assert radices is not None  # see `split`
         numbers = np.zeros((), _PASS)
         for side, name in ((given.source, "from"), (given.to, "to")):
             numbers[name] = (*side.record(), 0)
@@ -190,7 +195,7 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     )  # fmt: skip
     to = _Side(result.bound, count=given.kept, exchanged=given.is_inverse, is_real=given.to_real)
     scale, n, kept = given.scale, given.length, given.kept
-    lengths = split(n, _ROOM_BYTES // (2 * real.itemsize))
+    lengths = split(n, work.room)
     if lengths is None:
         source = replace(source, batch=middle, middle=row, index_row=1)
         to = replace(to, batch=inner * kept, middle=kept, index_row=1)
@@ -233,8 +238,8 @@ def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _Side, 
                     scale: float) -> None:  # fmt: skip
     """Rows of any length: with j k = (j^2 + k^2 - (j - k)^2) / 2, a convolution with a chirp."""
     rows, around = math.prod(outer), 2 * n
-    m = smooth_from(2 * n - 1)
-    lengths = split(m, _ROOM_BYTES // (2 * work.real.itemsize))
+    m = 1 << (2 * n - 2).bit_length()  # a power of two from 2 n - 1 on
+    lengths = split(m, work.room)
     assert lengths is not None
     padded, waves = work.new(rows * m).bound, work.new(rows * m).bound
     at_rows = _Side(padded, batch=outer[1] * m, middle=m, index_row=1)

@@ -152,8 +152,8 @@ METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
 
 namespace metalloid::precise {
 
-// Angles too large for the quick reduction are the only branch of this library, as fmod has its only
-// loop: ordinary simdgroups skip it. Largest error 2.0 ulp.
+// Angles too large for the quick reduction stand behind a branch, which ordinary simdgroups skip.
+// Largest error 2.0 ulp.
 METALLOID_INLINE float sin(float x) {
   METALLOID_STRICT_FP
   using namespace float_math;
