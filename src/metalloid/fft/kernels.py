@@ -18,7 +18,7 @@ import numpy as np
 from metalloid.arrays.build import from_numpy
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node
 from metalloid.arrays.types import DType, kind_of, msl_name, real_of
 from metalloid.fft.factors import radices_of, split
@@ -174,7 +174,7 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
-        x = joined([x], [whole(x.shape)], x.shape, x.dtype)
+        x = copied(x)
         evaluate([x], wait=False)
         axes = _outer_axes(x)
     assert x.memory is not None
