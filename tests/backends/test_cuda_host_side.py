@@ -144,8 +144,10 @@ def native(tmp_path_factory):
     (folder / "driver.c").write_text(STAND_IN)
     cache = shared_cache()
     stand_in = ctypes.CDLL(str(native_code.build(folder, "driver", cache)))
-    use, launch = launcher.load(native_code.build(launcher.SOURCES, "launch", cache))
-    use(*(ctypes.cast(f, ctypes.c_void_p).value for f in (stand_in.launch, stand_in.record)))
+    functions = launcher.load(native_code.build(launcher.SOURCES, "launch", cache))
+    launch = functions.launch
+    names = (stand_in.launch, stand_in.record, stand_in.record)
+    functions.use_driver(*(ctypes.cast(f, ctypes.c_void_p).value for f in names))
 
     def run(marks, fails_at=0):
         count = ctypes.c_uint32.in_dll(stand_in, "count")

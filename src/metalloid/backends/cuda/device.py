@@ -13,11 +13,12 @@ from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
-from metalloid.backends.cuda.launcher import launcher
+from metalloid.backends.cuda.launcher import native
 from metalloid.backends.cuda.libraries import CudaLibraries
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.quick import quick_launch
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
@@ -26,7 +27,7 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import Arguments, Launch
+from metalloid.runtime.launches import Arguments, Launch, PlainParameter, QuickLaunch
 from metalloid.runtime.program import Size
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
@@ -80,7 +81,7 @@ class CudaDevice(Device):
             bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
             "setting up memory",
         )
-        self._launcher = launcher()
+        self.native = native()
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
         self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)
@@ -199,10 +200,16 @@ class CudaDevice(Device):
             launch = program.pack(
                 stream, started, ended if shape is last else 0, threadgroup_bytes, *words
             )
-            status = self._launcher(shape, launch)
+            status = self.native.launch(shape, launch)
             if status:
                 raise self.failure(self._driver.CUresult(status), program.name)
             started = 0
+
+    def quick(
+        self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> QuickLaunch | None:
+        """See `Device.quick`."""
+        return quick_launch(self, program, parameters, sizes)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """See `Device.prepare`."""
