@@ -23,6 +23,7 @@ from metalloid.arrays.node import Node
 from metalloid.arrays.types import DType, kind_of, msl_name, real_of
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
+from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 
 #: As in fourier.metal.
@@ -148,10 +149,11 @@ class _Work:
         table, *tables = _turns(given.length, given.around, self.real, self.device)
         numbers = _packed(
             given.length, given.rows, across, given.source.record(), given.to.record(),
-            given.around, given.is_chirp, *tables,
+            given.around, given.is_chirp, *tables, self.device,
         )  # fmt: skip
         kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
-        rare = "" if _USUAL.issuperset(radices_of(given.length) or ()) else "_rare"
+        is_usual = _USUAL.issuperset(radices_of(given.length) or ())
+        rare = "" if is_usual and self.device.traits.has_thin_threads else "_rare"
         kernel = _library(self.real, self.device)[f"transform_{kind}{rare}"]
         groups = math.ceil(given.rows / across)
         kernel(given.source.bound, given.to.bound, table.bound, numbers,
@@ -161,7 +163,8 @@ class _Work:
 
 @functools.lru_cache(maxsize=256)
 def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tuple[int, ...],
-            around: int, is_chirp: bool, coarse: int, fine: int, bits: int) -> bytes:  # fmt: skip
+            around: int, is_chirp: bool, coarse: int, fine: int, bits: int,
+            device: Device) -> Buffer:  # fmt: skip
     """A pass as fourier.metal reads it."""
     by_rows = source[_BY_ROWS] or to[_BY_ROWS]
     numbers = np.zeros((), _PASS)
@@ -183,7 +186,7 @@ def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tu
         numbers["turns"][stage] = turns
         turns += (radix - 1) * done
         done *= radix
-    return numbers.tobytes()
+    return Buffer(numbers.reshape(1), device=device)
 
 
 def transformed_rows(x: Node, given: Transform) -> list[Memory]:

@@ -49,6 +49,9 @@ _REPORT_BLOCK = re.compile(
 )
 
 
+#: Loops whose bounds are not known are unrolled up to so many instructions. Without it small ones
+#: are not at all, which CUDA's compiler runs four times as one.
+_UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
 _MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.M)
 
 
@@ -148,7 +151,8 @@ def _compile(
     ir, several = add_several(ir, signature) if has_order else (ir, 1)
     if most_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
-    code = clang.run(["clang", "-x", "ir", *target.flags, "-O3", "-w", "-S", "-o", "-", "-"], ir)
+    command = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
+    code = clang.run(command, ir)
     if code.status != 0:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
