@@ -186,6 +186,17 @@ def test_other_values_are_left_to_pythons_road(kernel, usual, place, value, card
     assert card.timer.free == [(21, 22)]
 
 
+def test_addresses_that_are_not_aligned_are_left_to_pythons_road_where_that_matters(card):
+    text = "kernel void k(device uchar* x, uint i [[thread_position_in_grid]]) { x[i] = 1; }"
+    kernel = mtl.library(text, device=card).k
+    card.timer.free.append((23, 24))
+    for address, is_usual in ((1 << 31, True), ((1 << 31) + 8, False)):
+        x = mtl.Buffer(64, device=card)
+        x.address = address
+        slowly(kernel, x, **SIZES)
+        assert (quickly(kernel, x)[0] is not None) == is_usual
+
+
 @pytest.mark.parametrize("size", [{"threads": 65}, {"threads": [64]}, {"threads": None}])
 def test_other_sizes_are_left_to_pythons_road(kernel, usual, size):
     slowly(kernel, *usual, **SIZES)

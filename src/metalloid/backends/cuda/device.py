@@ -192,9 +192,9 @@ class CudaDevice(Device):
         marks: tuple[int, int] = NO_MARKS,
     ) -> None:  # fmt: skip
         """Hand a launch to the driver, with `arguments` as they are, between two marks."""
-        shapes = program.shapes[grid, group]
-        (started, ended), last = marks, shapes[-1]
         words = arguments.words or (0,)
+        shapes = program.shapes_for(words, grid, group)
+        (started, ended), last = marks, shapes[-1]
         threadgroup_bytes = arguments.threadgroup_bytes + program.asked_bytes
         for shape in shapes:
             launch = program.pack(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
     from metalloid.backends.cuda.program import CudaProgram
 
-_HEAD, _PARAMETER = struct.Struct("=5Q"), struct.Struct("=3Q2I")
+_HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
+_ALIGNED = 15  # bits that words may not have
 _WHOLE_NUMBERS = (
     int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
 )  # fmt: skip
@@ -61,8 +62,9 @@ def quick_launch(
     if not _HAS_LOCK:
         return None
     head = _HEAD.pack(
-        int(device._context), device.stream_handle, program.asked_bytes, words, len(parameters)
-    )
+        int(device._context), device.stream_handle, program.asked_bytes, words, len(parameters),
+        _ALIGNED if program.wants_aligned else 0,
+    )  # fmt: skip
     for p in parameters:
         kind = ord(p.number) if p.number else 0
         head += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)

@@ -22,6 +22,7 @@ struct parameter {
 struct head {
   handle context, stream;
   uint64_t threadgroup_bytes, words, count;
+  uint64_t no_bits;  // that words may have where the shapes want aligned addresses
   struct parameter parameters[];
 };
 
@@ -203,6 +204,7 @@ static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* stat
   for (uint64_t i = 0; i < head->count; i++) {
     const struct parameter* p = &head->parameters[i];
     if (!bind(plan, p, PyTuple_GetItem(arguments, i), &launch->words[p->position])) return 0;
+    if (launch->words[p->position] & head->no_bits) return 0;
   }
   launch->stream = head->stream;
   launch->threadgroup_bytes = head->threadgroup_bytes;
