@@ -290,6 +290,23 @@ def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
     assert [note[0] for note in card.notes].count("launch") == 4
 
 
+def test_an_array_is_brought_and_fetched_around_its_launch(kernel, usual, card, monkeypatch):
+    slowly(kernel, *usual, **SIZES)
+    monkeypatch.setattr(card, "_take", card.allocate)
+    for name in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
+        note = lambda *args, name=name: card.notes.append((name[8:12], *args)) or (0,)  # noqa: E731
+        monkeypatch.setattr(card._driver, name, note, raising=False)
+    usual[0] = x = np.zeros(64, np.float32)
+    place = card._allocated + 4096
+    notes = slowly(kernel, *usual, **SIZES, wait=False)
+    address = x.__array_interface__["data"][0]
+    place += address % 256  # with the alignment that it has
+    assert [note[0] for note in notes] == ["HtoD", "mark", "launch", "mark", "DtoH"]
+    assert notes[0] == ("HtoD", place, address, 256, 77)
+    assert notes[2][-1][0] == place
+    assert notes[4] == ("DtoH", address, place, 256, 77)
+
+
 def test_references_are_given_back(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     card.timer.free.append((23, 24))  # buffers keep the event of their last launch
