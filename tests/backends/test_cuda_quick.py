@@ -275,6 +275,22 @@ def test_what_the_driver_refuses_is_raised_and_the_lock_is_free(kernel, usual, c
     assert card.timer.free == [(21, 22)]
 
 
+def test_ctrl_c_is_raised_and_the_lock_is_free(kernel, usual, card, monkeypatch):
+    slowly(kernel, *usual, **SIZES)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TimedEvent, "__init__", interrupted)
+    monkeypatch.delattr(TimedEvent, "__del__")
+    with pytest.raises(KeyboardInterrupt):
+        kernel(*usual, **SIZES)
+    assert [note[0] for note in card.notes].count("launch") == 1  # the one before
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(card._lock.acquire, timeout=5).result()
+        pool.submit(card._lock.release).result()
+
+
 def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     card.timer.free.extend([(23, 24)] * 4)

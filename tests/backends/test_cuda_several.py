@@ -36,6 +36,14 @@ BESIDE = {
     "halves_and_floats": (8, "device float* y, device const half* x", "y[i] += x[i];"),
     "asked_bytes": (16, "device char* y, device const char* x", "if (x[i] > 3) y[i] = x[i];"),
     "at_the_next": (4, "device uchar* y, device const uchar* x", "y[i] = x[i + 1];"),
+    "three_further": (4, "device uchar* y, uint g [[threadgroup_position_in_grid]], "
+                      "uint t [[thread_position_in_threadgroup]], "
+                      "uint s [[threads_per_threadgroup]]", "y[(g * s + 3) + t] = 1;"),
+    "in_its_group": (16, "device uchar* y, uint g [[threadgroup_position_in_grid]], "
+                     "uint t [[thread_position_in_threadgroup]], "
+                     "uint s [[threads_per_threadgroup]]", "y[g * s + t] = 1;"),
+    "or_at_the_first": (4, "device uchar* y, constant uint& n",
+                        "uint k = 0; if (n > 3) { y[i] = 2; k = i; } y[k] = 1;"),
     "from_a_place": (4, "device uchar* y, constant uint& n", "(y + n)[i] = 1;"),
     "from_memory": (4, "device uchar* device* y", "y[0][i] = 1;"),
     "every_second": (4, "device uchar* y, device const uchar* x", "y[i] = x[2 * i];"),

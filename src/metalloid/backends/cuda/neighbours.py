@@ -31,7 +31,7 @@ _SAME = re.compile(
     r"shufflevector .*, <\d x i32> <i32 0,)"
 )
 _OTHER_AXIS = re.compile(r"extractelement .*, i64 [12]$")
-_OTHER_PLACE = re.compile(r"insertelement <\d x i32> (?:poison|%\S+), i32 (%\S+), i64 [12]$")
+_OTHER_PLACE = re.compile(r"insertelement <\d x i32> %\S+, i32 \S+, i64 [12]$")
 _LANES = re.compile(r"@mtl_|laneid|activemask")
 _BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
 
@@ -50,7 +50,7 @@ def neighbours_in_one(
     extent_offset : int
         Of the threadgroup's extent in x in launch_data.
     """
-    known = _Known(varying)
+    known = _Known(blocks, varying)
     least = _WIDE
     for block in blocks:
         for result, code in map(parts, block.lines):
@@ -85,7 +85,8 @@ class _Known:
         Pointers that the launch brings.
     """
 
-    def __init__(self, varying: set[str]) -> None:
+    def __init__(self, blocks: list[Block], varying: set[str]) -> None:
+        self._blocks = {block.name for block in blocks}
         self._varying, self._common = varying, set[str]()
         self.along, self.multiples, self.bases = set[str](), set[str](), set[str]()
         self._launch = {"%0": 0}  # pointers into launch_data, with their offsets
@@ -126,19 +127,15 @@ class _Known:
         if _OTHER_PLACE.match(code):
             return used[0] in kind
         if code.startswith("phi "):
-            values = [value for value, _ in _INCOMING.findall(code) if value in self._seen()]
+            values = [value for value, origin in _INCOMING.findall(code) if origin in self._blocks]
             return bool(values) and kind.issuperset(values)
-        if code.startswith("add "):
-            both = kind | self.multiples
-            return not kind.isdisjoint(used) and both.issuperset(used) and (
-                kind is self.multiples or not kind.issuperset(used)
-            )  # fmt: skip
+        if code.startswith("add "):  # of two names: a number may be anything
+            return len(used) == 2 and any(
+                one in kind and other in self.multiples for one, other in (used, used[::-1])
+            )
         if code.startswith("mul "):
             return kind is self.multiples and not kind.isdisjoint(used)
         return bool(_SAME.match(code)) and used[:1] != [] and used[0] in kind
-
-    def _seen(self) -> set[str]:
-        return self._varying | self._common | self.along | self.multiples
 
 
 def is_aligned(words: Sequence[int]) -> bool:

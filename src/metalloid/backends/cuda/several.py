@@ -12,6 +12,8 @@ its accesses, is refused: atomics, volatile accesses, fences, barriers, simdgrou
 threadgroup memory. Refused, too, is what would not pay: loops, where there is enough under way
 already, and threads whose places lie a row from each other.
 
+Where elements are small, the threads are neighbours of each other instead (neighbours.py).
+
 At a branch all go on together if they agree. If they do not, they begin anew, one after the other:
 branches that may part them have to come before the first store.
 """

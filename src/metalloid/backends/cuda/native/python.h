@@ -16,12 +16,15 @@ typedef struct {
 enum { METH_FASTCALL = 0x80 };
 
 extern PyObject _Py_NoneStruct;
+extern PyObject* PyExc_Exception;
 
 PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
 void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
 PyObject* PyErr_Occurred(void);
-void PyErr_Clear(void);
+void PyErr_Fetch(PyObject** type, PyObject** value, PyObject** trace);
+int PyErr_GivenExceptionMatches(PyObject* type, PyObject* of);
+void PyErr_Restore(PyObject* type, PyObject* value, PyObject* trace);
 void* PyEval_SaveThread(void);
 void PyEval_RestoreThread(void*);
 

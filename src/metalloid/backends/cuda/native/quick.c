@@ -190,7 +190,7 @@ static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* la
 }
 
 // The event, or null if the launch is unusual; then nothing has been done. Called with the
-// device's lock. No error of Python's is left behind.
+// device's lock. What of Python's has gone wrong on the way is an error that is set.
 static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* status) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *device = PyTuple_GetItem(plan, DEVICE), *arguments = given[0];
@@ -222,6 +222,10 @@ static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* stat
   return event;
 }
 
+static void drop(PyObject* object) {
+  if (object) Py_DecRef(object);
+}
+
 // Of the arguments, the threads and the size of a threadgroup, as Kernel.__call__ has them: an
 // event, or None for Python's road.
 static PyObject* quick(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
@@ -229,21 +233,28 @@ static PyObject* quick(PyObject* plan, PyObject* const* given, Py_ssize_t count)
   if (!locked) return 0;
   Py_DecRef(locked);
   int status = 0;
+  PyObject *type, *value, *trace;
   PyObject* event = launch_locked(plan, given, &status);
-  PyErr_Clear();
+  PyErr_Fetch(&type, &value, &trace);
   PyObject* released = PyObject_CallNoArgs(PyTuple_GetItem(plan, RELEASE));
-  if (released) Py_DecRef(released);
+  drop(released);
+  if (released && type && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+    drop(event);
+    PyErr_Restore(type, value, trace);  // Ctrl-C
+    return 0;
+  }
+  drop(type), drop(value), drop(trace);
   if (released && event && !status) return event;
-  if (event) Py_DecRef(event);
+  drop(event);
   if (!released) return 0;
   if (!status) {
     Py_IncRef(&_Py_NoneStruct);
     return &_Py_NoneStruct;
   }
   PyObject* number = PyLong_FromLong(status);
-  PyObject* raised = number ? PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, FAIL), number,
-                                                           (void*)0) : 0;
-  if (number) Py_DecRef(number);
+  PyObject* raised = 0;
+  if (number) raised = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, FAIL), number, (void*)0);
+  drop(number);
   return raised;
 }
 
