@@ -63,11 +63,9 @@ def find_sides(divergence: Divergence, blocks: Mapping[str, Block]) -> dict[str,
             above = graph.dominator[above]
             if leads_to(above, block) and rounds(above) == rounds(block):
                 return found.get(above)
-        origins = graph.predecessors[block]
-        if len(origins) != 1 or rounds(origins[0]) != rounds(block):
-            return None
-        (origin,) = origins
-        if origin in divergence.masked and found.get(origin) is None:
+        origin, *others = graph.predecessors[block]
+        # The header of a loop that threads leave one by one has two, so there nothing is known.
+        if others or (origin in divergence.masked and found.get(origin) is None):
             return None
         if origin not in divergence.branches:
             return found.get(origin)
