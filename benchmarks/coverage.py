@@ -7,24 +7,23 @@ Every entry of the tree's ``.metal`` files is compiled to machine code and, wher
 ``benchmarks/mlx_tree`` knows how, launched as MLX's host code does and compared with an oracle.
 The files for the matrix units of newer GPUs, which use Metal 4's tensors, are a table of their own:
 ``--nax``.
-Results are kept, one JSON line an entry: a run that was stopped goes on where it was.
+Results are kept, one JSON line an entry: a run that was stopped goes on where it was. ``--jobs 16
+--gpus 2`` spreads them over GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlx_tree.entries import Entry, families, family_of, files, library
-from mlx_tree.workers import check_all
-
-import metalloid as mtl
+from mlx_tree.entries import Entry, families, family_of, files
+from mlx_tree.workers import PATIENCE, Workers
 
 COLUMNS = ("entries", "compiled", "vector code", "agree", "disagree", "unchecked", "to do")
 
@@ -37,20 +36,17 @@ def read(path: Path) -> dict[Entry, dict[str, Any]]:
     return {Entry(line["file"], line["name"]): line for line in lines}
 
 
-def entries_of(tree: Path, nax: bool) -> dict[str, list[Entry]]:
+def entries_of(tree: Path, nax: bool, workers: Workers) -> dict[str, list[Entry]]:
     """Entries by the name of their family; by file where there is none.
 
     A file that does not compile as a whole has one nameless entry.
     """
     known = families()
     found: dict[str, list[Entry]] = defaultdict(list)
-    for file in files(tree, nax):
-        try:
-            names: Sequence[str] = library(tree, file).functions
-        except mtl.CompileError as error:
-            print(f"{file} does not compile: {str(error).splitlines()[0]}")
-            names = [""]
-        for entry in (Entry(file, name) for name in names):
+    for file, (names, refusal) in sorted(workers.names(files(tree, nax)).items()):
+        if refusal:
+            print(f"{file} does not compile: {refusal}")
+        for entry in (Entry(file, name) for name in names or [""]):
             family = family_of(entry, known)
             found[family.name if family else Path(file).stem].append(entry)
     return found
@@ -93,6 +89,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--family", nargs="+", help="only these, as the table calls them")
     parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--gpus", type=int, default=0, help="deal the processes out to so many")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE, help="seconds after which an entry hangs"
+    )
     parser.add_argument("--sample", type=int, help="so many entries of each family only")
     parser.add_argument("--again", action="store_true", help="redo all that do not agree")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
@@ -102,7 +103,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    found = entries_of(options.mlx, options.nax)
+    workers = Workers(options.mlx, options.jobs, options.gpus, options.seconds)
+    found = entries_of(options.mlx, options.nax, workers)
     unknown = set(options.family or ()) - found.keys()
     if unknown:
         raise SystemExit(f"no family is called {', '.join(unknown)}; there are: {', '.join(found)}")
@@ -112,7 +114,9 @@ def main() -> None:
             mine = [entry for entry in entries if re.search(options.match, entry.name)]
             # Seeded, so that a sample can be taken up again.
             size = min(len(mine), options.sample or len(mine))
-            chosen += sorted(random.Random(0).sample(mine, size))
+            chosen += random.Random(0).sample(mine, size)
+    # What a run that stops early has done is a fair sample.
+    random.Random(0).shuffle(chosen)
     results = read(options.results)
     family = {entry: name for name, entries in found.items() for entry in entries}
 
@@ -130,7 +134,8 @@ def main() -> None:
             for entry in chosen
             if entry not in results or (options.again and results[entry]["checked"] != "agrees")
         ]
-        check_all(options.mlx, todo, options.jobs, done)
+        workers.check(todo, options.patience, done)
+    workers.stop()
     show(table(found, results), options.markdown)
 
 

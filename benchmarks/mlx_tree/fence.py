@@ -27,7 +27,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
 
 def check_wait(kernel: mtl.Kernel, value: int) -> None:
     """It ends once the word has reached the value, which the CPU gives it."""
-    word = mtl.Buffer(np.array([max(value - 1, 0)], np.uint32))
+    word = mtl.Buffer(np.array([max(value - 1, 0)], np.uint32), visible=True)
     seen = np.asarray(word)
     event = kernel(word, value, threads=1)
     try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
+import os
 import queue
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,18 @@ _library = functools.lru_cache(maxsize=1)(library)  # one file after the other
 
 
 class Watched:
-    """A library that keeps the kernels it has given."""
+    """A library that keeps the kernels it has given, and the seconds that compiling them took."""
 
     def __init__(self, library: mtl.Library) -> None:
         self._library = library
         self.kernels: list[mtl.Kernel] = []
+        self.seconds = 0.0
 
     def function(self, *arguments: Any, **options: Any) -> mtl.Kernel:
         """See `Library.function`."""
+        started = time.perf_counter()
         self.kernels.append(self._library.function(*arguments, **options))
+        self.seconds += time.perf_counter() - started
         return self.kernels[-1]
 
     def __getattr__(self, name: str) -> Any:
@@ -53,7 +58,7 @@ class Watched:
 def outcome(tree: Path, entry: Entry) -> Result:
     """Compile an entry and let its family check it."""
     family = family_of(entry, _known())
-    compiled, checked, reason, engine = True, "agrees", "", ""
+    compiled, checked, reason, engine, seconds = True, "agrees", "", "", 0.0
     try:
         lib = Watched(_library(tree, entry.file))
         try:
@@ -64,52 +69,79 @@ def outcome(tree: Path, entry: Entry) -> Result:
         except Unchecked as why:
             checked, reason = "unchecked", str(why)
             lib.function(entry.name)
-        engine = lib.engine()
+        engine, seconds = lib.engine(), lib.seconds
     except mtl.CompileError as error:
         compiled, checked, reason = False, "unchecked", f"does not compile: {error}"
     except Exception as error:
         checked, reason = "disagrees", f"{type(error).__name__}: {error}"
     reason = reason.strip()[:1000]
-    return {"compiled": compiled, "checked": checked, "reason": reason, "engine": engine}
+    return {"compiled": compiled, "checked": checked, "reason": reason, "engine": engine,
+            "compiling": round(seconds, 3)}  # fmt: skip
 
 
-def _work(tree: Path, pipe: Any) -> None:
-    """Answer the entries that come through the pipe until None does."""
-    while entry := pipe.recv():
-        pipe.send(outcome(tree, entry))
+def names(tree: Path, file: str) -> tuple[Sequence[str], str]:
+    """The kernels of a file, and why there are none."""
+    try:
+        return _library(tree, file).functions, ""
+    except mtl.CompileError as error:
+        return [], str(error).splitlines()[0]
+
+
+def _work(tree: Path, gpu: int | None, pipe: Any) -> None:
+    """Answer what comes through the pipe, functions and their arguments, until None does."""
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    while job := pipe.recv():
+        function, item = job
+        pipe.send(function(tree, item))
 
 
 class Worker:
     """One process, which is started anew when it dies."""
 
-    def __init__(self, tree: Path) -> None:
-        self.tree = tree
+    def __init__(self, tree: Path, gpu: int | None) -> None:
+        self._arguments = tree, gpu
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(self.tree, theirs), daemon=True)
+        self.process = context.Process(target=_work, args=(*self._arguments, theirs), daemon=True)
         self.process.start()
         theirs.close()
 
-    def check(self, entry: Entry) -> Result:
-        """The outcome of an entry, also of one that ends the process or hangs."""
-        self.pipe.send(entry)
+    def ask(self, function: Callable[[Path, Any], Any], item: Any, patience: float) -> Any:
+        """What a function of this module says of an item.
+
+        Raises
+        ------
+        TimeoutError, EOFError
+            If it takes longer than `patience` seconds, or ends the process.
+        """
         try:
-            if self.pipe.poll(PATIENCE):
-                result: Result = self.pipe.recv()
-                if _CONTEXT_IS_LOST in result["reason"]:
-                    self.stop()
-                    self._start()
-                return result
+            self.pipe.send((function, item))
+            if self.pipe.poll(patience):
+                return self.pipe.recv()
+            reason: Exception = TimeoutError(f"hangs: no result after {patience:g} seconds")
             self.process.kill()
-            reason = f"hangs: no result after {PATIENCE} seconds"
-        except (EOFError, ConnectionResetError):
             self.process.join()
-            reason = f"crashes: the process ended with code {self.process.exitcode}"
+        except (EOFError, ConnectionError):
+            self.process.join()
+            code = self.process.exitcode
+            reason = EOFError(f"crashes: the process ended with code {code}")
         self._start()
-        return {"compiled": False, "checked": "disagrees", "reason": reason, "engine": ""}
+        raise reason
+
+    def check(self, entry: Entry, patience: float) -> Result:
+        """The outcome of an entry, also of one that ends the process."""
+        try:
+            result: Result = self.ask(outcome, entry, patience)
+        except (EOFError, TimeoutError) as error:
+            return {"compiled": False, "checked": "disagrees", "reason": str(error), "engine": ""}
+        if _CONTEXT_IS_LOST in result["reason"]:
+            self.stop()
+            self._start()
+        return result
 
     def stop(self) -> None:
         """End the process."""
@@ -117,28 +149,64 @@ class Worker:
         self.process.join()
 
 
-def check_all(
-    tree: Path, entries: Iterable[Entry], jobs: int, done: Callable[[Entry, Result], None]
-) -> None:
-    """Check entries in `jobs` processes; `done` is called with each result, one at a time."""
-    todo: queue.SimpleQueue[Entry] = queue.SimpleQueue()
-    for entry in entries:
-        todo.put(entry)
-    one_at_a_time = threading.Lock()
+class Workers:
+    """Processes that share a list of questions.
 
-    def job() -> None:
-        worker = Worker(tree)
-        while True:
-            try:
-                entry = todo.get_nowait()
-            except queue.Empty:
-                break
+    Parameters
+    ----------
+    tree : path
+        MLX's.
+    jobs : int
+        Processes.
+    gpus : int
+        They are dealt out to so many GPUs; 0 leaves that to the environment.
+    seconds : float
+        What is not known after so many seconds stays unknown.
+    """
+
+    def __init__(self, tree: Path, jobs: int, gpus: int, seconds: float) -> None:
+        self._end = time.perf_counter() + seconds
+        self._workers = [Worker(tree, n % gpus if gpus else None) for n in range(jobs)]
+        self._one_at_a_time = threading.Lock()
+
+    def names(self, files: Iterable[str]) -> dict[str, tuple[Sequence[str], str]]:
+        """For each file its kernels, and why there are none."""
+        found: dict[str, tuple[Sequence[str], str]] = {}
+        self._each(files, lambda worker, file: found.update({
+            file: worker.ask(names, file, PATIENCE)
+        }))  # fmt: skip
+        return found
+
+    def check(
+        self, entries: Iterable[Entry], patience: float, done: Callable[[Entry, Result], None]
+    ) -> None:
+        """Check entries; `done` is called with each result, one at a time."""
+
+        def check_one(worker: Worker, entry: Entry) -> None:
             started = time.perf_counter()
-            result = worker.check(entry)
-            with one_at_a_time:
-                done(entry, {**result, "seconds": round(time.perf_counter() - started, 3)})
-        worker.stop()
+            result = worker.check(entry, max(0, min(patience, self._end - started)))
+            now = time.perf_counter()
+            if now < self._end:
+                with self._one_at_a_time:
+                    done(entry, {**result, "seconds": round(now - started, 3)})
 
-    with ThreadPoolExecutor(jobs) as pool:
-        for finished in [pool.submit(job) for _ in range(jobs)]:
-            finished.result()
+        self._each(entries, check_one)
+
+    def _each(self, items: Iterable[Any], work: Callable[[Worker, Any], None]) -> None:
+        todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for item in items:
+            todo.put(item)
+
+        def job(worker: Worker) -> None:
+            with contextlib.suppress(queue.Empty):
+                while time.perf_counter() < self._end:
+                    work(worker, todo.get_nowait())
+
+        with ThreadPoolExecutor(len(self._workers)) as pool:
+            for finished in [pool.submit(job, worker) for worker in self._workers]:
+                finished.result()
+
+    def stop(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.stop()

@@ -76,18 +76,37 @@ def test_math_modes():
     assert "fma.rn.f32" in ptx(text, math_mode="relaxed")
 
 
-#: What masks.py knows of the members of a simdgroup function, by kernel: whether `activemask` is
-#: asked for once, at the start, or once more.
+#: What masks.py knows of the members of a simdgroup function, by kernel: how often `activemask` is
+#: asked for, once at the start, or once more; and how often threads vote which way they take.
 MEMBERS = {
-    "x[i] = simd_sum(x[i]);": 1,
-    "if (i >= n) return; x[i] = simd_sum(x[i]);": 1,
-    "if (i >= n) return; for (uint k = 0; k < n; ++k) x[k] += simd_sum(x[i + k]);": 1,
-    "if (g == 0) x[i] = simd_sum(x[i]);": 1,
-    "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": 1,
-    "if (x[i] > 0) x[i] = simd_sum(x[i]);": 1,
-    "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": 2,
-    "if (x[i] > 3) { if (x[i] > 5) x[i] = 0; else x[i + 1] = 3; return; } x[i] = simd_sum(x[i]);": 1,
-    "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": 2,
+    "x[i] = simd_sum(x[i]);": (1, 0),
+    "if (i >= n) return; x[i] = simd_sum(x[i]);": (1, 1),
+    "if (i >= n) return; for (uint k = 0; k < n; ++k) x[k] += simd_sum(x[i + k]);": (1, 1),
+    "if (g == 0) x[i] = simd_sum(x[i]);": (1, 0),
+    "for (uint k = i; k < n; k += 32) x[k] *= 2; x[i] = simd_sum(x[i]);": (1, 0),
+    "if (x[i] > 0) x[i] = simd_sum(x[i]);": (1, 1),
+    "if (x[i] > 0) x[i] = simd_sum(x[i]); x[i + n] = 1;": (1, 1),
+    "if (x[i] > 0) { for (uint k = i; k < n; ++k) x[k] = 1; x[i] = simd_sum(x[i]); } x[i + n] = 1;": (
+        1,
+        1,
+    ),
+    "if (x[i] > 0) { if (x[i] > 2) x[i + n] = simd_sum(x[i]); x[i] = simd_sum(x[i]); } x[i] += 1;": (
+        1,
+        2,
+    ),
+    "for (uint k = 0; k < n; ++k) { if (x[k + i] > 0) x[k] = simd_sum(x[i]); x[k + 1] = 2; }": (
+        1,
+        1,
+    ),
+    "for (uint k = i; k < n; k += 32) x[k] = simd_sum(x[k]);": (2, 1),
+    "if (x[i] > 3) { if (x[i] > 5) x[i] = 0; else x[i + 1] = 3; return; } x[i] = simd_sum(x[i]);": (
+        1,
+        1,
+    ),
+    "if (x[i] > 0) { x[i + 1] = 2; if (x[i + n] > 1) return; x[i] += 1; } x[i] = simd_sum(x[i]);": (
+        2,
+        0,
+    ),
 }
 
 
@@ -98,7 +117,10 @@ def test_members_of_simdgroup_functions_are_known_where_they_can_be(body):
                       uint g [[simdgroup_index_in_threadgroup]]) {{ {body} }}"""
     ir = mtl.library(HEAD + text, target="cuda:sm_90").f.asm["ll"]
     ir = definition(ir, "mtl_kernel")
-    assert len(re.findall(r"call .*@llvm\.nvvm\.activemask\(", ir)) == MEMBERS[body]
+    found = [len(re.findall(rf"call .*@llvm\.nvvm\.{name}\(", ir))
+             for name in ("activemask", r"vote\.ballot\.sync")]  # fmt: skip
+    asked, votes = MEMBERS[body]
+    assert found == [asked, 1 + votes]
 
 
 BARRIERS = {
@@ -247,5 +269,6 @@ def test_large_threadgroup_variables_are_asked_for(floats, asked):
         }}""")
     declared = dict(re.findall(r"\.shared \.align 16 \.b8 \S*(small|large)\[(\d*)\]", text))
     assert declared == {"small": "128", "large": "" if asked else str(4 * (floats - 32))}
-    as_they_were = text.replace("[];", f"[{asked}];").replace(".extern .shared", "\t.shared")
-    assert ask_for_memory(as_they_were)[1] == asked
+    for how in ("\t.shared", ".weak .shared"):  # of a function, of a template
+        as_they_were = text.replace("[];", f"[{asked}];").replace(".extern .shared", how)
+        assert ask_for_memory(as_they_were)[1] == asked

@@ -75,6 +75,17 @@ def test_the_least_recently_used_entries_go_first(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_large_cache_is_counted_less_often(tmp_path, monkeypatch):
+    monkeypatch.setattr("metalloid.compiler.cache._SAVES_BETWEEN_TRIMS", 1)
+    cache, counts = Cache(tmp_path, 2**20), []
+    trim = cache.trim
+    monkeypatch.setattr(cache, "trim", lambda: counts.append(len(cache.entries())) or trim())
+    for number in range(100):
+        cache.save(f"{number:02}", {"data": b""})
+    assert counts[:16] == list(range(1, 17))  # each, and then
+    assert counts[16:] == [18, 20, 22, 24, 27, 30, 33, 37, 41, 46, 51, 57, 64, 72, 81, 91]
+
+
 def test_a_folder_that_cannot_be_written_is_replaced_for_this_process(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

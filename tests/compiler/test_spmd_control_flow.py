@@ -9,6 +9,7 @@ from spmd_texts import WIDTH, function
 
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.llvm.types import I1, VOID, Unsupported
+from metalloid.compiler.spmd import canonical as canonical_form
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import BARRIER
@@ -53,6 +54,15 @@ def test_canonical_form(graph):
         assert found.successors[loop.latch] == [loop.header]
         assert not made.blocks[loop.latch].body
         assert set(found.predecessors[loop.header]) == {loop.preheader, loop.latch}
+
+
+def test_a_function_of_many_loops_is_not_looked_at_for_each(monkeypatch):
+    made = function_of([[1], *([number, number + 1] for number in range(1, 100)), []])
+    count = []
+    look = canonical_form.Graph
+    monkeypatch.setattr(canonical_form, "Graph", lambda function: count.append(1) or look(function))
+    assert len(make_canonical(made).loops) == 99
+    assert len(count) == 3
 
 
 @given(GRAPHS)

@@ -22,7 +22,8 @@ from metalloid.settings import settings
 
 _MANIFEST = "manifest.json"
 _LAYOUT = "v1"  # of this folder; a change makes old entries invisible
-_ENTRIES_BETWEEN_TRIMS = 64
+#: Entries are counted, which takes a second for ten thousand, when so many have come, or an eighth.
+_SAVES_BETWEEN_TRIMS = 64
 
 
 def digest(*parts: str | bytes) -> str:
@@ -49,7 +50,7 @@ class Cache:
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder / _LAYOUT, limit
         self._private: Path | None = None
-        self._saves = 0
+        self._saves_to_trim = 1
 
     def load(self, key: str) -> dict[str, Path] | None:
         """Files of the entry `key` by name, their checksums verified; None if there is none."""
@@ -81,8 +82,8 @@ class Cache:
             except OSError:  # a read-only home, a full disk
                 pass
             else:
-                self._saves += 1
-                if self._saves % _ENTRIES_BETWEEN_TRIMS == 1:
+                self._saves_to_trim -= 1
+                if self._saves_to_trim <= 0:
                     self.trim()
                 return written
         if self._private is None:
@@ -115,6 +116,7 @@ class Cache:
                 break
             shutil.rmtree(folder, ignore_errors=True)
             total, removed = total - size, removed + 1
+        self._saves_to_trim = max(_SAVES_BETWEEN_TRIMS, (len(entries) - removed) // 8)
         self._remove_abandoned()
         return removed
 

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -94,18 +95,41 @@ def test_a_crash_costs_one_entry(tree, monkeypatch):
     from mlx_tree import workers
 
     monkeypatch.setattr(workers, "_work", _die_at_first)
-    worker = workers.Worker(tree)
-    lost = worker.check(Entry("arange.metal", "die"))
+    worker = workers.Worker(tree, gpu=None)
+    lost = worker.check(Entry("arange.metal", "die"), 60)
     assert lost["reason"] == "crashes: the process ended with code 3"
-    assert worker.check(Entry("arange.metal", "live"))["checked"] == "agrees"
+    assert worker.check(Entry("arange.metal", "live"), 60)["checked"] == "agrees"
+    late = worker.check(Entry("arange.metal", "sleep"), 0.1)
+    assert late["reason"] == "hangs: no result after 0.1 seconds"
+    assert worker.check(Entry("arange.metal", "live"), 60)["checked"] == "agrees"
     worker.stop()
 
 
-def _die_at_first(tree, pipe):
-    while entry := pipe.recv():
+def _die_at_first(tree, gpu, pipe):
+    while job := pipe.recv():
+        _, entry = job
         if entry.name == "die":
             os._exit(3)
+        if entry.name == "sleep":
+            time.sleep(60)
         pipe.send({"checked": "agrees", "reason": ""})
+
+
+@pytest.mark.needs("the CPU")
+def test_a_run_that_is_out_of_time_stops_and_shows_its_table(tree):
+    from mlx_tree import workers
+
+    few = workers.Workers(tree, jobs=2, gpus=0, seconds=-1)
+    results = []
+    few.check([Entry("arange.metal", "arangefloat32")], 60, lambda *one: results.append(one))
+    few.stop()
+    assert results == []
+    one = workers.Workers(tree, jobs=1, gpus=0, seconds=60)
+    one.check([Entry("arange.metal", "arangefloat32")], 60, lambda *one: results.append(one))
+    one.stop()
+    ((entry, result),) = results
+    assert (entry.name, result["checked"]) == ("arangefloat32", "agrees")
+    assert 0 < result["compiling"] < result["seconds"]
 
 
 def entries_of(name):

@@ -288,6 +288,16 @@ kernel void early(device uint* y, device const uint* x, uint i [[thread_position
     if (x[i] % 3 == 0) {{ y[i] = 7; return; }}
     y[i] = simd_sum(x[i]);
 }}
+kernel void meet(device uint* y, device const uint* x, uint i [[thread_position_in_grid]]) {{
+    if (x[i] & 1) {{
+        uint own = 0;
+        if (x[i] & 2) for (uint k = 0; k < x[i] % 7; ++k) own = 3 * own + (x[i] ^ k);
+        else if (x[i] & 4) own = 1;
+        y[i] = own + simd_sum(own);  // of all that came in, whatever they did meanwhile
+    }} else {{
+        y[i] = 0;
+    }}
+}}
 kernel void matrices(device float* y, device const float2x2* x, uint i [[thread_position_in_grid]]) {{
     float2x2 m = simd_shuffle_xor(x[i], 1) - simd_broadcast(x[i], 3) + quad_broadcast_first(x[i]);
     y[i] = m[0][0] + 10 * m[0][1] + 100 * m[1][0] + 1000 * m[1][1];
@@ -336,6 +346,14 @@ def test_nested_branches(diverged, x):
     least = np.where(other, x, 2**32 - 1).min(1)[:, None]
     expected = np.where(inner, rank, np.where(other & some_large, 1000 + least, 0))
     np.testing.assert_array_equal(run(diverged.nested, x), expected)
+
+
+def test_lanes_meet_inside_a_branch(diverged, x):
+    own = np.where(x & 7 == 5, 1, 0)
+    for k in range(6):
+        own = np.where((x & 3 == 3) & (k < x % 7), 3 * own + (x ^ k), own)
+    expected = np.where(x & 1, own + own.sum(1, keepdims=True), 0)
+    np.testing.assert_array_equal(run(diverged.meet, x), expected)
 
 
 def test_lanes_that_returned_take_no_part(diverged, x):

@@ -9,7 +9,7 @@ import re
 
 #: What a kernel has without asking.
 _USUAL_BYTES = 48 * 1024
-_VARIABLE = re.compile(r"^\t\.shared (\.align \d+ \.b8 (?:\S+))\[(\d+)\];\n", re.M)
+_VARIABLE = re.compile(r"^(?:\t|\.weak )\.shared (\.align \d+ \.b8 (?:\S+))\[(\d+)\];\n", re.M)
 _KERNEL = re.compile(r"^(?:\.visible |\.weak )?\.entry ", re.M)
 _PARAMETERS = "mtl_threadgroup_memory"
 

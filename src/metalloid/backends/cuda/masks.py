@@ -3,7 +3,8 @@
 MSL's functions work on the active threads. CUDA's want to be told which, and `activemask` says only
 which happen to be together at the moment: after a branch that need not be all that will come. Where
 no branch has parted the threads, all that have not returned take part; that mask is worked out here
-and kept in a variable. Elsewhere `activemask` remains: right behind a branch it is as good.
+and kept in a variable. Behind a branch all that it sent there do, for which they vote (sides.py).
+Elsewhere `activemask` remains: in loops that threads leave one by one, behind returns in a branch.
 
 A threadgroup barrier that a branch has parted becomes the one of parted_barrier.h. Threads that
 return early are made to end at once: the assembler might have them wait for the others at the
@@ -18,6 +19,7 @@ from itertools import pairwise
 
 from metalloid.backends.cuda.kernel_text import LABEL, around_kernel
 from metalloid.backends.cuda.partings import ACTIVE, START, Partings, find_partings
+from metalloid.backends.cuda.sides import Side
 from metalloid.compiler.llvm.types import Unsupported
 
 _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
@@ -31,6 +33,8 @@ _EXIT = '  call void asm sideeffect "exit;", "~{memory}"()'
 _OPENING = "call void @mtl_open_parted_barrier("
 _BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
 _LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes", "from_below")
+#: How the members of a simdgroup function are found: from the variable, and from the processor.
+_KEPT, _ASKED = "load i32, ptr %mtl.mask", f"call i32 {ACTIVE}()"
 _DECLARATIONS = (f"declare i32 {ACTIVE}()", "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)")
 
 
@@ -60,7 +64,7 @@ def _with_members(ir: str) -> str:
         return _lines(ir, None)
 
 
-_NONE = Partings(set(), set(), {}, set())
+_NONE = Partings(set(), set(), {}, set(), {})
 
 
 def _lines(ir: str, partings: Partings | None) -> str:
@@ -74,32 +78,46 @@ def _lines(ir: str, partings: Partings | None) -> str:
     before, kernel, behind = around_kernel(ir)
     head, *body, end, last = kernel.split("\n")
     lines = list(_with_blocks(body))
-    masked, branched, leaving, ends = partings or _NONE
+    masked, branched, leaving, ends, sides = partings or _NONE
     returns = {
         block for (_, above), (block, line) in pairwise(lines)
         if line == "  ret void" and LABEL.match(above)
     }  # fmt: skip
     has_parted = any(_BARRIER in line and block in branched for block, line in lines)
-    has_mask = partings is not None and ACTIVE in kernel
+    has_mask = partings is not None and (ACTIVE in kernel or has_parted)
+    asking = {block for block, line in lines if _ACTIVE_CALL.match(line) or _BARRIER in line}
+    votes = _votes(asking, sides)
+
+    def members(block: str) -> str:
+        """Who is in a block, as an instruction; nothing where it is not known."""
+        if block in sides:
+            return f"or i32 {_voted(sides[block])}, 0"
+        return _KEPT if has_mask and block not in masked else ""
+
     told = [_LEAVE] if has_parted else []
     result = [head]
     if has_mask:
         result += [
             "  %mtl.mask = alloca i32",
-            f"  %mtl.mask.first = call i32 {ACTIVE}()",
+            f"  %mtl.mask.first = {_ASKED}",
             "  store i32 %mtl.mask.first, ptr %mtl.mask",
         ]
     for block, line in lines:
         if match := _START_CALL.match(line):
             line = f"{match[1]}and i32 {match[2]}, -32"
-        elif has_mask and (match := _ACTIVE_CALL.match(line)) and block not in masked:
-            line = f"{match[1]}load i32, ptr %mtl.mask"
+        elif (match := _ACTIVE_CALL.match(line)) and members(block):
+            line = f"{match[1]}{members(block)}"
         elif _BARRIER in line and block in branched:
-            line = "  call void @mtl_parted_barrier()"
+            name = f"%mtl.met.{len(result)}"
+            result.append(f"  {name} = {members(block) or _ASKED}")
+            line = f"  call void @mtl_parted_barrier(i32 {name})"
         elif _OPENING in line and not has_parted:
             continue
         elif has_mask and block in leaving and (match := _BRANCH.match(line)):
             result += _narrowed(block[1:].strip('"'), match[1], leaving[block])
+        elif (match := _BRANCH.match(line)) and block in votes:
+            for side in votes[block]:
+                result += _vote(side, match[1], members(block))
         if block in leaving or block in ends:
             line = _to_the_exit(line, returns)
         elif line == "  ret void":
@@ -130,6 +148,35 @@ def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
         if label := LABEL.match(line):
             block = f"%{label[1]}"
         yield block, line
+
+
+def _votes(asking: set[str], sides: dict[str, Side]) -> dict[str, set[Side]]:
+    """The votes that are taken in blocks, so that members are known in those that ask for them."""
+    found: dict[str, set[Side]] = {}
+    todo = [sides[block] for block in asking if block in sides]
+    while todo:
+        side = todo.pop()
+        if side not in found.setdefault(side.block, set()):
+            found[side.block].add(side)
+            todo += [sides[side.block]] if side.block in sides else []
+    return found
+
+
+def _voted(side: Side) -> str:
+    """The value that holds who takes a side."""
+    name = side.block[1:].strip('"')
+    return f'%"mtl.side.{name}.{"then" if side.is_taken else "else"}"'
+
+
+def _vote(side: Side, condition: str, members: str) -> list[str]:
+    """Ask the members of a block, at its end, which side they take."""
+    name = _voted(side)[:-1]
+    wanted = "false" if side.is_taken else "true"
+    return [
+        f'  {name}.before" = {members}',
+        f'  {name}.is" = xor i1 {condition}, {wanted}',
+        f'  {name}" = call i32 @llvm.nvvm.vote.ballot.sync(i32 {name}.before", i1 {name}.is")',
+    ]
 
 
 def _narrowed(block: str, condition: str, returns_if_true: bool) -> list[str]:

@@ -3,7 +3,7 @@
 // Undefined in Metal, but Apple's GPUs let a simdgroup pass when any of its lanes arrives, and
 // kernels rely on it (MLX's gemv does). CUDA's barrier waits for every thread that has not returned,
 // those too that wait behind the branch for these lanes: for ever. masks.py puts this one in where a
-// branch may have parted threads: the first of the active lanes arrives for its simdgroup.
+// branch may have parted threads, with the lanes that come: the first arrives for its simdgroup.
 #pragma once
 
 #include "kernel_entry.h"
@@ -60,9 +60,8 @@ METALLOID_PARTED_FUNCTION mtl_open_parted_barrier(uint simdgroups) {
   __nvvm_barrier_sync(0);
 }
 
-METALLOID_PARTED_FUNCTION mtl_parted_barrier() {
+METALLOID_PARTED_FUNCTION mtl_parted_barrier(uint active) {
   using namespace metalloid;
-  const uint active = __nvvm_activemask();
   __nvvm_bar_warp_sync(active);
   if (is_first_of(active)) {
     __nvvm_membar_cta();

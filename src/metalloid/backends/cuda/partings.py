@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from metalloid.backends.cuda.sides import Side, find_sides
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.cfg import Graph, immediate_postdominators
 from metalloid.compiler.llvm.ir import Function, Instruction
@@ -38,12 +39,15 @@ class Partings(NamedTuple):
         Blocks at whose end some return, with whether they do if the branch's condition holds.
     ends : set of str
         Blocks that lead to the function's end, and meet nobody on the way.
+    sides : dict of Side
+        Who is in a block that some may miss, where it is known.
     """
 
     masked: set[str]
     branched: set[str]
     leaving: dict[str, bool]
     ends: set[str]
+    sides: dict[str, Side]
 
 
 def find_partings(ir: str) -> Partings:
@@ -65,8 +69,11 @@ def find_partings(ir: str) -> Partings:
                 block: side for block, side in returns.items()
                 if not divergence.shape(function.blocks[block].end.operands[0], block).is_uniform
             }  # fmt: skip
-            ends = _ends(parse_function(ir, ENTRY_SYMBOL))
-            return Partings(divergence.masked, _branched(divergence), leaving, ends)
+            original = parse_function(ir, ENTRY_SYMBOL)
+            return Partings(
+                divergence.masked, _branched(divergence), leaving, _ends(original),
+                find_sides(divergence, original.blocks),
+            )  # fmt: skip
         # Among parted threads a return is a branch like any other.
         kept |= set(early)
 

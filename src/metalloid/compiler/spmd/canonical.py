@@ -6,7 +6,7 @@ One exit block without instructions; two-way branches only; every loop with one 
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.cfg import Graph, Loop
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
 from metalloid.compiler.llvm.types import I1, Unsupported
 
@@ -22,10 +22,11 @@ def make_canonical(function: Function) -> Graph:
     for block in function.blocks.values():
         _join_equal_targets(function, block)
     _drop_unreachable(function)
-    for loop in range(len(Graph(function).loops)):
-        # The graph changes with every new block; headers stay, so loops are found by their header.
+    # New blocks change the graph, but not the other ways into a header: one snapshot does for all.
+    graph = Graph(function)
+    for loop in sorted(graph.loops, key=lambda loop: loop.header):
         for inside in (False, True):
-            _one_way_in(function, Graph(function), loop, inside)
+            _one_way_in(function, graph, loop, inside)
     return Graph(function)
 
 
@@ -99,10 +100,8 @@ def _drop_unreachable(function: Function) -> None:
             phi.operands, phi.labels = [v for v, _ in kept], [label for _, label in kept]
 
 
-def _one_way_in(function: Function, graph: Graph, place: int, inside: bool) -> None:
+def _one_way_in(function: Function, graph: Graph, loop: Loop, inside: bool) -> None:
     """Give a loop a preheader, or (`inside`) an empty latch."""
-    headers = sorted(loop.header for loop in graph.loops)
-    loop = next(loop for loop in graph.loops if loop.header == headers[place])
     origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
     header = function.blocks[loop.header]
     new = Block(f"{loop.header}.{'latch' if inside else 'pre'}")

@@ -1,0 +1,61 @@
+"""Who is in a block that a branch has parted from the rest: against threads that walk about."""
+
+import random
+
+from hypothesis import given, reject
+from hypothesis import strategies as st
+from test_spmd_control_flow import GRAPHS, function_of
+
+from metalloid.backends.cuda.sides import Side, find_sides
+from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.canonical import EXIT, make_canonical
+from metalloid.compiler.spmd.divergence import analyse
+from metalloid.compiler.spmd.shapes import VARYING
+
+_LONGEST = 200  # blocks of a walk
+
+
+def sides_of(graph):
+    """The canonical graph and the sides, where every condition differs from thread to thread."""
+    made = function_of(graph)
+    try:
+        found = make_canonical(made)
+        divergence = analyse(made, found, 32, {"%c": VARYING}, all_masked=False)
+        return found, find_sides(divergence, function_of(graph).blocks)
+    except Unsupported:
+        reject()
+
+
+@given(GRAPHS, st.randoms(use_true_random=False))
+def test_who_takes_a_side_comes_to_its_blocks_once(graph, chance: random.Random):
+    found, sides = sides_of(graph)
+    for _ in range(20):
+        walk, block = [], found.entry
+        while block != EXIT and len(walk) < _LONGEST:
+            walk.append(block)
+            block = chance.choice(found.successors[block])
+        walk.append(block)
+        for here, side in sides.items():
+            events = [
+                "side" if now == side.block else "here"
+                for now, then in zip(walk, [*walk[1:], ""], strict=True)
+                if now == here
+                or (now == side.block and found.successors[now][not side.is_taken] == then)
+            ]
+            assert here != side.block
+            assert events[::2] == ["side"] * len(events[::2])
+            assert events[1::2] == ["here"] * len(events[1::2])
+            if block == EXIT:  # who took the side was there
+                assert len(events) % 2 == 0
+
+
+def test_sides_of_branches_in_branches():
+    #  0 -> 1 -> 2 -> 3 and 0 -> 3, with 4 between 1 and 2; block 0 has no label, so it is of no use
+    _, sides = sides_of([[1], [2, 6], [3, 4], [5], [5], [6], []] + [[]] * 3)
+    assert sides == {
+        "%2": Side("%1", True), "%3": Side("%2", True), "%4": Side("%2", False),
+        "%5": Side("%1", True),
+    }  # fmt: skip
+    # Threads that leave a loop one by one: nobody knows who is still in it.
+    _, sides = sides_of([[1], [2], [2, 3], []] + [[]] * 6)
+    assert sides == {}
