@@ -54,6 +54,50 @@ def all_lanes_pass(writer: Writer, condition: Value, holds: bool) -> str:
     return _all_pass_in_order(writer, condition, holds) if known is None else known[1]
 
 
+def all_pass_each(writer: Writer, condition: Value) -> tuple[str, bool] | None:
+    """Write whether all lanes pass each comparison of `condition`, and whether it holds then.
+
+    ``0 < i && i < n`` holds where both do, ``i == 0 || i >= n`` fails where both fail. None if it
+    joins nothing, or there is a comparison that takes vectors.
+    """
+    if writer.mask is not None:
+        return None
+    holds = _joined(writer, condition, True) is not None
+    parts = _joined(writer, condition, holds)
+    if parts is None:
+        return None
+    passes = "true"
+    while parts:
+        part = parts.pop()
+        deeper = _joined(writer, part, holds)
+        if deeper is not None:
+            parts += deeper
+            continue
+        if writer.is_uniform(part):
+            one = writer.scalar(part)
+            if not holds:
+                one = writer.new(f"xor i1 {one}, true")
+        else:
+            one = all_lanes_pass(writer, part, holds)
+        if one == "false":
+            return None
+        passes = writer.new(f"select i1 {passes}, i1 {one}, i1 false")
+    return passes, holds
+
+
+def _joined(writer: Writer, condition: Value, by_and: bool) -> list[Value] | None:
+    """What is joined by ``and``, or by ``or``; None if it is not."""
+    made = writer.made_here(condition)
+    if made is None or made.op not in ("and", "or", "select"):
+        return None
+    if made.op != "select":
+        return list(made.operands) if (made.op == "and") == by_and else None
+    first, yes, no = made.operands
+    if by_and:
+        return [first, yes] if no.name == "false" else None
+    return [first, no] if yes.name == "true" else None
+
+
 def _all_pass_in_order(writer: Writer, condition: Value, holds: bool) -> str:
     """The same for an index that may wrap from one lane to another; then it is said to be false."""
     made = writer.made_here(condition)

@@ -12,7 +12,7 @@ from metalloid.compiler.llvm.cfg import Loop
 from metalloid.compiler.llvm.ir import Block, Instruction, Value
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
-from metalloid.compiler.spmd.agreement import any_and_all
+from metalloid.compiler.spmd.agreement import all_pass_each, any_and_all
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
@@ -230,15 +230,7 @@ class Linearised:
                 self.straight.add((name, end.labels[0]))
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
-            taken = writer.vector(end.operands[0])
-            not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
-            for target, lanes, holds in zip(
-                end.labels, (taken, not_taken), (True, False), strict=True
-            ):
-                self._follow(name, target, lanes)
-                if self.set_by.get(target) == name:
-                    self._count_lanes(target, end.operands[0], holds)
-            self._go(deferred | set(end.labels))
+            self._part(name)
         else:
             yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
             if name in self._divergence.agreed:
@@ -254,6 +246,41 @@ class Linearised:
                 if self._nearest(deferred | {target}) == target:
                     self.straight.add((name, target))
                 self._go(deferred | {target})
+
+    def _part(self, name: str) -> None:
+        """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
+        writer, end = self._writer, self._blocks[name].end
+        [condition], ways = end.operands, (end.labels, (True, False))
+        targets = self._deferred[name] | set(end.labels)
+        known = None
+        if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
+            known = all_pass_each(writer, condition)
+        if known is not None:
+            together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
+            writer.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
+            saved = writer.registers()
+            writer.label(together)
+            for target, holds in zip(*ways, strict=True):
+                way = holds == known[1]
+                self._follow(name, target, None if way else "zeroinitializer")
+                self._note_lanes(name, target, ("true", "true") if way else ("false", "false"))
+            self._go(targets)
+            writer.restore(saved)
+            writer.label(apart)
+        taken = writer.vector(condition)
+        not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
+        for target, holds in zip(*ways, strict=True):
+            lanes = taken if holds else not_taken
+            self._follow(name, target, lanes)
+            if known is None:
+                counted = any_and_all(writer, condition, holds)
+            elif holds == known[1]:
+                counted = writer.any(writer.mask_and(None, lanes)), "false"
+            else:
+                mask = writer.mask_and(None, lanes)
+                counted = writer.any(mask), writer.all(mask)
+            self._note_lanes(name, target, counted)
+        self._go(targets)
 
     def _agree(self, name: str, yes: str, no: str) -> None:
         """Branch where all lanes go one way; where they part the launch fails.
@@ -284,10 +311,9 @@ class Linearised:
         writer.emit(f"ret i64 {writer.new(f'or i64 {lanes}, {_REGION}')}")
         writer.restore(saved)
 
-    def _count_lanes(self, target: str, condition: Value, holds: bool) -> None:
+    def _note_lanes(self, name: str, target: str, known: tuple[str, str] | None) -> None:
         """Let `target` know whether any lane comes to it, and whether all do."""
-        known = any_and_all(self._writer, condition, holds)
-        if known is not None:
+        if known is not None and self.set_by.get(target) == name:
             self._counted.add(target)
             for kind, bit in zip(("any", "all"), known, strict=True):
                 slot = self._writer.slot(quoted(kind, target), "i1")
