@@ -11,6 +11,8 @@ from metalloid.compiler.llvm.types import Integer
 from metalloid.compiler.spmd.shapes import Shape, fills_aligned_place
 from metalloid.compiler.spmd.writer import Writer
 
+#: Lanes that take part in the last steps of a tree of operations.
+HALVES = (1, 2, 4, 8, 16)
 _LESS, _MORE = ("ult", "ule", "slt", "sle"), ("ugt", "uge", "sgt", "sge")
 
 
@@ -83,6 +85,25 @@ def all_pass_each(writer: Writer, condition: Value) -> tuple[str, bool] | None:
             return None
         passes = writer.new(f"select i1 {passes}, i1 {one}, i1 false")
     return passes, holds
+
+
+def first_lanes(writer: Writer, condition: Value, holds: bool) -> int:
+    """How many lanes, the first ones, pass if any does; 0 if that is not known, or no power of two.
+
+    Of an aligned index that is below 8 for some lane it is for the first eight.
+    """
+    made = writer.made_here(condition)
+    if writer.mask is not None or made is None or made.op != "icmp":
+        return 0
+    index, limit = made.operands
+    shape, number = writer.shape(index), limit.integer
+    if number is None or not fills_aligned_place(shape):
+        return 0
+    if shape.offsets != tuple(range(writer.width)):
+        return 0
+    below = {("ult", True): number, ("ugt", False): number + 1, ("eq", True): 1 - 2 * number}
+    lanes = below.get((made.detail, holds), 0)
+    return lanes if lanes in HALVES and lanes < writer.width else 0
 
 
 def _joined(writer: Writer, condition: Value, by_and: bool) -> list[Value] | None:

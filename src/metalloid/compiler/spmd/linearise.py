@@ -12,7 +12,7 @@ from metalloid.compiler.llvm.cfg import Loop
 from metalloid.compiler.llvm.ir import Block, Instruction, Value
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
-from metalloid.compiler.spmd.agreement import all_pass_each, any_and_all
+from metalloid.compiler.spmd.agreement import HALVES, all_pass_each, any_and_all, first_lanes
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
@@ -59,8 +59,13 @@ class Linearised:
         }
         self.set_by = self._find_masks_set_once()
         self._counted: set[str] = set()
+        self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
         #: Edges that lanes follow at once, with no other block in between.
         self.straight: set[tuple[str, str]] = set()
+        writer.in_halves = has_state and any(
+            one.op == "icmp" and one.operands[1].integer in HALVES
+            for one in self._divergence.function.instructions()
+        )
         self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
 
     def _find_masks_set_once(self) -> dict[str, str]:
@@ -102,8 +107,9 @@ class Linearised:
         writer.mask = None if slot is None else writer.load_mask(slot)
         for phi in block.phis:
             self._read_phi(phi)
-        self._skip_if_unwanted(name)
-        if name in self.dispatched:
+        is_wanted = self._skip_if_unwanted(name)
+        writer.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
+        if name in self.dispatched and not writer.first_lanes:
             self._write_dispatched(name)
         else:
             self._write_body(block)
@@ -146,17 +152,19 @@ class Linearised:
         type = self._writer.wide(phi.type) if kind else str(phi.type)
         return self._writer.slot(quoted(f"phi{kind}", phi.result), type)
 
-    def _skip_if_unwanted(self, name: str) -> None:
+    def _skip_if_unwanted(self, name: str) -> bool:
+        """Go past the block if no lane wants it; whether that is asked at all."""
         writer, deferred = self._writer, self._deferred[name]
         if writer.mask is None or not deferred:
-            return
+            return False
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
-            return
+            return False
         go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
         writer.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
         writer.label(skip)
         self._go(set(deferred))
         writer.label(go)
+        return True
 
     def _should_skip(self, name: str) -> bool:
         """Whether the block would do harm without an active lane, or cost much."""
@@ -280,6 +288,8 @@ class Linearised:
                 mask = writer.mask_and(None, lanes)
                 counted = writer.any(mask), writer.all(mask)
             self._note_lanes(name, target, counted)
+            if self.set_by.get(target) == name:
+                self._first_lanes[target] = first_lanes(writer, condition, holds)
         self._go(targets)
 
     def _agree(self, name: str, yes: str, no: str) -> None:
