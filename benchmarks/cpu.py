@@ -28,6 +28,9 @@ from metalloid.kernels.library import Library
 
 Action = Callable[[], object]
 
+#: By hand with the steps of the kernel's text, where code by hand has a better way.
+_AS_TOLD = "its own steps by hand"
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
@@ -101,6 +104,8 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
             for rival, library in built.items():
                 if action := library.launcher(case):
                     actions[rival] = action
+            if action := built["by hand"].launcher(case, "_as_told"):
+                actions[_AS_TOLD] = action
             for rival, action in actions.items():
                 checked(case, rival, action, lambda case=case: case.arguments[0])
             times = medians(list(actions.values()), repeat, time.process_time)
@@ -118,6 +123,10 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
                     _short(lib[case.name].engine),
                 )
             )
+            if told := seconds.get(_AS_TOLD):
+                ratio = goals.verdict(told / own, floor)
+                row = (f"  {_AS_TOLD}", "", "", show(told), show(own), "", "", ratio, "")
+                rows.append(row)
     head = ("", *RIVALS, "metalloid", "over scalar", "over loop", "over hand", "engine")
     table("One core: times, and how many times as fast metalloid is", head, rows)
 

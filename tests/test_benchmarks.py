@@ -25,6 +25,7 @@ def test_every_text_of_a_case_computes_the_same(name, built):
     case = next(case for case in cases(tiny=True) if case.name == name)
     actions = {"metalloid": case.launcher(kernels(math_mode="relaxed"))}
     actions |= {rival: library.launcher(case) for rival, library in built.items()}
+    actions["its own steps"] = built["by hand"].launcher(case, "_as_told")
     assert actions["loop"], "every case has a loop to be compared with"
     for rival, action in actions.items():
         if action:

@@ -53,10 +53,13 @@ class CLibrary:
         ctypes.CDLL(ctypes.util.find_library("m"), mode=ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(str(built))
 
-    def launcher(self, case: Case) -> Callable[[], object] | None:
-        """A function that runs a case on the calling thread; none if it is not written."""
+    def launcher(self, case: Case, variant: str = "") -> Callable[[], object] | None:
+        """A function that runs a case on the calling thread; none if it is not written.
+
+        A `variant` is the end of the function's name.
+        """
         try:
-            function = getattr(self._library, case.name)
+            function = getattr(self._library, case.name + variant)
         except AttributeError:
             return None
         function.restype = None

@@ -16,6 +16,12 @@ kernel void f(device float* y, device const float* x, uint i [[thread_position_i
   if (x[i] != 2.0f) y[i] = log(x[i]) + 3 * exp(x[i]) + 7 * log10(abs(x[i]));
 }
 """
+POWER = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void f(device float* y, device const float* x, constant float& power,
+              uint i [[thread_position_in_grid]]) { y[i] = pow(x[i], power); }
+"""
 SPECIAL = [0, 1, 1e-45, 2.0**-126, 0.75, np.nextafter(np.float32(0.75), 0), 1.5, 88, 1e38, np.inf]
 
 
@@ -43,6 +49,27 @@ def test_any_number_of_lanes(lanes, monkeypatch, rng):
     wide = x[finite].astype(np.float64)
     terms = np.stack([np.log(wide), 3 * np.exp(wide), 7 * np.log10(wide)])
     assert np.all(np.abs(y[finite] - terms.sum(0)) <= 4e-7 * np.abs(terms).sum(0))
+
+
+@pytest.mark.parametrize("power", [3.0, -1.5, 0.7])
+def test_powers(power, rng):
+    x = (rng.normal(size=1001) * np.exp(rng.normal(size=1001) * 9)).astype(np.float32)
+    x[:21] = [*SPECIAL, *(-value for value in SPECIAL), np.nan]
+    results = []
+    for engine in ("reference", "simd"):
+        with mtl.config.scope(cpu_engine=engine):
+            kernel = mtl.library(POWER).f
+        y = np.zeros_like(x)
+        kernel(y, x, power, threads=x.size)
+        results.append(np.where(np.isnan(y), np.float32(np.nan), y))
+    np.testing.assert_array_equal(*results)
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), np.float64(np.float32(power)))
+        nearest = wanted.astype(np.float32)
+    finite = np.isfinite(nearest)
+    errors = np.abs(y[finite] - wanted[finite])
+    assert np.all(errors <= 4 * np.spacing(np.abs(nearest[finite])))
+    np.testing.assert_array_equal(y[~finite], nearest[~finite])
 
 
 def test_a_number_of_all_threads():

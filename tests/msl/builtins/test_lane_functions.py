@@ -373,3 +373,40 @@ def test_matrices_move_whole(diverged, rng):
 
 def test_there_are_no_helper_threads(diverged, x):
     assert (run(diverged.whole, x) == 32).all()
+
+
+# -- the least and the most of floats
+
+EXTREMES = f"""{HEADER}
+kernel void extremes(device TYPE* y, device const TYPE* x, device const uchar* active,
+                     uint i [[thread_position_in_grid]], uint n [[threads_per_grid]]) {{
+    if (active[i]) {{
+        y[i] = simd_min(x[i]);
+        y[n + i] = simd_max(x[i]);
+        y[2 * n + i] = quad_min(x[i]);
+        y[3 * n + i] = quad_max(x[i]);
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("type_", FLOATS[:2])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.97], ids="not a number: {}".format)
+def test_nan_loses_and_zeros_have_signs(rng, type_, share):
+    """-0 is less than 0, and only where all are NaN is the result."""
+    dtype = np.dtype({"float": np.float32, "half": np.float16}[type_])
+    n = 640
+    x = rng.choice(np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf], dtype), n)
+    x[128:256] = rng.choice(np.array([0.0, -0.0], dtype), 128)
+    x[rng.random(n) < share] = np.nan
+    x[:32] = np.nan
+    active = (rng.random(n) < 0.7).astype(np.uint8)
+    y = np.zeros((4, n), dtype)
+    mtl.library(EXTREMES.replace("TYPE", type_)).extremes(y, x, active, threads=n)
+    # In the order of their bits, as whoever counts would put them.
+    keys = np.where(np.isnan(x), np.nan, np.where(x == 0, np.copysign(0.25, x), x))
+    for k, (width, choose) in enumerate([(32, np.fmin), (32, np.fmax), (4, np.fmin), (4, np.fmax)]):
+        taken = np.where(active == 1, keys, np.nan).reshape(-1, width)
+        wanted = np.repeat(choose.reduce(taken, axis=1), width)
+        got = np.where(y[k] == 0, np.copysign(0.25, y[k]), y[k])
+        np.testing.assert_array_equal(got[active == 1], wanted[active == 1].astype(dtype))

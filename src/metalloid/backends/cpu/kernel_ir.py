@@ -46,6 +46,9 @@ _IR_FLAGS = (
     "-fno-vectorize",
     "-fno-slp-vectorize",
     *("-mllvm", "-unroll-runtime=false"),
+    # Several comparisons joined to one condition, rather than a branch each: so one knows what all
+    # lanes do (spmd/agreement.py).
+    *("-mllvm", "-bonus-inst-threshold=4"),
     # Stores of two branches made one, to an address that depends on the branch, could not become
     # vector stores any more; nor could loads from a table instead of a switch.
     *("-mllvm", "-sink-common-insts=false"),

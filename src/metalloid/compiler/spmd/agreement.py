@@ -11,6 +11,8 @@ from metalloid.compiler.llvm.types import Integer
 from metalloid.compiler.spmd.shapes import Shape, fills_aligned_place
 from metalloid.compiler.spmd.writer import Writer
 
+#: Lanes that take part in the last steps of a tree of operations.
+HALVES = (1, 2, 4, 8, 16)
 _LESS, _MORE = ("ult", "ule", "slt", "sle"), ("ugt", "uge", "sgt", "sge")
 
 
@@ -52,6 +54,69 @@ def all_lanes_pass(writer: Writer, condition: Value, holds: bool) -> str:
         return "false"
     known = any_and_all(writer, condition, holds)
     return _all_pass_in_order(writer, condition, holds) if known is None else known[1]
+
+
+def all_pass_each(writer: Writer, condition: Value) -> tuple[str, bool] | None:
+    """Write whether all lanes pass each comparison of `condition`, and whether it holds then.
+
+    ``0 < i && i < n`` holds where both do, ``i == 0 || i >= n`` fails where both fail. None if it
+    joins nothing, or there is a comparison that takes vectors.
+    """
+    if writer.mask is not None:
+        return None
+    holds = _joined(writer, condition, True) is not None
+    parts = _joined(writer, condition, holds)
+    if parts is None:
+        return None
+    passes = "true"
+    while parts:
+        part = parts.pop()
+        deeper = _joined(writer, part, holds)
+        if deeper is not None:
+            parts += deeper
+            continue
+        if writer.is_uniform(part):
+            one = writer.scalar(part)
+            if not holds:
+                one = writer.new(f"xor i1 {one}, true")
+        else:
+            one = all_lanes_pass(writer, part, holds)
+        if one == "false":
+            return None
+        passes = writer.new(f"select i1 {passes}, i1 {one}, i1 false")
+    return passes, holds
+
+
+def first_lanes(writer: Writer, condition: Value, holds: bool) -> int:
+    """How many lanes, the first ones, pass if any does; 0 if that is not known, or no power of two.
+
+    Of an aligned index that is below 8 for some lane it is for the first eight.
+    """
+    made = writer.made_here(condition)
+    if writer.mask is not None or made is None or made.op != "icmp":
+        return 0
+    index, limit = made.operands
+    shape, number = writer.shape(index), limit.integer
+    if number is None or not fills_aligned_place(shape):
+        return 0
+    if shape.offsets != tuple(range(writer.width)):
+        return 0
+    below = {("ult", True): number, ("ugt", False): number + 1, ("eq", True): 1 - 2 * number}
+    lanes = below.get((made.detail, holds), 0)
+    return lanes if lanes in HALVES and lanes < writer.width else 0
+
+
+def _joined(writer: Writer, condition: Value, by_and: bool) -> list[Value] | None:
+    """What is joined by ``and``, or by ``or``; None if it is not."""
+    made = writer.made_here(condition)
+    if made is None or made.op not in ("and", "or", "select"):
+        return None
+    if made.op != "select":
+        return list(made.operands) if (made.op == "and") == by_and else None
+    first, yes, no = made.operands
+    if by_and:
+        return [first, yes] if no.name == "false" else None
+    return [first, no] if yes.name == "true" else None
 
 
 def _all_pass_in_order(writer: Writer, condition: Value, holds: bool) -> str:

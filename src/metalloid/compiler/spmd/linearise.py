@@ -12,7 +12,7 @@ from metalloid.compiler.llvm.cfg import Loop
 from metalloid.compiler.llvm.ir import Block, Instruction, Value
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions
-from metalloid.compiler.spmd.agreement import any_and_all
+from metalloid.compiler.spmd.agreement import HALVES, all_pass_each, any_and_all, first_lanes
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
@@ -59,8 +59,13 @@ class Linearised:
         }
         self.set_by = self._find_masks_set_once()
         self._counted: set[str] = set()
+        self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
         #: Edges that lanes follow at once, with no other block in between.
         self.straight: set[tuple[str, str]] = set()
+        writer.in_halves = has_state and any(
+            one.op == "icmp" and one.operands[1].integer in HALVES
+            for one in self._divergence.function.instructions()
+        )
         self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
 
     def _find_masks_set_once(self) -> dict[str, str]:
@@ -102,8 +107,9 @@ class Linearised:
         writer.mask = None if slot is None else writer.load_mask(slot)
         for phi in block.phis:
             self._read_phi(phi)
-        self._skip_if_unwanted(name)
-        if name in self.dispatched:
+        is_wanted = self._skip_if_unwanted(name)
+        writer.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
+        if name in self.dispatched and not writer.first_lanes:
             self._write_dispatched(name)
         else:
             self._write_body(block)
@@ -146,17 +152,19 @@ class Linearised:
         type = self._writer.wide(phi.type) if kind else str(phi.type)
         return self._writer.slot(quoted(f"phi{kind}", phi.result), type)
 
-    def _skip_if_unwanted(self, name: str) -> None:
+    def _skip_if_unwanted(self, name: str) -> bool:
+        """Go past the block if no lane wants it; whether that is asked at all."""
         writer, deferred = self._writer, self._deferred[name]
         if writer.mask is None or not deferred:
-            return
+            return False
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
-            return
+            return False
         go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
         writer.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
         writer.label(skip)
         self._go(set(deferred))
         writer.label(go)
+        return True
 
     def _should_skip(self, name: str) -> bool:
         """Whether the block would do harm without an active lane, or cost much."""
@@ -230,15 +238,7 @@ class Linearised:
                 self.straight.add((name, end.labels[0]))
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
-            taken = writer.vector(end.operands[0])
-            not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
-            for target, lanes, holds in zip(
-                end.labels, (taken, not_taken), (True, False), strict=True
-            ):
-                self._follow(name, target, lanes)
-                if self.set_by.get(target) == name:
-                    self._count_lanes(target, end.operands[0], holds)
-            self._go(deferred | set(end.labels))
+            self._part(name)
         else:
             yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
             if name in self._divergence.agreed:
@@ -254,6 +254,43 @@ class Linearised:
                 if self._nearest(deferred | {target}) == target:
                     self.straight.add((name, target))
                 self._go(deferred | {target})
+
+    def _part(self, name: str) -> None:
+        """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
+        writer, end = self._writer, self._blocks[name].end
+        [condition], ways = end.operands, (end.labels, (True, False))
+        targets = self._deferred[name] | set(end.labels)
+        known = None
+        if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
+            known = all_pass_each(writer, condition)
+        if known is not None:
+            together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
+            writer.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
+            saved = writer.registers()
+            writer.label(together)
+            for target, holds in zip(*ways, strict=True):
+                way = holds == known[1]
+                self._follow(name, target, None if way else "zeroinitializer")
+                self._note_lanes(name, target, ("true", "true") if way else ("false", "false"))
+            self._go(targets)
+            writer.restore(saved)
+            writer.label(apart)
+        taken = writer.vector(condition)
+        not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
+        for target, holds in zip(*ways, strict=True):
+            lanes = taken if holds else not_taken
+            self._follow(name, target, lanes)
+            if known is None:
+                counted = any_and_all(writer, condition, holds)
+            elif holds == known[1]:
+                counted = writer.any(writer.mask_and(None, lanes)), "false"
+            else:
+                mask = writer.mask_and(None, lanes)
+                counted = writer.any(mask), writer.all(mask)
+            self._note_lanes(name, target, counted)
+            if self.set_by.get(target) == name:
+                self._first_lanes[target] = first_lanes(writer, condition, holds)
+        self._go(targets)
 
     def _agree(self, name: str, yes: str, no: str) -> None:
         """Branch where all lanes go one way; where they part the launch fails.
@@ -284,10 +321,9 @@ class Linearised:
         writer.emit(f"ret i64 {writer.new(f'or i64 {lanes}, {_REGION}')}")
         writer.restore(saved)
 
-    def _count_lanes(self, target: str, condition: Value, holds: bool) -> None:
+    def _note_lanes(self, name: str, target: str, known: tuple[str, str] | None) -> None:
         """Let `target` know whether any lane comes to it, and whether all do."""
-        known = any_and_all(self._writer, condition, holds)
-        if known is not None:
+        if known is not None and self.set_by.get(target) == name:
             self._counted.add(target)
             for kind, bit in zip(("any", "all"), known, strict=True):
                 slot = self._writer.slot(quoted(kind, target), "i1")

@@ -44,13 +44,47 @@ def _load(writer: Writer, instruction: Instruction) -> None:
 
 def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:
     wide, bits = writer.wide(type), writer.mask_as_bits()
-    if bits is None:
+    if bits is None and not writer.in_halves:
         return writer.new(f"load {wide}, ptr {address}, align {align}")
+    if bits is None or writer.first_lanes:
+        return _load_parts(writer, type, address, align)
     return writer.call(
         wide,
         f"@llvm.masked.load.v{writer.width}{suffix(type)}.p0",
         [(f"ptr align {align}", address), (writer.wide(I1), bits), (wide, "poison")],
     )
+
+
+def _load_parts(writer: Writer, type: Type, address: str, align: int) -> str:
+    """The row that the active lanes load, as one, or two halves of what all load.
+
+    In a tree of operations each step stores two halves, of which the next loads each, and LLVM sees
+    that it loads what was just stored. A processor would wait, unless it loads a part of one store,
+    without masks.
+    """
+    lanes = writer.first_lanes or writer.width // 2
+    part = f"<{lanes} x {type}>"
+    first = writer.new(f"load {part}, ptr {address}, align {align}")
+    second, active = "poison", lanes
+    if not writer.first_lanes:
+        place = writer.new(f"getelementptr i8, ptr {address}, i64 {lanes * type.size}")
+        second = writer.new(f"load {part}, ptr {place}, align {min(align, type.size)}")
+        active = writer.width
+    places = ", ".join(f"i32 {n}" if n < active else "i32 poison" for n in range(writer.width))
+    return writer.new(
+        f"shufflevector {part} {first}, {part} {second}, <{writer.width} x i32> <{places}>"
+    )
+
+
+def _store_halves(writer: Writer, vector: str, type: Type, address: str, align: int) -> None:
+    wide, lanes = writer.wide(type), writer.first_lanes or writer.width
+    step = max(lanes // 2, 1)
+    for first in range(0, lanes, step):
+        places = ", ".join(f"i32 {first + n}" for n in range(step))
+        part = f"<{step} x i32> <{places}>"
+        half = writer.new(f"shufflevector {wide} {vector}, {wide} poison, {part}")
+        place = writer.new(f"getelementptr i8, ptr {address}, i64 {first * type.size}")
+        writer.emit(f"store <{step} x {type}> {half}, ptr {place}, align {min(align, type.size)}")
 
 
 def _gather(writer: Writer, type: Type, addresses: str, align: int) -> str:
@@ -126,8 +160,11 @@ def _scatter(writer: Writer, value: Value, address: Value, align: int) -> None:
 
 def _store_row(writer: Writer, value: Value, address: str, align: int) -> None:
     wide, bits, vector = writer.wide(value.type), writer.mask_as_bits(), writer.vector(value)
-    if bits is None:
+    if bits is None and not writer.in_halves:
         writer.emit(f"store {wide} {vector}, ptr {address}, align {align}")
+        return
+    if bits is None or writer.first_lanes:
+        _store_halves(writer, vector, value.type, address, align)
         return
     writer.call(
         "void",

@@ -79,17 +79,47 @@ def _reduce(writer: Writer, instruction: Instruction, width: int, name: str, sig
     [operand] = instruction.operands
     type = operand.type
     total = active_or(writer, writer.vector(operand), _neutral(name, type, signed), type)
+    compared = Integer(type.bits) if isinstance(type, Float) and name in ("min", "max") else None
+    if compared:
+        total = _as_ordered(writer, total, type, compared, name)
     distance = width // 2
     while distance:
-        other = permute(writer, total, type, [(i + distance) % WIDTH for i in range(WIDTH)])
-        total = _combine(writer, name, type, signed, total, other)
+        other = permute(
+            writer, total, compared or type, [(i + distance) % WIDTH for i in range(WIDTH)]
+        )
+        total = _combine(writer, name, compared or type, signed or bool(compared), total, other)
         distance //= 2
+    if compared:
+        total = _negatives_turned(writer, total, compared)
+        total = writer.new(f"bitcast {writer.wide(compared)} {total} to {writer.wide(type)}")
     if width == WIDTH:
         scalar = writer.new(f"extractelement {writer.wide(type)} {total}, i64 0")
         writer.set(instruction, scalar=scalar)
     else:
         firsts = [i - i % width for i in range(WIDTH)]
         writer.set(instruction, vector=permute(writer, total, type, firsts))
+
+
+def _as_ordered(writer: Writer, vector: str, type: Type, integer: Integer, name: str) -> str:
+    """Floats as signed integers of the same order, -0 before 0, and NaN as the one that loses.
+
+    Turned back, that is a NaN. Integers have a minimum and a maximum in one instruction; those of
+    floats that know about NaN and the sign of zeros take five.
+    """
+    wide = writer.wide(integer)
+    bits = writer.new(f"bitcast {writer.wide(type)} {vector} to {wide}")
+    ordered = _negatives_turned(writer, bits, integer)
+    is_nan = writer.new(f"fcmp uno {writer.wide(type)} {vector}, zeroinitializer")
+    loser = _neutral(name, integer, is_signed=True)
+    return writer.blend(is_nan, f"splat ({integer} {loser})", ordered, integer)
+
+
+def _negatives_turned(writer: Writer, bits: str, integer: Integer) -> str:
+    """Negative numbers in reverse order; twice gives what was before."""
+    wide, most = writer.wide(integer), (1 << integer.bits - 1) - 1
+    sign = writer.new(f"ashr {wide} {bits}, splat ({integer} {integer.bits - 1})")
+    turned = writer.new(f"and {wide} {sign}, splat ({integer} {most})")
+    return writer.new(f"xor {wide} {bits}, {turned}")
 
 
 def _prefix(

@@ -38,6 +38,10 @@ class Writer:
         Block that is being written.
     mask : str or None
         Active lanes; None if all are.
+    first_lanes : int
+        How many are, if it is known to be the first ones; 0 if nothing is known.
+    in_halves : bool
+        Whether rows are loaded and stored in two halves, as trees of operations look for them.
     """
 
     #: Whether inactive lanes get garbage in every vector that is computed. Nothing may come of it:
@@ -49,6 +53,8 @@ class Writer:
         self.mask_type = Integer(mask_bits)
         self.block = ""
         self.mask: str | None = None
+        self.first_lanes = 0
+        self.in_halves = False
         self.first_index = "0"  # of lane 0 in its threadgroup
         self.computes_much = False  # with what it loads, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying

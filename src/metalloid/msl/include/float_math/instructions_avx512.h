@@ -7,7 +7,7 @@
 
 #include "core.h"
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && !defined(__NVPTX__)
+#if defined(__AVX512DQ__) && defined(__AVX512VL__) && !defined(__NVPTX__)
 #define METALLOID_HAS_AVX512 1
 
 #if defined(__SYCL_DEVICE_ONLY__)
@@ -45,6 +45,22 @@ METALLOID_INSTRUCTION float __avx512_getmant(float x) {
   constexpr int from_three_quarters = 3, nan_if_negative = 3 << 2;
   return __builtin_ia32_getmantss_round_mask(first(x), first(x), from_three_quarters | nan_if_negative,
                                        first(x), 1, current_rounding)[0];
+}
+
+// |x| times the power of two that brings it into [1, 2); 1 for 0 and inf.
+METALLOID_INSTRUCTION float __avx512_getmant_from_1(float x) {
+  using namespace metalloid::float_math::avx512;
+  constexpr int from_1 = 0, positive = 1 << 2;
+  return __builtin_ia32_getmantss_round_mask(first(x), first(x), from_1 | positive, first(x), 1,
+                                       current_rounding)[0];
+}
+
+// x, or what has x's sign and the magnitude of `most`, whichever is nearer to 0; `most` for NaN.
+METALLOID_INSTRUCTION float __avx512_range_nearer_to_0(float x, float most) {
+  using namespace metalloid::float_math::avx512;
+  constexpr int least_magnitude = 2, sign_of_first = 0 << 2;
+  return __builtin_ia32_rangess128_round_mask(first(x), first(most), first(x), 1,
+                                        least_magnitude | sign_of_first, current_rounding)[0];
 }
 
 #undef METALLOID_INSTRUCTION
