@@ -39,6 +39,10 @@ def convolved(x, w, stride, padding, dilation, groups):
         ((1, 21, 4), (6, 3, 2), (2,), (3,), (2,), 2),
         ((2, 9, 8, 6), (4, 3, 2, 3), (2, 1), (1, 0), (1, 2), 2),
         ((1, 6, 5, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+        ((1, 9, 7, 32), (9, 3, 3, 32), (1, 1), (1, 1), (1, 1), 1),  # channels beside each other
+        ((1, 9, 7, 64), (70, 2, 2, 32), (2, 1), (1, 0), (1, 2), 2),
+        ((2, 8, 20, 20), (20, 3, 3, 1), (1, 1), (1, 1), (1, 1), 20),  # each channel for itself
+        ((1, 70, 5), (8, 11, 5), (1,), (5,), (1,), 1),
         ((1, 5, 6, 4, 2), (3, 2, 3, 2, 2), (1, 2, 1), (1, 1, 0), (1, 1, 1), 1),
     ],
 )
@@ -54,15 +58,70 @@ def test_convolution(shape, filters, stride, padding, dilation, groups):
     np.testing.assert_array_equal(np.asarray(mtl.conv_general(*args)), got)
 
 
-@pytest.mark.parametrize(("size", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((1, 4), (3, 1))])
-def test_pooling_is_one_kernel(size, stride):
-    x = RNG.standard_normal((2, 9, 8, 3)).astype(np.float32)
+@pytest.mark.parametrize(
+    ("dtype", "unit"),
+    [("float16", 2**-11), ("float64", 2**-52), ("int32", 0), ("complex64", 2**-23)],
+)
+@pytest.mark.parametrize("outputs", [3, 9])
+def test_types(dtype, unit, outputs):
+    def made(*shape):
+        values = RNG.standard_normal(shape) * 4
+        return (values + 1j * values[::-1] if dtype == "complex64" else values).astype(dtype)
+
+    x, w = made(2, 12, 5), made(outputs, 4, 5)
+    got = np.asarray(mtl.conv1d(mtl.asarray(x), mtl.asarray(w)))
+    wide = "complex128" if dtype == "complex64" else "float64"
+    view = np.lib.stride_tricks.sliding_window_view(x.astype(wide), 4, 1)
+    exact = np.einsum("npck,okc->npo", view, w.astype(wide))
+    size = np.einsum("npck,okc->npo", abs(view), abs(w.astype(wide)))
+    assert got.dtype == dtype
+    assert (abs(got - exact) <= unit * abs(exact) + 16 * min(unit, 2**-23) * size).all()
+
+
+def test_views_are_convolved():
+    x = RNG.standard_normal((6, 4, 20)).astype(np.float32)
+    w = RNG.standard_normal((5, 3, 9)).astype(np.float32)
+    own, filters = mtl.asarray(x)[::2, 1:].mT, mtl.asarray(w)[:3].T[::-1, :, 0:3]
+    exact = convolved(x[::2, 1:].swapaxes(1, 2), w[:3].T[::-1], (2,), (0,), (1,), 1)
+    got = np.asarray(mtl.conv1d(own, filters, 2))
+    np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "channels", "kernels"),
+    [
+        ((2, 2), (2, 2), 3, 1),
+        ((1, 4), (3, 1), 3, 1),
+        ((3, 2), (1, 2), 3, 0),
+        ((3, 3), (2, 2), 17, 0),
+        ((9, 8), (1, 1), 20, 0),
+    ],
+)
+def test_pooling(size, stride, channels, kernels):
+    x = RNG.standard_normal((2, 9, 8, channels)).astype(np.float32)
+    x[1, 4, 4] = np.nan
     view = windows(x, size, stride, (1, 1))
     largest = mtl.max_pool(mtl.asarray(x), size, stride)
-    assert mtl.explain(largest).count("kernel void") == 1
+    assert mtl.explain(largest).count("kernel void") == kernels  # small ones are an expression
     np.testing.assert_array_equal(np.asarray(largest), view.max((-1, -2)))
     average = np.asarray(mtl.avg_pool(mtl.asarray(x), size, stride))
     np.testing.assert_allclose(average, view.astype(float).mean((-1, -2)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int64"])
+@pytest.mark.parametrize("size", [2, 5])
+def test_types_of_pooling(dtype, size):
+    x = (RNG.standard_normal((1, 12, 3)) * 60 + 100).astype(dtype)
+    if dtype == "float16":
+        x *= 100  # whose sums half floats cannot hold
+    view = windows(x, (size,), (size,), (1,)).astype(np.float64)
+    largest = mtl.max_pool(mtl.asarray(x), size)
+    assert largest.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(largest), view.max(-1))
+    average = mtl.avg_pool(mtl.asarray(x), size)
+    np.testing.assert_allclose(
+        np.asarray(average), view.mean(-1), rtol=2**-11 if dtype == "float16" else 1e-6
+    )
 
 
 def test_padding_is_never_the_largest():

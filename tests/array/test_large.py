@@ -15,6 +15,26 @@ def test_reductions_of_more_elements_than_32_bits_count():
     assert "ulong row0" in first
 
 
+@pytest.mark.parametrize("extent", [2**40, 2**62])
+def test_more_than_there_is_memory_for(extent):
+    with pytest.raises(mtl.OutOfMemory):
+        mtl.eval(mtl.zeros(extent) + 1)
+
+
+@pytest.mark.slow
+def test_an_axis_beyond_32_bits():
+    x = mtl.zeros(_BEYOND_32, dtype=mtl.uint8)
+    x[-3] = 7
+    y = x + 1  # 4 GB each
+    mtl.eval(y)
+    assert np.asarray(y[-5:]).tolist() == [1, 1, 8, 1, 1]
+    assert int(mtl.sum(y, dtype=mtl.int64)) == _BEYOND_32 + 7
+    assert np.asarray((y[::-1] * 2)[:4]).tolist() == [2, 2, 16, 2]
+    assert [int(place) for place in mtl.nonzero(x)[0]] == [_BEYOND_32 - 3]
+    narrow = y[:-4].reshape((-1, 4))[:, :3] + 1
+    assert np.asarray(narrow[-1]).tolist() == [2, 2, 2]
+
+
 @pytest.mark.slow
 def test_sums_beyond_32_bits():
     one = mtl.asarray(np.ones(1, np.uint8))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays import evaluate, pieces
 
 _LEAVES = 3
 _STEPS = 14
@@ -142,6 +143,25 @@ def test_it_agrees_with_numpy(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_it_agrees_with_products_in_it(seed):
     check(seed, products=0.25)
+
+
+@pytest.fixture
+def small_grids(monkeypatch):
+    monkeypatch.setattr(pieces, "MOST_PLACES", 32)
+    evaluate._plans.clear()
+    yield
+    evaluate._plans.clear()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_agrees_in_pieces(seed, small_grids):
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(700, 900))
+def test_many_agree_in_pieces(seed, small_grids):
+    check(seed)
 
 
 @pytest.mark.slow

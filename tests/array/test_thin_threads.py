@@ -168,6 +168,14 @@ def test_running_sums_are_portable():
         mtl.library(scan_kernels.text("cumulative_sum", type_), portable=True)
 
 
+@pytest.mark.parametrize("dtype", ["float32", slow("float16"), slow("complex64")])
+def test_convolutions(device, dtype):
+    x, w = normal(2, 40, 6).astype(dtype), normal(70, 5, 3).astype(dtype)
+    got = np.asarray(mtl.conv1d(*(mtl.asarray(v, device=device) for v in (x, w)), 2, 1, 1, 2))
+    exact = np.asarray(mtl.conv1d(mtl.asarray(x), mtl.asarray(w), 2, 1, 1, 2))
+    np.testing.assert_allclose(got, exact, rtol=2e-3 if dtype == "float16" else 1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float32", slow("int64"), slow("uint8")])
 @pytest.mark.parametrize("n", [slow(257), slow(4096), 9001])
 def test_sorts_by_tiles(device, dtype, n):

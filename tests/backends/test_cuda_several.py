@@ -18,13 +18,47 @@ from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.kernel_text import around_kernel
 from metalloid.compiler import clang
 from metalloid.compiler.link import shared_object
+from metalloid.runtime.buffer import Window
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 ONE = "uint i [[thread_position_in_grid]]"
 MANY = "threads in one"
 
 
-LOADED = {"float": 8, "uchar": 8, "half": 8, "long": 4, "float2": 4}
+LOADED = {"float": 8, "long": 4, "float2": 4}
+#: Kernels of small elements, with how many neighbours they run in one; 4: the same thread of four
+#: threadgroups, whose places are not known to be beside each other, or to be aligned.
+BESIDE = {
+    "bytes": (16, "device uchar* y, device const uchar* x", "y[i] ^= x[i];"),
+    "halves": (8, "device half* y, device const half* x", "y[i] = 0.5h * x[i] + y[i];"),
+    "bfloats": (8, "device bfloat* y", "y[i] = 2;"),
+    "guarded_bytes": (16, "device uchar* y, constant uint& n", "if (i < n) y[i] = 3;"),
+    "halves_and_floats": (8, "device float* y, device const half* x", "y[i] += x[i];"),
+    "asked_bytes": (16, "device char* y, device const char* x", "if (x[i] > 3) y[i] = x[i];"),
+    "at_the_next": (4, "device uchar* y, device const uchar* x", "y[i] = x[i + 1];"),
+    "three_further": (4, "device uchar* y, uint g [[threadgroup_position_in_grid]], "
+                      "uint t [[thread_position_in_threadgroup]], "
+                      "uint s [[threads_per_threadgroup]]", "y[(g * s + 3) + t] = 1;"),
+    "in_its_group": (16, "device uchar* y, uint g [[threadgroup_position_in_grid]], "
+                     "uint t [[thread_position_in_threadgroup]], "
+                     "uint s [[threads_per_threadgroup]]", "y[g * s + t] = 1;"),
+    "or_at_the_first": (4, "device uchar* y, constant uint& n",
+                        "uint k = 0; if (n > 3) { y[i] = 2; k = i; } y[k] = 1;"),
+    "from_a_place": (4, "device uchar* y, constant uint& n", "(y + n)[i] = 1;"),
+    "from_memory": (4, "device uchar* device* y", "y[0][i] = 1;"),
+    "every_second": (4, "device uchar* y, device const uchar* x", "y[i] = x[2 * i];"),
+    "gathered": (4, "device uchar* y, device const uint* x", "y[i] = y[x[i]];"),
+    "backwards": (4, "device uchar* y, constant uint& n", "y[n - i] = 1;"),
+    "scattered": (4, "device half* y, device const uint* x", "y[x[i]] = i;"),
+    "by_lane": (4, "device uchar* y, uint l [[thread_index_in_simdgroup]]", "y[i] = l;"),
+    "rows": (4, "device half* y, constant uint& n, uint2 p [[thread_position_in_grid]]",
+             "y[p.y * n + p.x] = 1;"),
+}  # fmt: skip
+BESIDE_TEXT = HEAD + "\n".join(
+    f"kernel void {name}({parameters}{'' if 'uint2 p' in parameters else f', {ONE}'}) {{ {body} }}"
+    for name, (_, parameters, body) in BESIDE.items()
+)
+
 REFUSED = {
     "atomic": "atomic_fetch_add_explicit((device atomic_uint*)x, 1u, memory_order_relaxed);",
     "atomic_load": "x[i] = atomic_load_explicit((device atomic_uint*)x, memory_order_relaxed);",
@@ -64,6 +98,12 @@ def offline():
     return mtl.library(text, target="cuda:sm_90")
 
 
+@pytest.fixture(scope="module")
+def beside():
+    """Those with small elements."""
+    return mtl.library(BESIDE_TEXT, target="cuda:sm_90")
+
+
 def accesses(kernel):
     """What the second form does to the device's memory, in order."""
     _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
@@ -75,6 +115,15 @@ def test_all_loads_of_several_threads_come_before_their_stores(offline, kind, lo
     kernel = offline.function(f"add_{kind}")
     assert kernel.engine == f"cuda: sm_90; on large grids {loads // 2} {MANY}"
     assert accesses(kernel) == ["ld"] * loads + ["st"] * (loads // 2)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_neighbours_with_small_elements_make_accesses_of_16_bytes(beside, name):
+    kernel, (count, _, _) = beside.function(name), BESIDE[name]
+    assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"
+    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
+    wide = re.findall(r"(?:ld|st)\.global\.v4\.b32", text)
+    assert bool(wide) == (count > 4)
 
 
 def test_a_guard_is_asked_of_all_of_them_at_once(offline):
@@ -161,7 +210,7 @@ def both_forms(tmp_path):
     def make(parameters, body):
         text = f"{HEAD}kernel void k({parameters}) {{ {body} }}"
         compiled = mtl.library(text, target="cuda:sm_90").k
-        found = re.search(rf"(\d) {MANY}", compiled.engine)
+        found = re.search(rf"(\d+) {MANY}", compiled.engine)
         path = tmp_path / f"k{len(os.listdir(tmp_path))}.so"
         path.write_bytes(on_this_machine(compiled.asm["ll"]))
         run = ctypes.CDLL(str(path)).run
@@ -279,6 +328,28 @@ def test_both_forms_are_one_kernel(both_forms):
             np.testing.assert_array_equal(y, expected, f"{width} x {height}, {several}")
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_neighbours_compute_the_same(both_forms, dtype):
+    """With a guard that may part them, and one that asks what was read."""
+    kind = {"uint8": "uchar", "int16": "short"}[dtype]
+    launch = both_forms(
+        f"device {kind}* y, device const {kind}* x, constant uint& n, device float* z, {ONE}, "
+        "uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]",
+        "if (i < n) { y[i] = x[i] > 9 ? x[i] : y[i]; z[i] = t + 1000 * g + x[i]; }",
+    )
+    rng = np.random.default_rng(5)
+    for count, many in ((640, 640), (640, 0), (640, 333), (1000, 997), (2048, 17)):
+        x, y = rng.integers(0, 20, (2, 2048)).astype(dtype)
+        z, place = np.zeros(2048, np.float32), np.arange(2048)
+        many = min(many, count)
+        expected, expected_z = y.copy(), z.copy()
+        expected[:many] = np.where(x > 9, x, y)[:many]
+        expected_z[:many] = (place % 64 + 1000 * (place // 64) + x)[:many]
+        launch(True, (count, 1, 1), (64, 1, 1), y, x, np.array([many], np.uint32), z)
+        np.testing.assert_array_equal(y, expected, f"{many} of {count}")
+        np.testing.assert_array_equal(z, expected_z, f"{many} of {count}")
+
+
 # -- on a GPU
 
 
@@ -303,3 +374,24 @@ def test_large_grids_know_their_places_and_compute_the_same():
         result = mtl.Buffer(y)
         lib.saxpy(result, mtl.Buffer(x), 0.5, threads=count)
         np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: wants a GPU"
+)
+def test_neighbours_and_odd_places_on_a_gpu():
+    kernel = mtl.library(BESIDE_TEXT).bytes
+    assert f"16 {MANY}" in kernel.engine
+    count = (1 << 22) + 77
+    x, y = np.random.default_rng(6).integers(0, 256, (2, count + 1), dtype=np.uint8)
+    for start, group in ((0, 256), (0, 250), (1, 256)):
+        buffers = mtl.Buffer(y), mtl.Buffer(x)
+        windows = (Window(buffer, start, x.dtype, (count,)) for buffer in buffers)
+        kernel(*windows, threads=count, group_size=group)
+        expected = y.copy()
+        expected[start : start + count] ^= x[start : start + count]
+        np.testing.assert_array_equal(np.asarray(buffers[0]), expected)
+    whole, other = mtl.Buffer(y), mtl.Buffer(x)
+    for _ in range(5):  # as quickly as launches are
+        kernel(whole, other, threads=count, group_size=256)
+    np.testing.assert_array_equal(np.asarray(whole)[:count], (y ^ x)[:count])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import scan_kernels, sort_kernels
+from metalloid.arrays import scan_kernels, sort_kernels, window_kernels
 from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent
@@ -45,6 +45,7 @@ JOINED = {
     "sorting": sort_kernels.text,
     "functions": functions,
     "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
+    "windows": lambda: window_kernels.text(np.dtype(np.float32), "int"),
     "transforms": lambda: transforms.text("float"),
     "reduction": reduction,
     "scan": scan,

@@ -25,10 +25,10 @@ def test_each_radix(radix):
 
 
 LONG = {
-    "two passes": 2**12,
-    "two passes, odd": 3**4 * 5 * 7,
-    "a convolution": 1009,
-    "a convolution in two passes": 2003,
+    "two passes": 2**13,
+    "two passes, odd": 3**4 * 5 * 11,
+    "a convolution": 2003,
+    "a convolution in two passes": 2053,
     "three passes": pytest.param(2**21 * 3, marks=pytest.mark.slow),
     "a convolution in three passes": pytest.param(3 * 10**6 + 17, marks=pytest.mark.slow),
 }
@@ -85,13 +85,15 @@ def test_nothing_to_transform():
 @pytest.mark.parametrize("most", [1024, 2048])
 def test_lengths_are_split(most):
     for length in (1, 2, 1000, 2**11, 2**15, 3**9, 2**20, 2**24, 7**8, 13**4):
-        parts = split(length, most)
+        parts = split(length, most, most // 4)
         assert math.prod(parts) == length
         assert max(parts) <= most
         assert all(math.prod(radices_of(part)) == part for part in parts)
-    assert split(17, most) is None
+        if len(parts) > 1 and length & (length - 1) == 0:
+            assert max(parts) <= most // 4
+    assert split(17, most, most // 4) is None
 
 
 def test_too_long():
     with pytest.raises(ValueError, match="longer than 3 passes take"):
-        split(2**40, _ROOM_BYTES // 8)
+        split(2**40, _ROOM_BYTES // 8, _ROOM_BYTES // 32)

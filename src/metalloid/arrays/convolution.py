@@ -1,8 +1,10 @@
 """Convolution and pooling over any number of axes, channels last.
 
-Every window is a strided slice. Pooling combines the slices, which is one kernel; convolution puts
-them side by side and multiplies by the weights as one matrix (K. Chellapilla et al., "High
-performance convolutional neural networks for document processing", 2006).
+Both are kernels of ``windows.metal``. A convolution is a product of weights and a matrix of
+windows, which is nowhere in memory (S. Chetlur et al., "cuDNN: efficient primitives for deep
+learning", 2014, section 3). Where a device has units of its own for matrices, that matrix is in
+memory (K. Chellapilla et al., "High performance convolutional neural networks for document
+processing", 2006). Small windows are pooled by an expression, which fuses with what is around it.
 """
 
 from __future__ import annotations
@@ -14,15 +16,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import binary, op
+from metalloid.arrays.build import binary, op, pair
+from metalloid.arrays.calls import launch_call
+from metalloid.arrays.creation import zeros
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.linear import matmul
-from metalloid.arrays.manipulation import concat, pad, permute_dims
+from metalloid.arrays.manipulation import concat, pad
 from metalloid.arrays.movement import joined, sliced, whole
-from metalloid.arrays.node import Node, cast, reshape
-from metalloid.arrays.types import kind_of, promote
+from metalloid.arrays.node import Node, cast, permute, reshape
+from metalloid.arrays.types import float32, kind_of, promote
+from metalloid.arrays.window_kernels import Windows, convolved, pooled, pooled_type
 
 PerAxis = int | Sequence[int]
+#: Their numbers have 32 bits.
+_MOST_WINDOWS = 2**32 - 1
+#: Windows of so few elements are pooled by an expression.
+_FEW_ELEMENTS = 4
 
 
 def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
@@ -91,23 +100,35 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
             f"[{where}] {x.shape[-1]} channels in {groups} groups, and weights of {weight.shape} "
             "do not fit."
         )
+    node, filters = pair(where, x, weight)
     dtype = promote(x.dtype, weight.dtype)
-    x = _padded(Array(cast(x._node, dtype)), _per_axis(where, padding, axes), 0)
-    weight = Array(cast(weight._node, dtype))
-    size = weight.shape[1:-1]
-    steps, spread = _per_axis(where, stride, axes), _per_axis(where, dilation, axes)
-    windows = list(_windows(where, x._node, size, steps, spread))
-    *outer, _ = windows[0].shape
-    patches = _side_by_side(windows)
+    x = _padded(Array(cast(node, dtype)), _per_axis(where, padding, axes), 0)
+    windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
+                       _per_axis(where, dilation, axes))  # fmt: skip
+    shape = (x.shape[0], *windows.counts, outputs)
+    places = math.prod(windows.size) * channels
+    matrix = permute(reshape(cast(filters, dtype), (outputs, places)), (1, 0))
+    if 0 in shape or not places:
+        return zeros(shape, dtype=dtype, device=x.device)
+    if dtype.name in x.device.traits.matrices:
+        return _of_patches(x._node, Array(matrix), windows, groups)
+    (result,) = launch_call(convolved, [x._node, matrix], (windows, groups), (dtype, shape))
+    return Array(result)
+
+
+def _of_patches(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
+    """A convolution as products of matrices in memory."""
+    parts = list(_elements(node, windows))
+    *outer, channels = parts[0].shape
+    patches, each = _side_by_side(parts), channels // groups
+    outputs = matrix.shape[1] // groups
     results = []
     for group in range(groups):
-        own = patches[..., group * channels : (group + 1) * channels]
-        filters = weight[group * outputs // groups : (group + 1) * outputs // groups]
-        rows = Array(reshape(own._node, (math.prod(outer), math.prod(size) * channels)))
-        matrix = Array(reshape(filters._node, (outputs // groups, math.prod(size) * channels)))
-        results.append(matmul(rows, permute_dims(matrix, (1, 0))))
+        own = patches[..., group * each : (group + 1) * each]
+        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * each)))
+        results.append(matmul(rows, matrix[:, group * outputs : (group + 1) * outputs]))
     result = concat(results, axis=1) if groups > 1 else results[0]
-    return Array(reshape(result._node, (*outer, outputs)))
+    return Array(reshape(result._node, (*outer, outputs * groups)))
 
 
 def _side_by_side(windows: Sequence[Node]) -> Array:
@@ -123,23 +144,27 @@ def _side_by_side(windows: Sequence[Node]) -> Array:
     return Array(joined(parts, places, shape, windows[0].dtype))
 
 
-def _windows(where: str, node: Node, size: Ints, stride: Ints,
-             dilation: Ints) -> Iterator[Node]:  # fmt: skip
-    """For each element of a window, what all windows have there."""
-    extents = node.shape[1:-1]
-    counts = [
-        (n - d * (k - 1) - 1) // max(s, 1) + 1
-        for n, k, s, d in zip(extents, size, stride, dilation, strict=True)
-    ]
-    if min(*stride, *dilation, *counts, *size) < 1:
+def _windows(where: str, shape: Ints, size: Ints, stride: Ints, spread: Ints) -> Windows:
+    windows = Windows(shape, size, stride, spread)
+    if min(*stride, *spread, *windows.counts, *size) < 1:
         raise ValueError(
-            f"[{where}] a window of {size} with stride {stride} and dilation {dilation} has no "
-            f"place in {extents}."
+            f"[{where}] a window of {size} with stride {stride} and dilation {spread} has no "
+            f"place in {shape[1:-1]}."
         )
-    for offset in itertools.product(*map(range, size)):
+    if math.prod(shape[:1] + windows.counts) > _MOST_WINDOWS:
+        raise ValueError(
+            f"[{where}] {shape} has more windows than {_MOST_WINDOWS}; do it in parts."
+        )
+    return windows
+
+
+def _elements(node: Node, windows: Windows) -> Iterator[Node]:
+    """For each element of a window, what all windows have there."""
+    for offset in itertools.product(*map(range, windows.size)):
         numbers = whole(node.shape)
-        for axis, (k, s, d, count) in enumerate(zip(offset, stride, dilation, counts, strict=True)):
-            numbers[axis + 1] = (k * d, s, count)
+        each = zip(offset, windows.stride, windows.spread, windows.counts, strict=True)
+        for axis, (k, step, gap, count) in enumerate(each, 1):
+            numbers[axis] = (k * gap, step, count)
         yield sliced(node, numbers)
 
 
@@ -177,7 +202,7 @@ def max_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
     array([1, 3], dtype=int64)
     """
     lowest = -math.inf if kind_of(x.dtype) == "f" else _lowest(x)
-    return _pooled("max_pool", x, size, stride, padding, "maximum", lowest)[0]
+    return _pooled("max_pool", x, size, stride, padding, lowest, largest=True)[0]
 
 
 def _lowest(x: Array) -> int:
@@ -188,20 +213,27 @@ def _lowest(x: Array) -> int:
 def avg_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
     """The average of every window, for each channel; zeros of the padding count."""
-    total, count = _pooled("avg_pool", x, size, stride, padding, "add", 0)
-    return total / count
+    dtype = x.dtype if kind_of(x.dtype) in "fc" else float32
+    floats = Array(cast(x._node, dtype))
+    total, windows = _pooled("avg_pool", floats, size, stride, padding, 0, largest=False)
+    return Array(cast((total / math.prod(windows.size))._node, dtype))
 
 
 def _pooled(where: str, x: Array, size: PerAxis, stride: PerAxis | None, padding: PerAxis,
-            function: str, border: Any) -> tuple[Array, int]:  # fmt: skip
+            border: Any, largest: bool) -> tuple[Array, Windows]:  # fmt: skip
     axes = x.ndim - 2
     if axes < 1:
         raise ValueError(f"[{where}] wants an array (batch, ..., channels), got {x.shape}.")
     extents = _per_axis(where, size, axes)
     steps = extents if stride is None else _per_axis(where, stride, axes)
     padded = _padded(x, _per_axis(where, padding, axes), border)
-    windows = _windows(where, padded._node, extents, steps, (1,) * axes)
-    combined = functools.reduce(
-        lambda a, b: Array(binary(op(function), a, b)), (Array(node) for node in windows)
-    )
-    return combined, math.prod(extents)
+    windows = _windows(where, padded.shape, extents, steps, (1,) * axes)
+    shape, dtype = (x.shape[0], *windows.counts, x.shape[-1]), pooled_type(x.dtype, largest)
+    if 0 in shape:
+        return zeros(shape, dtype=dtype, device=x.device), windows
+    if math.prod(extents) <= _FEW_ELEMENTS:
+        elements = (Array(cast(node, dtype)) for node in _elements(padded._node, windows))
+        combine = op("maximum" if largest else "add")
+        return functools.reduce(lambda a, b: Array(binary(combine, a, b)), elements), windows
+    (node,) = launch_call(pooled, [padded._node], (windows, largest), (dtype, shape))
+    return Array(node), windows

@@ -7,7 +7,7 @@ import math
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.layout import Ints, Layout, Movement, contiguous, moved
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node, in_memory
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Matrices, Products
@@ -48,7 +48,7 @@ def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
         stack = in_memory(node.memory, layout, node.dtype)
         if _matrices(stack, may_repeat) is not None:
             return stack
-    copy = joined([node], [whole(node.shape)], node.shape, node.dtype)
+    copy = copied(node)
     evaluate([copy], wait=False)
     assert copy.memory is not None
     return in_memory(copy.memory, contiguous(shape), node.dtype)

@@ -8,7 +8,7 @@ import math
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from metalloid.arrays.layout import Ints, Layout
 from metalloid.arrays.memory import Memory
 from metalloid.arrays.node import MEMORY, Node, in_memory
 from metalloid.arrays.numbers import Packer
+from metalloid.arrays.pieces import MOST_PLACES, pieces
 from metalloid.arrays.plan import Planner, plan
 from metalloid.arrays.render import Rendered, render
 from metalloid.arrays.steps import CallStep, FusedKernel, Source
@@ -240,12 +241,28 @@ def _placed(layout: Layout, source: Source, starts: Sequence[int]) -> Layout:
     return layout._replace(start=layout.start + starts[source.leaf])
 
 
+def _cut(steps: Iterable[FusedKernel | CallStep]) -> Iterator[FusedKernel | CallStep]:
+    for step in steps:
+        if isinstance(step, FusedKernel):
+            yield from pieces(step)
+        else:
+            yield step
+
+
+def _expect_room(sources: Iterable[Source], device: Device) -> None:
+    """Raise OutOfMemory before work without end is cut into pieces."""
+    for source in sources:
+        if source.leaf is None and math.prod(source.shape) > MOST_PLACES:
+            Memory(device, math.prod(source.shape) * source.dtype.itemsize)
+
+
 def _prepare(planner: Planner, device: Device) -> Prepared:
     steps: list[Launch | CallStep] = []
     makes: list[Ints] = []
     uses: list[set[int]] = []
     made: set[int] = set()
-    for step in planner.steps:
+    _expect_room(planner.sources, device)
+    for step in _cut(planner.steps):
         if isinstance(step, FusedKernel):
             launch = Launch(step, planner.sources, device)
             steps.append(launch)

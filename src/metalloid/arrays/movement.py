@@ -100,6 +100,11 @@ def joined(parts: Sequence[Node], places: Sequence[Sequence[tuple[int, int, int]
     return Node(JOIN, data, tuple(parts), dtype, shape, parts[0].device)
 
 
+def copied(node: Node) -> Node:
+    """The same elements, behind each other in memory of their own."""
+    return joined([node], [whole(node.shape)], node.shape, node.dtype)
+
+
 def concatenated(nodes: Sequence[Node], axis: int) -> Node:
     """One behind the other along an axis."""
     extent = sum(node.shape[axis] for node in nodes)

@@ -11,7 +11,7 @@ from metalloid.arrays.access import BUNDLE
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.layout import is_contiguous
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node
 from metalloid.arrays.types import DType, kind_of, msl_name
 from metalloid.kernels.library import Library, library
@@ -26,7 +26,7 @@ _KERNELS = ("total_tiles", "scan_tiles")
 def scanned_rows(x: Node, name: str) -> list[Memory]:
     """The running sums, or products, along the last axis."""
     if not is_contiguous(x.layout):
-        x = joined([x], [whole(x.shape)], x.shape, x.dtype)
+        x = copied(x)
         evaluate([x], wait=False)
     assert x.memory is not None
     device, count, size = x.device, x.shape[-1], x.dtype.itemsize

@@ -14,7 +14,7 @@ from metalloid.arrays.calls import to_host
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.layout import is_contiguous
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node
 from metalloid.arrays.statistics_nodes import extreme
 from metalloid.arrays.types import DType, kind_of
@@ -238,7 +238,7 @@ def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
 def _rows(node: Node) -> _Rows:
     """The rows along the last axis of a leaf: its own memory, or a copy if they lie apart."""
     if not is_contiguous(node.layout):
-        node = joined([node], [whole(node.shape)], node.shape, node.dtype)
+        node = copied(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     count = node.shape[-1] if node.shape else 1

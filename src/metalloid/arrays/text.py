@@ -87,7 +87,12 @@ class Writer:
             names, first = ["at.y"], len(kept) - 1
         else:
             names, first = ["at.x", "at.y"], len(kept) - 1
-        if self.axes.form != "row" and len(kept) > 1 and kept[-1] < NARROW:
+        if (
+            self.axes.form != "row"
+            and len(kept) > 1
+            and kept[-1] < NARROW
+            and kept[-2] * kept[-1] <= _WIDE
+        ):
             # A literal, so that the compiler divides by multiplying.
             self.flat = kept[-1]
             self._line(f"const uint i0 = at.x % {self.flat}, i1 = at.x / {self.flat};")

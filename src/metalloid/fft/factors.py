@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 #: Of the stages in fourier.metal, the best first.
@@ -27,20 +28,23 @@ def radices_of(length: int) -> tuple[int, ...] | None:
 
 
 @functools.lru_cache(maxsize=256)
-def split(length: int, most: int) -> tuple[int, ...] | None:
+def split(length: int, most: int, beside: int) -> tuple[int, ...] | None:
     """A length as a product of lengths up to `most`; as few as possible, and about equal.
 
-    None if it has too large a prime factor.
+    None if it has too large a prime factor. If it has several, they are up to `beside`, where as
+    many as three are enough.
 
     Examples
     --------
-    >>> split(1000, 2048), split(2**20, 2048), split(97, 2048)
+    >>> split(1000, 2048, 512), split(2**20, 2048, 1024), split(97, 2048, 512)
     ((1000,), (1024, 1024), None)
     """
     if radices_of(length) is None:
         return None
-    for count in range(1, _MOST_PASSES + 1):
-        found = _into(length, count, most)
+    if length <= most:
+        return (length,)
+    for limit, count in itertools.product((beside, most), range(2, _MOST_PASSES + 1)):
+        found = _into(length, count, limit)
         if found is not None:
             return found
     raise ValueError(f"[fft] a row of {length} numbers is longer than {_MOST_PASSES} passes take.")

@@ -1,6 +1,6 @@
 // Fourier transforms of many rows, by the algorithm of Stockham (D. Bailey, "FFTs in external or
-// hierarchical memory", 1990): a threadgroup holds some rows, and every stage reads one half of its
-// memory and writes the other, in the order in which the next one wants it.
+// hierarchical memory", 1990): a threadgroup holds some rows, and in every stage its threads take
+// all of them to registers and put them back in the order in which the next stage wants them.
 //
 // What is longer than a threadgroup's memory takes several passes: a row of a * b elements is
 // transformed along its columns, turned by factors, and then along its rows. What has large prime
@@ -9,8 +9,14 @@
 // An inverse transform is a transform with real and imaginary parts exchanged, before and after.
 namespace fourier {
 
-constexpr constant uint threads = 256;
-constexpr constant uint bytes = 16384;  // of half the memory of a threadgroup
+constexpr constant uint threads = 512;
+constexpr constant uint bytes = 32768;  // of a threadgroup's memory
+
+// Numbers that a threadgroup holds, and each of its threads.
+template <typename T>
+constexpr constant uint room = bytes / sizeof(vec<T, 2>);
+template <typename T>
+constexpr constant uint each = room<T> / threads;
 
 // A number to divide by, and 2^32 divided by it, rounded up. Exact for what a threadgroup counts.
 struct Divisor {
@@ -33,25 +39,40 @@ struct Side {
   uint exchanged;  // whether real and imaginary parts change places
 };
 
-struct Pass {
-  Side from, to;
-  uint rows, length;
-  uint across;                  // rows of a threadgroup
-  uint tile_row, tile_place;    // steps in its memory
-  uint around;                  // factors behind the stages turn once in so many steps; 0: none
-  uint coarse, fine, fine_bits; // where their tables begin, and bits of the second one's index
-  uint is_chirp;                // whether they turn with the square of the row
+// How a threadgroup goes about its rows.
+struct Plan {
+  uint length;
+  uint across;                // rows of a threadgroup
+  uint tile_row, tile_place;  // steps in its memory
   uint stages;
   Divisor of_across, of_length;
   uint radices[12];
-  Divisor done[12], many[12];   // for each stage: numbers already transformed, and all transforms
+  Divisor done[12], many[12];  // for each stage: numbers already transformed, and all transforms
+  uint turns[12];              // and where its table of turns begins
+};
+
+struct Pass {
+  Side from, to;
+  uint rows;
+  uint around;                  // factors behind the stages turn once in so many steps; 0: none
+  uint coarse, fine, fine_bits; // where their tables begin, and bits of the second one's index
+  uint is_chirp;                // whether they turn with the square of the row
+  Plan plan;
 };
 
 // A number of a threadgroup's: of which row, and which place in that.
-METAL_FUNC uint2 row_and_place(constant Pass &given, bool by_rows, uint number) {
-  const Divisor divisor = by_rows ? given.of_across : given.of_length;
+METAL_FUNC uint2 row_and_place(constant Plan &plan, bool by_rows, uint number) {
+  const Divisor divisor = by_rows ? plan.of_across : plan.of_length;
   const uint behind = quotient(number, divisor), within = number - behind * divisor.by;
   return by_rows ? uint2(within, behind) : uint2(behind, within);
+}
+
+// Where it lies in the threadgroup's memory: such that threads which step over powers of two meet
+// different banks of it. What is beyond the last number is somewhere inside.
+template <typename T>
+METAL_FUNC uint tile_place(constant Plan &plan, uint row, uint place) {
+  const uint at = row * plan.tile_row + place * plan.tile_place;
+  return (at ^ (at >> 4 & 15)) % room<T>;
 }
 
 template <typename T>
@@ -59,6 +80,7 @@ using Complex = vec<T, 2>;
 
 template <typename T>
 METAL_FUNC Complex<T> product(Complex<T> a, Complex<T> b) {
+  #pragma clang fp contract(fast)
   return Complex<T>(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
@@ -68,13 +90,25 @@ METAL_FUNC Complex<T> quarter(Complex<T> a) {
   return Complex<T>(a.y, -a.x);
 }
 
-METAL_FUNC uint index_of(constant Side &side, uint middle, uint row, uint place) {
-  return side.index_middle * middle + side.index_row * row + side.index_place * place;
+// A side as a threadgroup sees it: read once, for all elements.
+struct Reach {
+  long start, row, step;
+  uint index, index_row, index_place, count, mirror;
+  bool by_rows, is_exchanged;
+};
+
+METAL_FUNC Reach reach_of(constant Side &side, uint batch, uint middle) {
+  return Reach{side.start + side.batch * batch + side.middle * middle, side.row, side.step,
+               side.index_middle * middle, side.index_row, side.index_place, side.count,
+               side.mirror, side.by_rows != 0, side.exchanged != 0};
 }
 
-METAL_FUNC long address_of(constant Side &side, uint batch, uint middle, uint row, uint index) {
-  return side.start + side.batch * batch + side.middle * middle + side.row * row +
-         side.step * index;
+METAL_FUNC uint index_of(thread const Reach &reach, uint row, uint place) {
+  return reach.index + reach.index_row * row + reach.index_place * place;
+}
+
+METAL_FUNC long address_of(thread const Reach &reach, uint row, uint index) {
+  return reach.start + reach.row * row + reach.step * index;
 }
 
 template <typename T>
@@ -98,17 +132,17 @@ METAL_FUNC void put(device Complex<T> *to, Complex<T> value) {
 }
 
 template <typename T, typename From>
-METAL_FUNC Complex<T> read(device const From *values, constant Side &side, uint batch, uint middle,
-                           uint row, uint place) {
-  uint index = index_of(side, middle, row, place);
-  const bool is_mirrored = index > side.mirror / 2 && side.mirror != 0;
-  index = is_mirrored ? side.mirror - index : index;
-  if (index >= side.count) {
+METAL_FUNC Complex<T> read(device const From *values, thread const Reach &reach, uint row,
+                           uint place) {
+  uint index = index_of(reach, row, place);
+  const bool is_mirrored = index > reach.mirror / 2 && reach.mirror != 0;
+  index = is_mirrored ? reach.mirror - index : index;
+  if (index >= reach.count) {
     return Complex<T>(0);
   }
-  Complex<T> value = complex_of<T>(values[address_of(side, batch, middle, row, index)]);
+  Complex<T> value = complex_of<T>(values[address_of(reach, row, index)]);
   value.y = is_mirrored ? -value.y : value.y;
-  return side.exchanged ? value.yx : value;
+  return reach.is_exchanged ? value.yx : value;
 }
 
 // The factors behind the stages: a coarse turn and a fine one.
@@ -200,91 +234,117 @@ METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, 
 
 // One stage: transforms of `radix` elements each, which lie a part of the row apart.
 template <typename T, uint radix>
-METAL_FUNC void stage(threadgroup const Complex<T> *from, threadgroup Complex<T> *to,
-                      constant Pass &given, device const Complex<T> *turns, uint number, uint own) {
-  const bool by_rows = given.tile_row == 1;
-  const Divisor of_done = given.done[number], of_many = given.many[number];
-  const Divisor divisor = by_rows ? given.of_across : of_many;
-  const uint done = of_done.by, many = of_many.by, step = quotient(many, of_done);
-  for (uint k = own; k < many * given.across; k += threads) {
+METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
+                      device const Complex<T> *turns, uint number, uint own) {
+  constexpr uint most = (each<T> + radix - 1) / radix;  // transforms of a thread
+  const bool by_rows = plan.tile_row == 1;
+  const Divisor of_done = plan.done[number], of_many = plan.many[number];
+  const Divisor divisor = by_rows ? plan.of_across : of_many;
+  const uint done = of_done.by, many = of_many.by, count = many * plan.across;
+  device const Complex<T> *own_turns = turns + plan.turns[number];
+  Complex<T> a[most][radix];
+  #pragma clang loop unroll(full)
+  for (uint t = 0; t < most; ++t) {
+    const uint k = own + t * threads;
+    const uint behind = quotient(k, divisor), beside = k - behind * divisor.by;
+    const uint row = by_rows ? beside : behind, which = by_rows ? behind : beside;
+    #pragma clang loop unroll(full)
+    for (uint q = 0; q < radix; ++q) {
+      a[t][q] = tile[tile_place<T>(plan, row, which + q * many)];
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  #pragma clang loop unroll(full)
+  for (uint t = 0; t < most; ++t) {
+    const uint k = own + t * threads;
     const uint behind = quotient(k, divisor), beside = k - behind * divisor.by;
     const uint row = by_rows ? beside : behind, which = by_rows ? behind : beside;
     const uint within = which - quotient(which, of_done) * done;
-    Complex<T> a[radix];
-    #pragma clang loop unroll(full)
-    for (uint q = 0; q < radix; ++q) {
-      a[q] = from[row * given.tile_row + (which + q * many) * given.tile_place];
-      if (q > 0 && done > 1) {
-        a[q] = product<T>(a[q], turns[q * within * step]);
+    const uint first = (which - within) * radix + within;
+    if (k < count) {
+      if (done > 1) {
+        #pragma clang loop unroll(full)
+        for (uint q = 1; q < radix; ++q) {
+          a[t][q] = product<T>(a[t][q], own_turns[(q - 1) * done + within]);
+        }
+      }
+      transform<T, radix>(a[t], turns, plan.length);
+      #pragma clang loop unroll(full)
+      for (uint q = 0; q < radix; ++q) {
+        tile[tile_place<T>(plan, row, first + q * done)] = a[t][q];
       }
     }
-    transform<T, radix>(a, turns, given.length);
-    const uint first = (which - within) * radix + within;
-    #pragma clang loop unroll(full)
-    for (uint q = 0; q < radix; ++q) {
-      to[row * given.tile_row + (first + q * done) * given.tile_place] = a[q];
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// Stages that want more registers than the others, which kernels without them need not pay for.
+template <typename T, bool has_them>
+METAL_FUNC void rare_stage(threadgroup Complex<T> *tile, constant Plan &plan,
+                           device const Complex<T> *turns, uint number, uint own) {
+  if constexpr (has_them) {
+    switch (plan.radices[number]) {
+      case 7: stage<T, 7>(tile, plan, turns, number, own); break;
+      case 11: stage<T, 11>(tile, plan, turns, number, own); break;
+      default: stage<T, 13>(tile, plan, turns, number, own); break;
     }
   }
 }
 
 }  // namespace fourier
 
-template <typename T, typename From, typename To>
-[[kernel]] void transform_rows(device const From *values, device To *results,
-                               device const vec<T, 2> *turns, constant fourier::Pass &given,
-                               constant T &scale, uint3 group [[threadgroup_position_in_grid]],
-                               uint own [[thread_index_in_threadgroup]]) {
-  constexpr uint room = fourier::bytes / sizeof(vec<T, 2>);
-  threadgroup vec<T, 2> tiles[2 * room];
-  threadgroup vec<T, 2> *now = tiles, *next = tiles + room;
-  const uint first = group.x * given.across, elements = given.across * given.length;
+// It says twice as many threads as it has: registers for as many let two threadgroups run at once.
+template <typename T, typename From, typename To, bool has_rare>
+[[kernel, max_total_threads_per_threadgroup(2 * fourier::threads)]] void transform_rows(
+    device const From *values, device To *results, device const vec<T, 2> *turns,
+    constant fourier::Pass &given, constant T &scale,
+    uint3 group [[threadgroup_position_in_grid]], uint own [[thread_index_in_threadgroup]]) {
+  threadgroup vec<T, 2> tile[fourier::room<T>];
+  constant fourier::Plan &plan = given.plan;
+  const uint first = group.x * plan.across, elements = plan.across * plan.length;
+  const fourier::Reach from = fourier::reach_of(given.from, group.z, group.y);
   // All of a thread's are asked for before the first is needed.
-  constexpr uint each = room / fourier::threads;
-  vec<T, 2> held[each];
+  vec<T, 2> held[fourier::each<T>];
   #pragma clang loop unroll(full)
-  for (uint e = 0; e < each; ++e) {
+  for (uint e = 0; e < fourier::each<T>; ++e) {
     const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_place(given, given.from.by_rows, number);
+    const uint2 at = fourier::row_and_place(plan, from.by_rows, number);
     const bool is_there = number < elements && first + at.x < given.rows;
     held[e] = vec<T, 2>(0);
     if (is_there) {
-      held[e] = fourier::read<T>(values, given.from, group.z, group.y, first + at.x, at.y);
+      held[e] = fourier::read<T>(values, from, first + at.x, at.y);
     }
   }
   #pragma clang loop unroll(full)
-  for (uint e = 0; e < each; ++e) {
+  for (uint e = 0; e < fourier::each<T>; ++e) {
     const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_place(given, given.from.by_rows, number);
+    const uint2 at = fourier::row_and_place(plan, from.by_rows, number);
     if (number < elements) {
-      now[at.x * given.tile_row + at.y * given.tile_place] = held[e];
+      tile[fourier::tile_place<T>(plan, at.x, at.y)] = held[e];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < given.stages; ++k) {
-    switch (given.radices[k]) {
-      case 2: fourier::stage<T, 2>(now, next, given, turns, k, own); break;
-      case 3: fourier::stage<T, 3>(now, next, given, turns, k, own); break;
-      case 4: fourier::stage<T, 4>(now, next, given, turns, k, own); break;
-      case 5: fourier::stage<T, 5>(now, next, given, turns, k, own); break;
-      case 7: fourier::stage<T, 7>(now, next, given, turns, k, own); break;
-      case 8: fourier::stage<T, 8>(now, next, given, turns, k, own); break;
-      case 11: fourier::stage<T, 11>(now, next, given, turns, k, own); break;
-      default: fourier::stage<T, 13>(now, next, given, turns, k, own); break;
+  for (uint k = 0; k < plan.stages; ++k) {
+    switch (plan.radices[k]) {
+      case 2: fourier::stage<T, 2>(tile, plan, turns, k, own); break;
+      case 3: fourier::stage<T, 3>(tile, plan, turns, k, own); break;
+      case 4: fourier::stage<T, 4>(tile, plan, turns, k, own); break;
+      case 5: fourier::stage<T, 5>(tile, plan, turns, k, own); break;
+      case 8: fourier::stage<T, 8>(tile, plan, turns, k, own); break;
+      default: fourier::rare_stage<T, has_rare>(tile, plan, turns, k, own); break;
     }
-    threadgroup vec<T, 2> *other = now;
-    now = next;
-    next = other;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
-  #pragma clang loop unroll_count(4)
-  for (uint k = own; k < elements; k += fourier::threads) {
-    const uint2 at = fourier::row_and_place(given, given.to.by_rows, k);
-    const uint row = first + at.x, index = fourier::index_of(given.to, group.y, row, at.y);
-    if (row < given.rows && index < given.to.count) {
-      vec<T, 2> value = now[at.x * given.tile_row + at.y * given.tile_place];
+  const fourier::Reach to = fourier::reach_of(given.to, group.z, group.y);
+  #pragma clang loop unroll(full)
+  for (uint e = 0; e < fourier::each<T>; ++e) {
+    const uint number = own + e * fourier::threads;
+    const uint2 at = fourier::row_and_place(plan, to.by_rows, number);
+    const uint row = first + at.x, index = fourier::index_of(to, row, at.y);
+    if (number < elements && row < given.rows && index < to.count) {
+      vec<T, 2> value = tile[fourier::tile_place<T>(plan, at.x, at.y)];
       value = scale * fourier::turned<T>(value, given, turns, row, at.y);
-      const long place = fourier::address_of(given.to, group.z, group.y, row, index);
-      fourier::put<T>(results + place, given.to.exchanged ? value.yx : value);
+      const long place = fourier::address_of(to, row, index);
+      fourier::put<T>(results + place, to.is_exchanged ? value.yx : value);
     }
   }
 }

@@ -18,15 +18,20 @@ import numpy as np
 from metalloid.arrays.build import from_numpy
 from metalloid.arrays.evaluate import evaluate
 from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, whole
+from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node
 from metalloid.arrays.types import DType, kind_of, msl_name, real_of
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
+from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 
 #: As in fourier.metal.
-_THREADS, _ROOM_BYTES, _MOST_STAGES = 256, 16384, 12
+_THREADS, _ROOM_BYTES, _MOST_STAGES = 512, 32768, 12
+#: Of a row that takes several passes, so many are side by side in a threadgroup at least.
+_BESIDE = 4
+#: Radices of kernels that have no others.
+_USUAL = frozenset({2, 3, 4, 5, 8})
 _PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
 _SIDE = np.dtype(
@@ -35,14 +40,15 @@ _SIDE = np.dtype(
                                       "mirror", "by_rows", "exchanged")]
     + [("", np.uint32)],
 )  # fmt: skip
+_BY_ROWS = _SIDE.names.index("by_rows") if _SIDE.names else 0
 _PASS = np.dtype(
     [("from", _SIDE), ("to", _SIDE)]
-    + [(name, np.uint32) for name in ("rows", "length", "across", "tile_row", "tile_place",
-                                      "around", "coarse", "fine", "fine_bits", "is_chirp",
-                                      "stages")]
+    + [(name, np.uint32) for name in ("rows", "around", "coarse", "fine", "fine_bits", "is_chirp",
+                                      "length", "across", "tile_row", "tile_place", "stages")]
     + [("of_across", _DIVISOR), ("of_length", _DIVISOR)]
     + [("radices", np.uint32, _MOST_STAGES)]
-    + [("done", _DIVISOR, _MOST_STAGES), ("many", _DIVISOR, _MOST_STAGES), ("", np.uint32)],
+    + [("done", _DIVISOR, _MOST_STAGES), ("many", _DIVISOR, _MOST_STAGES)]
+    + [("turns", np.uint32, _MOST_STAGES), ("", np.uint32)],
 )  # fmt: skip
 
 
@@ -140,33 +146,47 @@ class _Work:
     def launch(self, given: _Pass) -> None:
         """Hand over a pass."""
         across = max(1, min(given.rows, self.room // given.length))
-        by_rows = given.source.by_rows or given.to.by_rows
-        table, coarse, fine, bits = _turns(given.length, given.around, self.real, self.device)
-        radices = radices_of(given.length)
-        assert radices is not None  # see `split`
-        numbers = np.zeros((), _PASS)
-        for side, name in ((given.source, "from"), (given.to, "to")):
-            numbers[name] = (*side.record(), 0)
-        for name, value in {
-            "rows": given.rows, "length": given.length, "across": across,
-            "tile_row": 1 if by_rows else given.length, "tile_place": across if by_rows else 1,
-            "around": given.around, "coarse": coarse, "fine": fine, "fine_bits": bits,
-            "is_chirp": given.is_chirp, "stages": len(radices),
-            "of_across": _divisor(across), "of_length": _divisor(given.length),
-        }.items():  # fmt: skip
-            numbers[name] = value
-        done = 1
-        for stage, radix in enumerate(radices):
-            numbers["radices"][stage] = radix
-            numbers["done"][stage] = _divisor(done)
-            numbers["many"][stage] = _divisor(given.length // radix)
-            done *= radix
+        table, *tables = _turns(given.length, given.around, self.real, self.device)
+        numbers = _packed(
+            given.length, given.rows, across, given.source.record(), given.to.record(),
+            given.around, given.is_chirp, *tables, self.device,
+        )  # fmt: skip
         kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
-        kernel = _library(self.real, self.device)[f"transform_{kind}"]
+        is_usual = _USUAL.issuperset(radices_of(given.length) or ())
+        rare = "" if is_usual and self.device.traits.has_thin_threads else "_rare"
+        kernel = _library(self.real, self.device)[f"transform_{kind}{rare}"]
         groups = math.ceil(given.rows / across)
-        kernel(given.source.bound, given.to.bound, table.bound, numbers.tobytes(),
+        kernel(given.source.bound, given.to.bound, table.bound, numbers,
                self.real.type(given.scale), threads=(groups * _THREADS, given.middles,
                given.batches), group_size=(_THREADS, 1, 1), wait=False)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tuple[int, ...],
+            around: int, is_chirp: bool, coarse: int, fine: int, bits: int,
+            device: Device) -> Buffer:  # fmt: skip
+    """A pass as fourier.metal reads it."""
+    by_rows = source[_BY_ROWS] or to[_BY_ROWS]
+    numbers = np.zeros((), _PASS)
+    numbers["from"], numbers["to"] = (*source, 0), (*to, 0)
+    radices = radices_of(length)
+    assert radices is not None  # see `split`
+    for name, value in {
+        "rows": rows, "around": around, "coarse": coarse, "fine": fine, "fine_bits": bits,
+        "is_chirp": is_chirp, "length": length, "across": across,
+        "tile_row": 1 if by_rows else length, "tile_place": across if by_rows else 1,
+        "stages": len(radices), "of_across": _divisor(across), "of_length": _divisor(length),
+    }.items():  # fmt: skip
+        numbers[name] = value
+    done, turns = 1, length
+    for stage, radix in enumerate(radices):
+        numbers["radices"][stage] = radix
+        numbers["done"][stage] = _divisor(done)
+        numbers["many"][stage] = _divisor(length // radix)
+        numbers["turns"][stage] = turns
+        turns += (radix - 1) * done
+        done *= radix
+    return Buffer(numbers.reshape(1), device=device)
 
 
 def transformed_rows(x: Node, given: Transform) -> list[Memory]:
@@ -174,7 +194,7 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
-        x = joined([x], [whole(x.shape)], x.shape, x.dtype)
+        x = copied(x)
         evaluate([x], wait=False)
         axes = _outer_axes(x)
     assert x.memory is not None
@@ -195,7 +215,7 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     )  # fmt: skip
     to = _Side(result.bound, count=given.kept, exchanged=given.is_inverse, is_real=given.to_real)
     scale, n, kept = given.scale, given.length, given.kept
-    lengths = split(n, work.room)
+    lengths = split(n, work.room, work.room // _BESIDE)
     if lengths is None:
         source = replace(source, batch=middle, middle=row, index_row=1)
         to = replace(to, batch=inner * kept, middle=kept, index_row=1)
@@ -239,7 +259,7 @@ def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _Side, 
     """Rows of any length: with j k = (j^2 + k^2 - (j - k)^2) / 2, a convolution with a chirp."""
     rows, around = math.prod(outer), 2 * n
     m = 1 << (2 * n - 2).bit_length()  # a power of two from 2 n - 1 on
-    lengths = split(m, work.room)
+    lengths = split(m, work.room, work.room // _BESIDE)
     assert lengths is not None
     padded, waves = work.new(rows * m).bound, work.new(rows * m).bound
     at_rows = _Side(padded, batch=outer[1] * m, middle=m, index_row=1)
@@ -285,13 +305,17 @@ def _divisor(number: int) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=64)
 def _turns(length: int, around: int, real: DType, device: Device) -> tuple[Memory, int, int, int]:
-    """One turn in `length` steps; one in `around` steps, as products of coarse and fine turns."""
-    tables, bits = [_turn(np.arange(length), length)], 0
+    """One turn in `length` steps; those of each stage; one in `around` steps, coarse and fine."""
+    tables, bits, done = [_turn(np.arange(length), length)], 0, 1
+    for radix in radices_of(length) or ():
+        steps = np.arange(1, radix)[:, None] * np.arange(done)
+        tables.append(_turn(steps.reshape(-1), radix * done))
+        done *= radix
+    coarse = fine = sum(map(len, tables))
     if around:
         bits = (around - 1).bit_length() // 2
         tables += [_turn(np.arange(0, around, 2**bits), around), _turn(np.arange(2**bits), around)]
-    coarse = len(tables[0])
-    fine = coarse + (len(tables[1]) if around else 0)
+        fine += len(tables[-2])
     return _on_device(np.concatenate(tables), real, device), coarse, fine, bits
 
 
@@ -321,10 +345,16 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 def text(type_: str) -> str:
     """All that is compiled for a precision."""
     body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
-    made = [(f"transform_{kind}", "transform_rows", f"{type_}, {types}") for kind, types in (
-        ("complex", f"vec<{type_}, 2>, vec<{type_}, 2>"), ("real", f"{type_}, vec<{type_}, 2>"),
-        ("real_from", f"vec<{type_}, 2>, {type_}"),
-    )] + [("multiply_rows", "multiply_rows", type_)]  # fmt: skip
+    pair = f"vec<{type_}, 2>"
+    kinds = {
+        "complex": f"{pair}, {pair}",
+        "real": f"{type_}, {pair}",
+        "real_from": f"{pair}, {type_}",
+    }
+    made = [
+        (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")
+        for kind, types in kinds.items() for name, has_rare in (("", "false"), ("_rare", "true"))
+    ] + [("multiply_rows", "multiply_rows", type_)]  # fmt: skip
     rows = (
         f'template [[host_name("{host}")]] [[kernel]] '
         f"decltype({kernel}<{types}>) {kernel}<{types}>;"

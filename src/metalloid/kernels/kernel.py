@@ -42,6 +42,8 @@ class Kernel:
         self.name = program.signature.name
         self._binder = Binder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
+        plain = self._binder.plain()
+        self._quick = None if plain is None else device.quick(program, plain, self._sizes)
 
     @property
     def signature(self) -> Signature:
@@ -109,6 +111,10 @@ class Kernel:
         KernelFault
             If the kernel failed and was waited for.
         """
+        if self._quick is not None and wait is None and not named:
+            event = self._quick(args, threads, group_size)
+            if event is not None:
+                return event
         if threads is None:
             raise ArgumentError(
                 f"[{self.name}] wants threads=: the number of threads of the grid, "

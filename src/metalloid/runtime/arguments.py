@@ -12,7 +12,7 @@ from typing import Any
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
 from metalloid.runtime.device import Device
-from metalloid.runtime.launches import Arguments
+from metalloid.runtime.launches import Arguments, PlainParameter
 from metalloid.runtime.slot import ThreadgroupMemory, describe
 from metalloid.runtime.struct_slot import slot_for
 
@@ -64,6 +64,12 @@ class Binder:
         for (position, bind), value in zip(self._binds, args):  # noqa: B905 - counted above
             words[position] = bind(value, bound)
         return bound
+
+    def plain(self) -> list[PlainParameter] | None:
+        """What each parameter takes by itself; None if one takes nothing of the kind."""
+        found = [slot.plain for slot in self._slots]
+        plain = [parameter for parameter in found if parameter is not None]
+        return None if self._threadgroup or len(plain) < len(found) else plain
 
     def _arrange(
         self, args: Sequence[Any], named: Mapping[str, Any]

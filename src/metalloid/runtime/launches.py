@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.runtime.event import Event
@@ -82,6 +82,33 @@ class Launch(NamedTuple):
     group: Size
 
 
+class PlainParameter(NamedTuple):
+    """What a parameter takes that can be bound by itself: a whole buffer, or a number.
+
+    Attributes
+    ----------
+    position : int
+        Of its word.
+    bytes, least_bytes : int
+        Of an element, and of a buffer at least.
+    number : str
+        "f", "i" or "u" if a number may stand for it, else "".
+    number_bytes : int
+        Of the number's type.
+    """
+
+    position: int
+    bytes: int
+    least_bytes: int
+    number: str
+    number_bytes: int
+
+
+#: Of arguments, threads and the size of a threadgroup as a kernel is called with them: the event,
+#: or None if that launch is not a usual one, and nothing was done.
+QuickLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
+
+
 def buffers_of(launches: Sequence[Launch]) -> list[Buffer]:
     """The buffers that some launches use, each once."""
     buffers = (buffer for launch in launches for buffer in launch.arguments.buffers)
@@ -110,6 +137,18 @@ class Launcher(ABC):
         KernelFault
             If it failed and was waited for; otherwise the event's `wait` raises it.
         """
+
+    def quick(
+        self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> QuickLaunch | None:
+        """A function that binds and makes the usual launches of a program; None if there is none.
+
+        Parameters
+        ----------
+        sizes : mapping
+            Grid and threadgroup, by the threads and the size that calls have asked for before.
+        """
+        return None
 
     def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """Run programs one after another: `launch` for each, with less in between if possible.

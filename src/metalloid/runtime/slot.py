@@ -13,7 +13,7 @@ from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
 from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.launches import Arguments, HostMemory
+from metalloid.runtime.launches import Arguments, HostMemory, PlainParameter
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Slot(ABC):
         self.kernel, self.parameter, self.device = kernel, parameter, device
         self.position, self.label = parameter.position, parameter.label
         self.stages = device.memory != "host"
+
+    @property
+    def plain(self) -> PlainParameter | None:
+        """What of its values can be bound without a look at anything else; None if none can."""
+        return None
 
     @abstractmethod
     def bind(self, value: Any, bound: Arguments) -> int:

@@ -14,7 +14,7 @@ from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.buffer import Buffer, Window
 from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.launches import Arguments
+from metalloid.runtime.launches import Arguments, PlainParameter
 from metalloid.runtime.slot import Slot
 
 #: Alignment that every array of Python's world has. MSL's long4 wants more; devices that read the
@@ -91,6 +91,15 @@ class BufferSlot(Slot):
             ((bool, int, float, np.number, np.bool_), self._bind_number),
             (np.void, self._bind_structured_scalar),
             ((tuple, list), self._bind_sequence),
+        )
+
+    @property
+    def plain(self) -> PlainParameter:
+        """See `Slot.plain`."""
+        layout = self.parameter.layout
+        number = layout.kind if self._takes_floats or self._takes_ints else ""
+        return PlainParameter(
+            self.position, self._bytes, self._least_bytes, number, layout.scalar_bytes
         )
 
     def bind(self, value: Any, bound: Arguments) -> int:

@@ -60,12 +60,13 @@ class CusolverSolver(Solver):
         calls, kind = self._calls, DATA_TYPES[a.dtype]
 
         def at_once(pivots: int) -> np.ndarray:
-            found, outcome = self._lu_at_once(a, pivots), ctypes.c_int()
+            outcome = ctypes.c_int()
             solve = calls.by_letter("cublas", "getrs_batched", a.dtype)
-            with calls.addresses(a) as matrices, calls.addresses(b) as sides:
-                solve(calls.blas, _AS_IT_IS, a.rows, b.columns, matrices, a.rows, pivots, sides,
-                      b.rows, ctypes.addressof(outcome), a.matrices)  # fmt: skip
-            return found
+            with calls.addresses(b) as sides:
+                return self._lu_at_once(a, pivots, lambda matrices: solve(
+                    calls.blas, _AS_IT_IS, a.rows, b.columns, matrices, a.rows, pivots, sides,
+                    b.rows, ctypes.addressof(outcome), a.matrices,
+                ))  # fmt: skip
 
         def each(pivots: int) -> np.ndarray:
             found, solve = self._lu_each(a, pivots), bindings("cusolverDn").xgetrs
@@ -92,11 +93,15 @@ class CusolverSolver(Solver):
                                 lambda k: (*matrix(k), pivots + 8 * steps * k, kind),
                                 (*matrix(0), kind))  # fmt: skip
 
-    def _lu_at_once(self, a: Stack, pivots: int) -> np.ndarray:
+    def _lu_at_once(
+        self, a: Stack, pivots: int, then: Callable[[int], object] = lambda addresses: None
+    ) -> np.ndarray:
+        """Decompose all; `then` adds work on them, before anybody waits for what was found."""
         calls = self._calls
         factor = calls.by_letter("cublas", "getrf_batched", a.dtype)
         with calls.addresses(a) as addresses, calls.infos(a.matrices) as (infos, read):
             factor(calls.blas, a.rows, addresses, a.rows, pivots, infos, a.matrices)
+            then(addresses)
             return read()
 
     def cholesky(self, a: Stack, upper: bool) -> np.ndarray:

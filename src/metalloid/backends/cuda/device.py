@@ -8,16 +8,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.constants import Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.graph import CudaGraph
-from metalloid.backends.cuda.launcher import launcher
+from metalloid.backends.cuda.host_arguments import bring, fetch
+from metalloid.backends.cuda.launcher import native
 from metalloid.backends.cuda.libraries import CudaLibraries
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.program import CudaProgram
 from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.quick import quick_launch
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
@@ -26,9 +28,8 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import Arguments, Launch
+from metalloid.runtime.launches import Arguments, Launch, PlainParameter, QuickLaunch
 from metalloid.runtime.program import Size
-from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class CudaDevice(Device):
             bindings.cuMemPoolSetAttribute(pool, kept, bindings.cuuint64_t(_KEPT_FREE)),
             "setting up memory",
         )
-        self._launcher = launcher()
+        self.native = native()
         self._constants = Constants(self._take(Constants.ARENA_BYTES), self._copy_value)
         self.timer, self._pinned = Timer(self), PinnedMemory(self._pin)
         self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)
@@ -167,7 +168,7 @@ class CudaDevice(Device):
                     buffer.host_copy.to_device()
             for position, value in arguments.constants:
                 arguments.words[position] = self._constants[value]
-            blocks = self._bring(arguments) if arguments.staged else ()
+            blocks = bring(self, arguments) if arguments.staged else ()
             try:
                 marks = self.timer.marks()
                 name, reports, stream = program.name, program.reports, self.stream_handle
@@ -178,7 +179,7 @@ class CudaDevice(Device):
                     event = TimedEvent(self, name, reports, arguments, marks)
                     self.enqueue(program, arguments, grid, group, stream, marks)
                 for block in blocks:
-                    self._fetch(block, program.name)
+                    fetch(self, block, program.name)
             finally:
                 for block in blocks:
                     self.free(block.address - block.shift, 0)
@@ -191,18 +192,24 @@ class CudaDevice(Device):
         marks: tuple[int, int] = NO_MARKS,
     ) -> None:  # fmt: skip
         """Hand a launch to the driver, with `arguments` as they are, between two marks."""
-        shapes = program.shapes[grid, group]
-        (started, ended), last = marks, shapes[-1]
         words = arguments.words or (0,)
+        shapes = program.shapes_for(words, grid, group)
+        (started, ended), last = marks, shapes[-1]
         threadgroup_bytes = arguments.threadgroup_bytes + program.asked_bytes
         for shape in shapes:
             launch = program.pack(
                 stream, started, ended if shape is last else 0, threadgroup_bytes, *words
             )
-            status = self._launcher(shape, launch)
+            status = self.native.launch(shape, launch)
             if status:
                 raise self.failure(self._driver.CUresult(status), program.name)
             started = 0
+
+    def quick(
+        self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> QuickLaunch | None:
+        """See `Device.quick`."""
+        return quick_launch(self, program, parameters, sizes)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """See `Device.prepare`."""
@@ -237,42 +244,6 @@ class CudaDevice(Device):
         call()
         self.timer.record(marks[1])
         return event
-
-    def _bring(self, arguments: Arguments) -> list[Block]:
-        """Copy memory of the host to the device, and point to it there."""
-        words = arguments.words
-        large = []
-        for memory in arguments.staged:
-            is_value = memory.nbytes <= PLACE_BYTES and not memory.written
-            if is_value and not arguments.pointers:
-                value = ctypes.string_at(memory.address, memory.nbytes)
-                words[memory.position] = self._constants[value]
-            else:
-                large.append(memory)
-        blocks = blocks_of(large)
-        for block in blocks:
-            block.address = self._take(block.shift + block.nbytes) + block.shift
-        for block in blocks:
-            if arguments.pointers:
-                self._copy_value(block.address, contents(block, arguments, blocks))
-            elif block.nbytes:
-                outcome = self._driver.cuMemcpyHtoDAsync(
-                    block.address, block.start, block.nbytes, self.stream
-                )
-                check(outcome, "copying to the device")
-        point_words(arguments, blocks)
-        return blocks
-
-    def _fetch(self, block: Block, kernel: str) -> None:
-        """Copy back what a kernel may have changed."""
-        for part in block.written:
-            if part.nbytes:
-                source = block.address + part.address - block.start
-                (status,) = self._driver.cuMemcpyDtoHAsync(
-                    part.address, source, part.nbytes, self.stream
-                )
-                if status:
-                    raise self.failure(status, kernel)
 
     def failure(self, status: Any, kernel: str) -> KernelFault | LaunchError:
         """The error for a status that came up at a launch, or when one was waited for."""

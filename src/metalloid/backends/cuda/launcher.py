@@ -8,12 +8,14 @@ import struct
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import Part
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
 from metalloid.errors import DeviceUnavailable
+from metalloid.runtime.launches import QuickLaunch
 
 SOURCES = Path(__file__).parent / "native"
 _LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too
@@ -34,26 +36,45 @@ def launch_layout(words: int) -> struct.Struct:
     return struct.Struct(f"=4Q{words}Q")
 
 
-def load(path: Path) -> tuple[Callable[[int, int], None], LaunchFunction]:
-    """The two functions of a library that `native_code.build` made: one takes the driver's."""
-    library = ctypes.CDLL(str(path))
-    use, launch = library.mtl_use_driver, library.mtl_launch
-    use.argtypes, use.restype = (ctypes.c_void_p, ctypes.c_void_p), None
+class Native(NamedTuple):
+    """The functions of the sources in `native`.
+
+    Attributes
+    ----------
+    use_driver : callable
+        Takes the addresses of the driver's functions: to launch, to record a mark, to enter.
+    launch : callable
+    quick : callable
+        Of a plan (quick.py), the function that launches by it.
+    """
+
+    use_driver: Callable[[int, int, int], None]
+    launch: LaunchFunction
+    quick: Callable[[tuple[Any, ...]], QuickLaunch]
+
+
+def load(path: Path) -> Native:
+    """The functions of a library that `native_code.build` made."""
+    library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
+    use, launch, quick = library.mtl_use_driver, library.mtl_launch, interpreters.mtl_quick
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
-    return use, launch
+    quick.argtypes, quick.restype = (ctypes.py_object,), ctypes.py_object
+    return Native(use, launch, quick)
 
 
 @functools.cache
-def _launcher() -> LaunchFunction:
-    use, launch = load(native_code.build(SOURCES, "launch", shared_cache()))
-    use(_address("cuLaunchKernel"), _address("cuEventRecord"))
-    return launch
+def _native() -> Native:
+    native = load(native_code.build(SOURCES, "launch", shared_cache()))
+    functions = ("cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent")
+    native.use_driver(*map(_address, functions))
+    return native
 
 
-def launcher() -> LaunchFunction:
-    """The function that launches, compiled (once per machine) and loaded (once per process)."""
+def native() -> Native:
+    """What launches, compiled (once per machine) and loaded (once per process)."""
     with _lock:
-        return _launcher()
+        return _native()
 
 
 def _address(name: str) -> int:

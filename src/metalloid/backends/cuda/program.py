@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from metalloid.backends.cuda.assemble import cubin
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.launcher import launch_layout, pack_shape
+from metalloid.backends.cuda.neighbours import is_aligned
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.backends.cuda.several_text import SEVERAL_SYMBOL
 from metalloid.compiler.cache import shared_cache
@@ -87,6 +89,8 @@ class CudaProgram(OfflineProgram):
         What differs from launch to launch as native/launch.c takes it.
     shapes : dict
         What the driver launches for a grid and a threadgroup, as native/launch.c takes it.
+    wants_aligned : bool
+        Whether these shapes want addresses that are multiples of 16 (`shapes_for`).
     """
 
     def __init__(
@@ -112,16 +116,25 @@ class CudaProgram(OfflineProgram):
         self._multiprocessors = multiprocessors
         count = max(1, len(self.signature.sources))
         self.pack = launch_layout(count).pack
-        self.shapes = _Shapes(self._pack_shapes)
+        self.wants_aligned = kernel.is_beside
+        self.shapes = _Shapes(functools.partial(self._pack_shapes, self._several))
+        self._odd_shapes = _Shapes(functools.partial(self._pack_shapes, None))
 
-    def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
+    def shapes_for(self, words: Sequence[int], grid: Size, group: Size) -> list[bytes]:
+        """What the driver launches for such words."""
+        if self.wants_aligned and not is_aligned(words):
+            return self._odd_shapes[grid, group]
+        return self.shapes[grid, group]
+
+    def _pack_shapes(self, form: Function | None, grid: Size, group: Size) -> list[bytes]:
         words = max(1, len(self.signature.sources))
         threads, count = group[0] * group[1] * group[2], 1
         function = several = self._function(threads)
-        if self._several is not None and threads <= self._several.most_threads:
-            several = self._several.handle
+        if form is not None and threads <= form.most_threads:
+            several = form.handle
             filled = self._multiprocessors * self._kernel.several * threads
-            if grid[0] * grid[1] * grid[2] >= filled:  # all still have something to do
+            is_even = not self.wants_aligned or group[0] % self._kernel.several == 0
+            if is_even and grid[0] * grid[1] * grid[2] >= filled:  # all still have something to do
                 count = self._kernel.several
         return [
             pack_shape(int(several if part.several > 1 else function), words, part)

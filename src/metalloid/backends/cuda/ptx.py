@@ -49,6 +49,9 @@ _REPORT_BLOCK = re.compile(
 )
 
 
+#: Loops whose bounds are not known are unrolled up to so many instructions. Without it small ones
+#: are not at all, which CUDA's compiler runs four times as one.
+_UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
 _MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.M)
 
 
@@ -69,6 +72,8 @@ class PtxKernel:
     several : int
         Threads of Metal that one of CUDA runs in the kernel's second form (several.py); 1 if it has
         none.
+    is_beside : bool
+        Whether those are neighbours (neighbours.py).
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
@@ -78,6 +83,7 @@ class PtxKernel:
     has_order: bool
     asked_bytes: int
     several: int
+    is_beside: bool
     stages: dict[str, Path]
 
     @property
@@ -115,10 +121,10 @@ def compile_ptx(
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
     numbers = json.loads(files["kernel.json"].read_bytes())
-    layouts, reports, has_order, asked_bytes, several = numbers
+    layouts, reports, has_order, asked_bytes, several, is_beside = numbers
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, several, stages)
+    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, several, is_beside, stages)
 
 
 def _compile(
@@ -145,10 +151,11 @@ def _compile(
     ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
-    ir, several = add_several(ir, signature) if has_order else (ir, 1)
+    ir, several, is_beside = add_several(ir, signature) if has_order else (ir, 1, False)
     if most_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
-    code = clang.run(["clang", "-x", "ir", *target.flags, "-O3", "-w", "-S", "-o", "-", "-"], ir)
+    command = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
+    code = clang.run(command, ir)
     if code.status != 0:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
@@ -162,6 +169,6 @@ def _compile(
         "kernel.ll": ir,
         "kernel.ptx": ptx,
         "kernel.json": json.dumps(
-            [layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes, several]
+            [layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes, several, is_beside]
         ),
     }

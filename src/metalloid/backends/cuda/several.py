@@ -12,6 +12,8 @@ its accesses, is refused: atomics, volatile accesses, fences, barriers, simdgrou
 threadgroup memory. Refused, too, is what would not pay: loops, where there is enough under way
 already, and threads whose places lie a row from each other.
 
+Where elements are small, the threads are neighbours of each other instead (neighbours.py).
+
 At a branch all go on together if they agree. If they do not, they begin anew, one after the other:
 branches that may part them have to come before the first store.
 """
@@ -21,15 +23,18 @@ from __future__ import annotations
 import re
 
 from metalloid.backends.cuda.kernel_text import around_kernel
+from metalloid.backends.cuda.neighbours import THREAD_INDEX, neighbours_in_one
 from metalloid.backends.cuda.plain_blocks import Block, Loop, blocks_of, operands, parts
-from metalloid.backends.cuda.several_text import BLOCK_INDEX, write_several
+from metalloid.backends.cuda.several_text import BLOCK_INDEX, Neighbours, write_several
 from metalloid.msl.signature import Signature
 
 _MOST = 4  # threads in one; more of them was slower
 _MOST_LOADED = 48  # bytes that all of them load; what loads more has enough under way
+_MOST_BESIDE = 64  # that neighbours load
 _MOST_LINES = 800  # of all threads together
 
-_EVEN_OFFSET = 36  # of is_even in launch_data, behind the words (entry.h)
+#: Of a threadgroup's extent in x and of is_even in launch_data, behind the words (entry.h).
+_EXTENT_OFFSET, _EVEN_OFFSET = 12, 36
 _KNOWN = re.compile(
     r"(?:(?:tail|musttail|notail) )?(?:add|addrspacecast|and|ashr|bitcast|call|extractelement|"
     r"extractvalue|fadd|fcmp|fdiv|fmul|fneg|fpext|fptosi|fptoui|fptrunc|freeze|frem|fsub|"
@@ -42,30 +47,37 @@ _CALL = re.compile(r"(?:(?:tail|musttail|notail) )?call\b(?: [^@]*(@[\w.$]+)\()?
 _LOADED = re.compile(r"load (?:<(\d+) x )?([a-z]+)(\d*)")
 _ATTRIBUTES = re.compile(r"^(?:declare|define) [^\n]*(@[\w.$]+)\([^\n]*#(\d+)", re.M)
 _GROUP = re.compile(r"^attributes #(\d+) = \{([^\n]*)\}", re.M)
-_THREAD_INDEX = "@llvm.nvvm.read.ptx.sreg.tid.x("
 _OTHER_AXIS = re.compile(r"extractelement .*, i64 [12]$")
 _PRODUCT = re.compile(r"mul (?:nuw |nsw )*i\d+ (%\S+), (%\S+)$")
 _BYTES = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 
-def add_several(ir: str, signature: Signature) -> tuple[str, int]:
+def add_several(ir: str, signature: Signature) -> tuple[str, int, bool]:
     """The module with a second form of its kernel, and how many threads that runs in one.
 
-    The number is 1, and there is no second form, where that would not be right or not pay.
+    The number is 1, and there is no second form, where that would not be right or not pay. Last,
+    whether those threads are neighbours.
     """
     before, kernel, behind = around_kernel(ir)
     if kernel.count("\n") > 2 * _MOST_LINES:
-        return ir, 1
+        return ir, 1, False
     even_offset = 8 * max(1, len(signature.sources)) + _EVEN_OFFSET
     try:
         blocks = blocks_of(kernel, lambda blocks: _decide_even(blocks, even_offset))
     except Loop:
-        return ir, 1
-    varying = _Varying(blocks, _pure(ir))
-    if varying.count == 1:
-        return ir, 1
-    text = write_several(kernel, blocks, varying.names, varying.varies, varying.count)
-    return f"{before}{kernel}\n{text}{behind}", varying.count
+        return ir, 1, False
+    pure = _pure(ir)
+    beside = _Varying(blocks, pure, THREAD_INDEX, 16, _MOST_BESIDE)
+    extent_offset = even_offset - _EVEN_OFFSET + _EXTENT_OFFSET
+    count, places = neighbours_in_one(blocks, beside.names, extent_offset)
+    is_beside = 1 < count <= beside.count
+    varying = beside if is_beside else _Varying(blocks, pure, BLOCK_INDEX, _MOST, _MOST_LOADED)
+    count = count if is_beside else varying.count
+    if count == 1:
+        return ir, 1, False
+    neighbours = Neighbours(count, places, extent_offset) if is_beside else None
+    text = write_several(kernel, blocks, varying.names, varying.varies, count, neighbours)
+    return f"{before}{kernel}\n{text}{behind}", count, is_beside
 
 
 def _decide_even(blocks: dict[str, Block], offset: int) -> None:
@@ -89,7 +101,7 @@ def _pure(ir: str) -> set[str]:
 
 
 class _Varying:
-    """What differs among threads of several threadgroups.
+    """What differs among threads in which `index` differs, a call.
 
     Attributes
     ----------
@@ -98,7 +110,10 @@ class _Varying:
         Threads to run in one; 1 if that would not be right or not pay.
     """
 
-    def __init__(self, blocks: list[Block], pure: set[str]) -> None:
+    def __init__(
+        self, blocks: list[Block], pure: set[str], index: str, most: int, most_loaded: int
+    ) -> None:
+        self._index = index
         self.names: set[str] = set()
         self._launch = {"%0"}  # pointers to launch_data
         self._along: set[str] = set()  # what is one more for the next thread in x
@@ -125,13 +140,13 @@ class _Varying:
             if block.name in stored:
                 stored.update(block.targets)
         if lines:
-            self.count = _MOST
-        while self.count * loaded > _MOST_LOADED or self.count * lines > _MOST_LINES:
+            self.count = most
+        while self.count * loaded > most_loaded or self.count * lines > _MOST_LINES:
             self.count //= 2
         self.count = max(self.count, 1)
 
     def _goes_along(self, code: str) -> bool:
-        if _THREAD_INDEX in code:
+        if THREAD_INDEX in code:
             return True
         is_other = code.startswith(("load ", "store ")) or _OTHER_AXIS.match(code)
         return not is_other and not self._along.isdisjoint(operands(code))
@@ -146,7 +161,7 @@ class _Varying:
 
     def varies(self, code: str) -> bool:
         """Whether an instruction is one for each thread."""
-        if BLOCK_INDEX in code or code.startswith("store "):
+        if self._index in code or code.startswith("store "):
             return True
         used = operands(code)
         if code.startswith("load ") and "!invariant.load" not in code:

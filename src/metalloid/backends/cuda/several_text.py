@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from metalloid.backends.cuda.neighbours import THREAD_INDEX
 from metalloid.backends.cuda.plain_blocks import NAME, Block, parts
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
@@ -12,6 +13,7 @@ from metalloid.compiler.entry import ENTRY_SYMBOL
 SEVERAL_SYMBOL = "mtl_several"
 #: The call that gives what threads of several threadgroups differ in.
 BLOCK_INDEX = "@llvm.nvvm.read.ptx.sreg.ctaid.x("
+_ACCESS = re.compile(r"(load|store) (\w+)(?: ([^,]+))?, (ptr(?: addrspace\(\d\))?) (%[\w.$-]+)")
 _INCOMING = re.compile(r"\[ ([^\[\]]+), %([\w.$-]+) \]")
 
 
@@ -21,6 +23,7 @@ def write_several(
     varying: set[str],
     varies: Callable[[str], bool],
     count: int,
+    neighbours: Neighbours | None = None,
 ) -> str:
     """The function that runs `count` threads in one.
 
@@ -32,19 +35,78 @@ def write_several(
         Names of what differs among the threads.
     varies : callable
         Whether an instruction is one for each thread.
+    neighbours : Neighbours, optional
+        If the threads are.
     """
     head = kernel.split("\n", 1)[0].replace(f"@{ENTRY_SYMBOL}(", f"@{SEVERAL_SYMBOL}(")
     lines = [
         head.replace("%0)", "%launch)"),
         f"  %block = tail call i32 {BLOCK_INDEX})",
         f"  %first = mul i32 %block, {count}",
+        *(neighbours.beginning() if neighbours else ()),
         f"  br label %all.{blocks[0].name}",
-        *_Together(blocks, varying, varies, count).lines(),
+        *_Together(blocks, varying, varies, count, neighbours).lines(),
     ]
     parting = [block.name for block in blocks if block.condition in varying]
     if parting:
-        lines += _one_by_one(blocks, parting, count)
+        lines += _one_by_one(_Form(blocks, neighbours), blocks, parting, count)
     return "\n".join([*lines, "}\n"])
+
+
+class Neighbours:
+    """What is different where the threads are neighbours in x.
+
+    A block runs as many threadgroups as each of its threads runs threads.
+
+    Parameters
+    ----------
+    places : set of str
+        Pointers to the element of each thread.
+    extent_offset : int
+        Of the threadgroup's extent in x in launch_data.
+    """
+
+    def __init__(self, count: int, places: set[str], extent_offset: int) -> None:
+        self._count, self._places, self._extent_offset = count, places, extent_offset
+        self._accesses = 0
+
+    def beginning(self) -> Iterator[str]:
+        """Threadgroup and place in it of the first one."""
+        yield f"  %own = tail call i32 {THREAD_INDEX})"
+        yield f"  %wide = mul i32 %own, {self._count}"
+        yield f"  %extent.at = getelementptr i8, ptr %launch, i64 {self._extent_offset}"
+        yield "  %extent = load i32, ptr %extent.at, align 4"
+        yield "  %behind = udiv i32 %wide, %extent"
+        yield "  %beside = urem i32 %wide, %extent"
+        yield "  %group = add i32 %first, %behind"
+
+    def index(self, name: str, code: str, number: str) -> str:
+        """What a call gives that is different for neighbours; else nothing."""
+        if BLOCK_INDEX in code:
+            return f"  {name} = add i32 %group, 0"
+        return f"  {name} = add i32 %beside, {number}" if THREAD_INDEX in code else ""
+
+    def access(self, line: str, name: Callable[[str, int], str]) -> Iterator[str]:
+        """An access of all to their elements; nothing if it is none."""
+        result, code = parts(line)
+        found = _ACCESS.match(code)
+        if found is None or found[5] not in self._places:
+            return
+        kind, type_, value, pointer, place = found.groups()
+        vector, at = f"<{self._count} x {type_}>", f"{pointer} {name(place, 0)}, align 16"
+        self._accesses += 1
+        whole = f"%wide.{self._accesses}"
+        if kind == "load":
+            yield f"  {whole} = load {vector}, {at}"
+            for k in range(self._count):
+                yield f"  {name(result, k)} = extractelement {vector} {whole}, i64 {k}"
+            return
+        before = "poison"
+        for k in range(self._count):
+            one = NAME.sub(lambda match, k=k: name(match[0], k), value)
+            yield f"  {whole}.{k} = insertelement {vector} {before}, {type_} {one}, i64 {k}"
+            before = f"{whole}.{k}"
+        yield f"  store {vector} {before}, {at}"
 
 
 class _Form:
@@ -52,8 +114,8 @@ class _Form:
 
     prefix = "one"
 
-    def __init__(self, blocks: list[Block]) -> None:
-        self._blocks = blocks
+    def __init__(self, blocks: list[Block], neighbours: Neighbours | None) -> None:
+        self._blocks, self._neighbours = blocks, neighbours
         self._defined = {result for block in blocks for result, _ in map(parts, block.lines)}
         self._ways = {(block.name, target) for block in blocks for target in block.targets}
 
@@ -70,6 +132,10 @@ class _Form:
     def line(self, line: str, thread: int, number: str, block: str) -> str:
         """An instruction; `number` is the thread's."""
         result, code = parts(line)
+        if self._neighbours is not None:
+            index = self._neighbours.index(self.name(result, thread), code, number)
+            if index:
+                return index
         if BLOCK_INDEX in code:
             return f"  {self.name(result, thread)} = add i32 %first, {number}"
         if code.startswith("phi "):
@@ -98,9 +164,14 @@ class _Together(_Form):
     prefix = "all"
 
     def __init__(
-        self, blocks: list[Block], varying: set[str], varies: Callable[[str], bool], count: int
+        self,
+        blocks: list[Block],
+        varying: set[str],
+        varies: Callable[[str], bool],
+        count: int,
+        neighbours: Neighbours | None,
     ) -> None:
-        super().__init__(blocks)
+        super().__init__(blocks, neighbours)
         self._varying, self._varies, self._count = varying, varies, count
         self._parting = {
             (block.name, block.targets[1]) for block in blocks if block.condition in varying
@@ -119,6 +190,10 @@ class _Together(_Form):
         for block in self._blocks:
             yield f"all.{block.name}:"
             for line in block.lines:
+                together = [*self._neighbours.access(line, self.name)] if self._neighbours else []
+                yield from together
+                if together:
+                    continue
                 for thread in range(self._count if self._varies(parts(line)[1]) else 1):
                     yield self.line(line, thread, str(thread), block.name)
             if not block.targets:
@@ -142,9 +217,8 @@ class _Together(_Form):
         yield f"  br i1 {some}, label %apart, label %all.{if_false}"
 
 
-def _one_by_one(blocks: list[Block], parting: list[str], count: int) -> Iterator[str]:
+def _one_by_one(form: _Form, blocks: list[Block], parting: list[str], count: int) -> Iterator[str]:
     """One thread after the other, from the beginning."""
-    form = _Form(blocks)
     entered = ", ".join(f"[ 0, %none.{name} ]" for name in parting)
     yield "apart:"
     yield f"  %thread = phi i32 {entered}, [ %next, %done ]"

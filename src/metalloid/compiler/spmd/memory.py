@@ -36,7 +36,7 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     elif interleaved.load(writer, instruction):
         return
     elif shape.stride == type.size and type != I1:
-        prefetch.look_ahead(writer, writer.scalar(address), writer.width * type.size)
+        prefetch.look_ahead(writer, address, writer.width * type.size)
         writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
     else:
         writer.set(instruction, vector=_gather(writer, type, writer.vector(address), align))

@@ -2,19 +2,23 @@
 
 It starts loads as far ahead as its window of some hundred instructions reaches. Where threads do
 much with what they load, that is not far enough to keep the memory busy meanwhile; where they do
-little it is, and asking would only cost time.
+little it is, and asking would only cost time. In loops that go along an array it is not, either,
+whatever they do: processors guess what comes next within a page, and rows end with one.
 """
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.ir import Function
+from metalloid.compiler.llvm.cfg import Loop
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.types import Pointer
 from metalloid.compiler.spmd.writer import Writer
 
-#: Bytes: the time of the memory, in rows of a kernel that computes.
-_AHEAD = 1024
+#: Bytes: the time of the memory, in rows of a kernel that computes, and in rounds of a loop.
+_AHEAD, _AHEAD_IN_LOOPS = 1024, 2048
 _LINE = 64
 #: Instructions for each load.
 _MUCH = 12
+_SAME = ("zext", "sext", "trunc", "freeze")
 
 
 def computes_much(function: Function) -> bool:
@@ -24,13 +28,70 @@ def computes_much(function: Function) -> bool:
     return len(all_) >= _MUCH * loads
 
 
-def look_ahead(writer: Writer, address: str, size: int) -> None:
-    """Ask for what the following simdgroups will load where this one loads `size` bytes."""
-    if not writer.computes_much or writer.mask_as_bits() is not None:
+def look_ahead(writer: Writer, address: Value, size: int) -> None:
+    """Ask for what will be loaded next where this simdgroup loads `size` bytes from `address` on.
+
+    In a loop that is its own next rounds', else what the simdgroups after it load.
+    """
+    if writer.mask_as_bits() is not None:
         return
-    if any(writer.block in loop.blocks for loop in writer.divergence.graph.loops):
+    ahead = _AHEAD if writer.computes_much else 0
+    loop = writer.divergence.graph.loop_of[writer.block]
+    if loop is not None:
+        step = Rounds(writer, loop).step(address)
+        ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
+    if not ahead or not _is_in_buffer(writer, address):
         return
     for start in range(0, size, _LINE):
-        place = writer.new(f"getelementptr i8, ptr {address}, i64 {start + _AHEAD}")
+        place = writer.new(f"getelementptr i8, ptr {writer.scalar(address)}, i64 {start + ahead}")
         options = [("i32", option) for option in ("0", "3", "1")]  # to read, often, as data
         writer.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
+
+
+def _is_in_buffer(writer: Writer, address: Value) -> bool:
+    """Whether an address comes from a pointer in memory: variables are in the cache anyway."""
+    made = writer.computed_by.get(address.name)
+    while made is not None and made.op in ("getelementptr", "bitcast"):
+        made = writer.computed_by.get(made.operands[0].name)
+    return made is not None and made.op == "load"
+
+
+class Rounds:
+    """By how much values of a loop are larger in the next round; None where nobody knows."""
+
+    def __init__(self, writer: Writer, loop: Loop) -> None:
+        self._computed_by, self._home, self._loop = writer.computed_by, writer.divergence.home, loop
+
+    def step(self, value: Value) -> int | None:
+        """Of a number, or in bytes of an address."""
+        if self._home(value) not in self._loop.blocks:
+            return 0
+        made = self._computed_by[value.name]
+        if made.op == "phi":
+            return self._of_counter(made)
+        if made.op in ("alloca", "call") or (made.op == "load" and not made.reads_the_same):
+            return None
+        steps = [self.step(operand) for operand in made.operands]
+        known = [step for step in steps if step is not None]
+        if len(known) < len(steps):
+            return None
+        first, *others = known
+        if not (first or any(others)) or made.op in _SAME:
+            return first
+        if made.op == "getelementptr" and len(others) == 1:
+            return first + others[0] * made.source.size
+        if made.op == "shl" and (places := made.operands[1].integer) is not None:
+            return first << places
+        if made.op in ("add", "sub") or (made.op == "or" and "disjoint" in made.flags):
+            return first - others[0] if made.op == "sub" else first + others[0]
+        return None
+
+    def _of_counter(self, phi: Instruction) -> int | None:
+        """Of what begins with something and has the same added in each round."""
+        if self._loop.latch not in phi.labels or isinstance(phi.type, Pointer):
+            return None
+        after = self._computed_by.get(phi.operands[phi.labels.index(self._loop.latch)].name)
+        if after is None or after.op != "add" or phi.value not in after.operands:
+            return None
+        (added,) = (value for value in after.operands if value != phi.value)
+        return added.integer

@@ -1,39 +1,29 @@
 // A launch in one call of Python's: two marks in the stream, the parameters, and the launch between.
-#include <stdint.h>
+#include "launch.h"
+
 #include <string.h>
 
-typedef void* handle;
 typedef int launch_kernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, unsigned shared, handle stream, void** parameters,
                           void** extra);
 typedef int record_event(handle event, handle stream);
+typedef int set_current(handle context);
 
-// What a program packs once for each shape of a grid (launcher.py).
-struct shape {
-  handle function;
-  uint64_t word_bytes;
-  uint32_t blocks[3], threads[3];
-  uint32_t geometry[10];  // as entry.h reads it behind the words
-};
-
-// What differs from launch to launch; marks that are not wanted are 0.
-struct launch {
-  handle stream, started, ended;
-  uint64_t threadgroup_bytes;
-  uint64_t words[];
-};
-
-enum { MOST_DATA = 4096, INVALID_VALUE = 1 };  // bytes of parameters that every GPU takes
+enum { INVALID_VALUE = 1 };
 
 static launch_kernel* launch_it;
 static record_event* record_it;
+static set_current* enter_it;
 
-__attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record) {
+__attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record,
+                                                           void* enter) {
   launch_it = (launch_kernel*)launch;
   record_it = (record_event*)record;
+  enter_it = (set_current*)enter;
 }
 
-// Gives what the driver says: 0 if all went well.
+int mtl_enter(handle context) { return enter_it(context); }
+
 __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
                                                       const struct launch* launch) {
   _Alignas(16) char data[MOST_DATA];

@@ -1,0 +1,200 @@
+"""Convolution and pooling by kernels: what ``windows.metal`` is told."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import math
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.arrays.build import from_numpy
+from metalloid.arrays.evaluate import evaluate
+from metalloid.arrays.layout import Ints, is_contiguous, row_major
+from metalloid.arrays.memory import Memory
+from metalloid.arrays.movement import copied
+from metalloid.arrays.node import Node
+from metalloid.arrays.product_rule import TILE
+from metalloid.arrays.product_text import sum_type
+from metalloid.arrays.types import DType, float64, kind_of, msl_name
+from metalloid.kernels.library import Library, library
+from metalloid.runtime.device import Device
+
+#: So few outputs of a group are made one by one: most of a tile would be of no use.
+_FEW_OUTPUTS = 8
+#: So many outputs or channels beside each other keep a simdgroup busy.
+_MANY = 16
+_LANES = 32
+#: As in ``struct Windows``.
+_NUMBERS = "=2q7I4x"
+
+
+class Windows(NamedTuple):
+    """Where the windows of an array are.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the array: (batch, ..., channels).
+    size, stride, spread : tuple of int
+        Elements of a window, steps between windows, and steps between elements; along all axes but
+        the first and the last.
+    """
+
+    shape: Ints
+    size: Ints
+    stride: Ints
+    spread: Ints
+
+    @property
+    def counts(self) -> Ints:
+        """Windows along each axis."""
+        return tuple(
+            (n - d * (k - 1) - 1) // max(s, 1) + 1
+            for n, k, s, d in zip(
+                self.shape[1:-1], self.size, self.stride, self.spread, strict=True
+            )
+        )
+
+    @property
+    def step(self) -> int:
+        """Elements from one window of a row to the next."""
+        return self.stride[-1] * self.shape[-1]
+
+
+def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:
+    """Sums of products of each window with weights (places and channels, outputs)."""
+    x, weights = _in_order(x), _in_order(weights)
+    depth, outputs = weights.shape
+    channels = windows.shape[-1] // groups
+    each = outputs // groups
+    launch = _Launch(x, windows, channels, each, outputs)
+    thin = x.device.traits.has_thin_threads and x.dtype.itemsize <= 4
+    if each < _FEW_OUTPUTS:
+        form = "across" if outputs < _MANY else "along"
+        name, grid = f"convolve_directly_{form}", launch.each(outputs, form == "across")
+    else:
+        beside = not thin and channels % _LANES == 0 and x.dtype.itemsize <= 8
+        name = "convolve_beside" if beside else "convolve_apart"
+        threads, rows = (256 if thin else 512), -(-launch.count // TILE)
+        grid = {
+            "threads": (-(-each // TILE) * threads, rows, groups), "group_size": (threads, 1, 1),
+        }  # fmt: skip
+    out = Memory(x.device, launch.count * outputs * x.dtype.itemsize)
+    launch(name, [weights.memory.bound, out.bound], grid, depth, weights.layout.start)  # type: ignore[union-attr]
+    return [out]
+
+
+def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
+    """The largest of each window, or the sum, for each channel."""
+    x = _in_order(x)
+    channels = windows.shape[-1]
+    launch = _Launch(x, windows, 1, 1, channels)
+    form = "across" if channels < _MANY else "along"
+    kind = "largest" if largest else "sum"
+    out = Memory(x.device, launch.count * channels * pooled_type(x.dtype, largest).itemsize)
+    launch(f"pool_{kind}_{form}", [out.bound], launch.each(channels, form == "across"),
+           math.prod(windows.size))  # fmt: skip
+    return [out]
+
+
+def pooled_type(dtype: DType, largest: bool) -> DType:
+    """What the elements of a window are put together in."""
+    is_short = kind_of(dtype) == "f" and dtype.itemsize < 4
+    return np.dtype(np.float32) if is_short and not largest else dtype
+
+
+def _in_order(node: Node) -> Node:
+    """A leaf whose elements lie behind each other."""
+    if not is_contiguous(node.layout):
+        node = copied(node)
+        evaluate([node], wait=False)
+    assert node.memory is not None
+    return node
+
+
+class _Launch:
+    """A launch over all windows of an array."""
+
+    def __init__(self, x: Node, windows: Windows, channels: int, outputs: int, all_: int) -> None:
+        self._x, self._windows = x, windows
+        self._parts = channels, outputs, all_
+        *outer, self._width = windows.counts
+        self._rows = math.prod(outer) * windows.shape[0]
+        self.count = self._rows * self._width
+
+    def each(self, outputs: int, across: bool) -> dict[str, Any]:
+        """The grid of a kernel whose threads make one result each."""
+        inner = (self._width, outputs) if across else (outputs, self._width)
+        return {"threads": (*inner, self._rows)}
+
+    def __call__(self, name: str, others: list[Any], grid: dict[str, Any], depth: int,
+                 start: int = 0) -> None:  # fmt: skip
+        x, windows = self._x, self._windows
+        assert x.memory is not None
+        rows, places, place = _tables(x.device, windows, depth // math.prod(windows.size))
+        sizes = self._width, windows.step, self.count, depth, *self._parts
+        numbers = struct.pack(_NUMBERS, x.layout.start, start, *sizes)
+        lib = _library(x.dtype, place, x.device)
+        lib[name](x.memory.bound, *others, rows.bound, places.bound, numbers, wait=False, **grid)
+
+
+@functools.lru_cache(maxsize=64)
+def _tables(device: Device, windows: Windows, channels: int) -> tuple[Memory, Memory, str]:
+    """Distances of rows of windows, and of the places in a window, in elements; their type."""
+    strides = row_major(windows.shape)
+    steps = [s * k for s, k in zip(strides[1:-1], windows.stride, strict=True)]
+    gaps = [s * d for s, d in zip(strides[1:-1], windows.spread, strict=True)]
+    rows = _sums((windows.shape[0], *windows.counts[:-1]), (strides[0], *steps[:-1]))
+    places = _sums((*windows.size, channels), (*gaps, 1))
+    is_near = places[-1] < 2**31
+    found = [rows, places.astype(np.int32) if is_near else places]
+    first, second = (from_numpy(table, device).memory for table in found)
+    assert first is not None
+    assert second is not None
+    return first, second, "int" if is_near else "long"
+
+
+def _sums(extents: Ints, strides: Ints) -> np.ndarray:
+    """Where the elements of a layout lie, in their order."""
+    total = np.zeros((), np.int64)
+    for extent, stride in zip(extents, strides, strict=True):
+        total = total[..., None] + np.arange(extent, dtype=np.int64) * stride
+    return total.reshape(-1)
+
+
+@functools.cache
+def text(dtype: DType, place: str) -> str:
+    """All that is compiled for a type."""
+    type_, sums = msl_name(dtype), sum_type(dtype)
+    made = {
+        f"convolve_{how}": f"convolve<{type_}, {sums}, {place}, {flag}>"
+        for how, flag in (("beside", "true"), ("apart", "false"))
+    }
+    pooled_sum = msl_name(pooled_type(dtype, False))
+    for how, flag in (("across", "true"), ("along", "false")):
+        made[f"convolve_directly_{how}"] = f"convolve_directly<{type_}, {sums}, {place}, {flag}>"
+        made[f"pool_sum_{how}"] = f"pool<{type_}, {pooled_sum}, {place}, {flag}, false>"
+        if kind_of(dtype) != "c":
+            made[f"pool_largest_{how}"] = f"pool<{type_}, {type_}, {place}, {flag}, true>"
+    instances = (
+        f'template [[host_name("{name}")]] [[kernel]] decltype({kernel}) {kernel};'
+        for name, kernel in made.items()
+    )
+    names = ["arrays", "wide", "products", "wide_products", "windows"]
+    if kind_of(dtype) == "c":
+        names[1:1] = ["complex"]
+    if dtype in (float64, np.dtype(np.complex128)):
+        names[:0] = ["doubles"]
+    folder = importlib.resources.files("metalloid.arrays")
+    files = ((folder / f"{name}.metal").read_text("utf-8") for name in names)
+    return "\n".join(["#include <metal_stdlib>\nusing namespace metal;\n", *files, *instances, ""])
+
+
+@functools.cache
+def _library(dtype: DType, place: str, device: Device) -> Library:
+    thin = device.traits.has_thin_threads and dtype.itemsize <= 4
+    return library(text(dtype, place), device=device,
+                   defines={"METALLOID_THIN_THREADS": True} if thin else {})  # fmt: skip

@@ -1,0 +1,60 @@
+"""By how much an address is further in the next round of a loop, from which it is known what to ask for."""
+
+import pytest
+from spmd_texts import analysed
+
+from metalloid.compiler.llvm.ir import Value
+from metalloid.compiler.llvm.types import POINTER
+from metalloid.compiler.spmd.prefetch import Rounds, look_ahead
+from metalloid.compiler.spmd.writer import Writer
+
+LOOP = """
+    entry: %q = load ptr, ptr %p; br label %loop
+    loop: %i = phi i32 [ %x, %entry ], [ %j, %loop ]; BODY; %j = add i32 %i, 32; br i1 %c, label %loop, label %out
+    out: ret void
+"""
+
+
+def writer_of(body):
+    writer = Writer(analysed(LOOP.replace("BODY", body)), 1)
+    writer.block = "%loop"
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("body", "step"),
+    [
+        ("%a = getelementptr float, ptr %q, i32 %i", 128),
+        ("%w = zext i32 %i to i64; %a = getelementptr i8, ptr %q, i64 %w", 32),
+        ("%m = mul i32 %u, 3; %s = add i32 %m, %i; %a = getelementptr float, ptr %q, i32 %s", 128),
+        ("%m = shl i32 %i, 2; %s = sub i32 %u, %m; %a = getelementptr float, ptr %q, i32 %s", -512),
+        ("%m = or disjoint i32 %i, 1; %a = getelementptr float, ptr %q, i32 %m", 128),
+        ("%m = or i32 %i, %u; %a = getelementptr float, ptr %q, i32 %m", None),
+        ("%m = mul i32 %i, %u; %a = getelementptr float, ptr %q, i32 %m", None),
+        ("%l = load i32, ptr %q; %a = getelementptr float, ptr %q, i32 %l", None),
+        ("%a = getelementptr float, ptr %q, i32 %u", 0),
+    ],
+)
+def test_steps(body, step):
+    writer = writer_of(body)
+    [loop] = writer.divergence.graph.loops
+    assert Rounds(writer, loop).step(Value(POINTER, "%a")) == step
+
+
+@pytest.mark.parametrize(
+    ("body", "ahead"),
+    [
+        ("%a = getelementptr float, ptr %q, i32 %i", 2048),
+        ("%m = mul i32 %i, %u; %a = getelementptr float, ptr %q, i32 %m", None),
+        ("%m = sub i32 0, %i; %a = getelementptr float, ptr %q, i32 %m", None),  # backwards
+        ("%a = getelementptr float, ptr %p, i32 %i", None),  # a variable of the threadgroup
+    ],
+)
+def test_what_is_asked_for(body, ahead):
+    writer = writer_of(body)
+    writer._scalars["%a"] = "%address"
+    look_ahead(writer, Value(POINTER, "%a"), 128)
+    asked = [line for line in writer.lines if "getelementptr" in line]
+    distances = [int(line.rsplit(" ", 1)[1]) for line in asked]
+    assert distances == ([] if ahead is None else [ahead, ahead + 64])
+    assert len([line for line in writer.lines if "@llvm.prefetch" in line]) == len(asked)
