@@ -29,7 +29,7 @@ _CONTEXT_IS_LOST = "its context is lost"
 Result = dict[str, Any]
 
 _known = functools.cache(families)
-_library = functools.lru_cache(maxsize=1)(library)  # one file after the other
+_library = functools.lru_cache(maxsize=1)(library)  # the next comes from the cache
 
 
 class Watched:
