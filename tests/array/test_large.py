@@ -31,6 +31,9 @@ def test_an_axis_beyond_32_bits():
     assert int(mtl.sum(y, dtype=mtl.int64)) == _BEYOND_32 + 7
     assert np.asarray((y[::-1] * 2)[:4]).tolist() == [2, 2, 16, 2]
     assert [int(place) for place in mtl.nonzero(x)[0]] == [_BEYOND_32 - 3]
+    running = mtl.cumulative_sum(x, dtype=mtl.uint8)
+    assert np.asarray(running[-4:]).tolist() == [0, 7, 7, 7]
+    del running
     narrow = y[:-4].reshape((-1, 4))[:, :3] + 1
     assert np.asarray(narrow[-1]).tolist() == [2, 2, 2]
 

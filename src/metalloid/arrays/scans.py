@@ -14,6 +14,7 @@ from metalloid.arrays.movement import concatenated
 from metalloid.arrays.node import Node, broadcast, cast, permute
 from metalloid.arrays.scan_kernels import scanned_rows
 from metalloid.arrays.types import as_dtype, float32, kind_of
+from metalloid.kernels.operands import MOST_ELEMENTS
 from metalloid.kernels.scan_kernel import ScanKernel
 
 
@@ -70,7 +71,7 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
 
 def _scan(x: Node, name: str, axis: int) -> Node:
     is_real = kind_of(x.dtype) != "c"
-    if not (x.device.traits.has_thin_threads and is_real and 0 < x.size < 2**32):
+    if not (x.device.traits.has_thin_threads and is_real and 0 < x.size <= MOST_ELEMENTS):
         return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
     turned = permute(x, order)
@@ -85,8 +86,10 @@ def _kernel(name: str) -> ScanKernel:
 
 
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    if x.dtype.kind == "c" or x.dtype == np.float64:  # builders know Metal's numbers only
-        return (np.cumsum if name == "cumulative_sum" else np.cumprod)(x, axis=axis)
+    # Builders know Metal's numbers only, and 32-bit places.
+    if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MOST_ELEMENTS:
+        function = np.cumsum if name == "cumulative_sum" else np.cumprod
+        return function(x, axis=axis, dtype=x.dtype)
     # Signed integers wrap around as unsigned ones do; in MSL their overflow has no meaning.
     unsigned = x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
     scanned: np.ndarray = _kernel(name)(unsigned, axis=axis)
