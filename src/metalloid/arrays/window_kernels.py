@@ -66,37 +66,30 @@ class Windows(NamedTuple):
 
 def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:
     """Sums of products of each window with weights (places and channels, outputs)."""
-    x, weights = _in_order(x), _in_order(weights)
     depth, outputs = weights.shape
-    channels = windows.shape[-1] // groups
-    each = outputs // groups
+    channels, each = windows.shape[-1] // groups, outputs // groups
     launch = _Launch(x, windows, channels, each, outputs)
-    thin = x.device.traits.has_thin_threads and x.dtype.itemsize <= 4
-    if each < _FEW_OUTPUTS:
-        form = "across" if outputs < _MANY else "along"
-        name, grid = f"convolve_directly_{form}", launch.each(outputs, form == "across")
-    else:
-        beside = not thin and channels % _LANES == 0 and x.dtype.itemsize <= 8
-        name = "convolve_beside" if beside else "convolve_apart"
-        threads, rows = (256 if thin else 512), -(-launch.count // TILE)
-        grid = {
-            "threads": (-(-each // TILE) * threads, rows, groups), "group_size": (threads, 1, 1),
-        }  # fmt: skip
     out = Memory(x.device, launch.count * outputs * x.dtype.itemsize)
-    launch(name, [weights.memory.bound, out.bound], grid, depth, weights.layout.start)  # type: ignore[union-attr]
+    filters, start = _in_order(weights)
+    if each < _FEW_OUTPUTS:
+        name, grid = launch.each("convolve_directly", outputs)
+    else:
+        is_thin = _is_thin(x.dtype, x.device)
+        is_beside = not is_thin and channels % _LANES == 0 and x.dtype.itemsize <= 8
+        name = "convolve_beside" if is_beside else "convolve_apart"
+        threads, tiles = (256 if is_thin else 512), (-(-each // TILE), -(-launch.count // TILE))
+        grid = {"threads": (tiles[0] * threads, tiles[1], groups), "group_size": (threads, 1, 1)}
+    launch(name, [filters.bound, out.bound], grid, depth, start)
     return [out]
 
 
 def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
     """The largest of each window, or the sum, for each channel."""
-    x = _in_order(x)
     channels = windows.shape[-1]
     launch = _Launch(x, windows, 1, 1, channels)
-    form = "across" if channels < _MANY else "along"
-    kind = "largest" if largest else "sum"
     out = Memory(x.device, launch.count * channels * pooled_type(x.dtype, largest).itemsize)
-    launch(f"pool_{kind}_{form}", [out.bound], launch.each(channels, form == "across"),
-           math.prod(windows.size))  # fmt: skip
+    name, grid = launch.each("pool_largest" if largest else "pool_sum", channels)
+    launch(name, [out.bound], grid, math.prod(windows.size))
     return [out]
 
 
@@ -106,39 +99,53 @@ def pooled_type(dtype: DType, largest: bool) -> DType:
     return np.dtype(np.float32) if is_short and not largest else dtype
 
 
-def _in_order(node: Node) -> Node:
-    """A leaf whose elements lie behind each other."""
+def _in_order(node: Node) -> tuple[Memory, int]:
+    """Memory in which the elements of a leaf lie behind each other, and where they begin."""
     if not is_contiguous(node.layout):
         node = copied(node)
         evaluate([node], wait=False)
     assert node.memory is not None
-    return node
+    return node.memory, node.layout.start
+
+
+def _is_thin(dtype: DType, device: Device) -> bool:
+    """Whether tiles are those of many thin threads, which have no room for larger sums."""
+    return device.traits.has_thin_threads and dtype.itemsize <= 4
 
 
 class _Launch:
-    """A launch over all windows of an array."""
+    """A launch over all windows of an array.
+
+    Attributes
+    ----------
+    count : int
+        Of all windows.
+    """
 
     def __init__(self, x: Node, windows: Windows, channels: int, outputs: int, all_: int) -> None:
-        self._x, self._windows = x, windows
-        self._parts = channels, outputs, all_
+        self._device, self._dtype = x.device, x.dtype
+        self._memory, self._start = _in_order(x)
+        self._windows, self._parts = windows, (channels, outputs, all_)
         *outer, self._width = windows.counts
         self._rows = math.prod(outer) * windows.shape[0]
         self.count = self._rows * self._width
 
-    def each(self, outputs: int, across: bool) -> dict[str, Any]:
-        """The grid of a kernel whose threads make one result each."""
-        inner = (self._width, outputs) if across else (outputs, self._width)
-        return {"threads": (*inner, self._rows)}
+    def each(self, stem: str, outputs: int) -> tuple[str, dict[str, Any]]:
+        """Name and grid of a kernel whose threads make one result each."""
+        if outputs < _MANY:
+            return f"{stem}_across", {"threads": (self._width, outputs, self._rows)}
+        return f"{stem}_along", {"threads": (outputs, self._width, self._rows)}
 
     def __call__(self, name: str, others: list[Any], grid: dict[str, Any], depth: int,
                  start: int = 0) -> None:  # fmt: skip
-        x, windows = self._x, self._windows
-        assert x.memory is not None
-        rows, places, place = _tables(x.device, windows, depth // math.prod(windows.size))
+        windows = self._windows
+        rows, places, place = _tables(self._device, windows, depth // math.prod(windows.size))
         sizes = self._width, windows.step, self.count, depth, *self._parts
-        numbers = struct.pack(_NUMBERS, x.layout.start, start, *sizes)
-        lib = _library(x.dtype, place, x.device)
-        lib[name](x.memory.bound, *others, rows.bound, places.bound, numbers, wait=False, **grid)
+        numbers = struct.pack(_NUMBERS, self._start, start, *sizes)
+        lib = _library(self._dtype, place, self._device)
+        lib[name](
+            self._memory.bound, *others, rows.bound, places.bound, numbers, wait=False, **grid
+        )
 
 
 @functools.lru_cache(maxsize=64)
@@ -195,6 +202,5 @@ def text(dtype: DType, place: str) -> str:
 
 @functools.cache
 def _library(dtype: DType, place: str, device: Device) -> Library:
-    thin = device.traits.has_thin_threads and dtype.itemsize <= 4
-    return library(text(dtype, place), device=device,
-                   defines={"METALLOID_THIN_THREADS": True} if thin else {})  # fmt: skip
+    macros = {"METALLOID_THIN_THREADS": True} if _is_thin(dtype, device) else {}
+    return library(text(dtype, place), device=device, defines=macros)
