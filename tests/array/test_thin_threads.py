@@ -304,6 +304,14 @@ def test_instructions_of_tensor_cores(tensor_cores, dtype, instruction):
     assert ".local" not in ptx
 
 
+def test_convolutions_by_tensor_cores_have_windows_in_memory(tensor_cores):
+    x, w = normal(2, 20, 6).astype(np.float16), normal(8, 5, 3).astype(np.float16)
+    got = mtl.conv1d(*(mtl.asarray(v, device=tensor_cores) for v in (x, w)), 2, 1, 1, 2)
+    assert "multiply_in_tensors" in mtl.explain(got)
+    exact = np.asarray(mtl.conv1d(mtl.asarray(x), mtl.asarray(w), 2, 1, 1, 2))
+    np.testing.assert_allclose(np.asarray(got), exact, rtol=2**-9, atol=2**-9)
+
+
 def test_tf32_is_asked_for(tensor_cores):
     x, _ = of_tensor_cores(normal(8, 8), "float32", "C", tensor_cores)
     assert "tensors" not in (x @ x).msl()

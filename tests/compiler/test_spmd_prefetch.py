@@ -41,6 +41,26 @@ def test_steps(body, step):
     assert Rounds(writer, loop).step(Value(POINTER, "%a")) == step
 
 
+def test_what_uses_itself_twice_is_given_up():
+    chain = "; ".join(f"%h{k + 1} = mul i32 %h{k}, %h{k}" for k in range(2000))
+    writer = writer_of(f"%h0 = add i32 %i, 0; {chain}; %a = getelementptr i8, ptr %q, i32 %h2000")
+    [loop] = writer.divergence.graph.loops
+    assert Rounds(writer, loop).step(Value(POINTER, "%a")) is None
+
+
+def test_a_number_that_is_doubled_has_no_step():
+    writer = Writer(
+        analysed(
+            LOOP.replace("BODY", "%a = getelementptr i8, ptr %q, i32 %i").replace(
+                "add i32 %i, 32", "add i32 %i, %i"
+            )
+        ),
+        1,
+    )
+    [loop] = writer.divergence.graph.loops
+    assert Rounds(writer, loop).step(Value(POINTER, "%a")) is None
+
+
 @pytest.mark.parametrize(
     ("body", "ahead"),
     [

@@ -8,8 +8,9 @@ import math
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from metalloid.arrays.calls import hand_out
@@ -241,14 +242,6 @@ def _placed(layout: Layout, source: Source, starts: Sequence[int]) -> Layout:
     return layout._replace(start=layout.start + starts[source.leaf])
 
 
-def _cut(steps: Iterable[FusedKernel | CallStep]) -> Iterator[FusedKernel | CallStep]:
-    for step in steps:
-        if isinstance(step, FusedKernel):
-            yield from pieces(step)
-        else:
-            yield step
-
-
 def _expect_room(sources: Iterable[Source], device: Device) -> None:
     """Raise OutOfMemory before work without end is cut into pieces."""
     for source in sources:
@@ -262,7 +255,7 @@ def _prepare(planner: Planner, device: Device) -> Prepared:
     uses: list[set[int]] = []
     made: set[int] = set()
     _expect_room(planner.sources, device)
-    for step in _cut(planner.steps):
+    for step in chain.from_iterable(map(pieces, planner.steps)):
         if isinstance(step, FusedKernel):
             launch = Launch(step, planner.sources, device)
             steps.append(launch)

@@ -18,7 +18,7 @@ from metalloid.arrays.movement import copied
 from metalloid.arrays.node import Node
 from metalloid.arrays.product_rule import TILE
 from metalloid.arrays.product_text import sum_type
-from metalloid.arrays.types import DType, float64, kind_of, msl_name
+from metalloid.arrays.types import DType, kind_of, msl_name
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
 
@@ -66,7 +66,7 @@ class Windows(NamedTuple):
 
 def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:
     """Sums of products of each window with weights (places and channels, outputs)."""
-    depth, outputs = weights.shape
+    outputs = weights.shape[-1]
     channels, each = windows.shape[-1] // groups, outputs // groups
     launch = _Launch(x, windows, channels, each, outputs)
     out = Memory(x.device, launch.count * outputs * x.dtype.itemsize)
@@ -79,7 +79,7 @@ def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Mem
         name = "convolve_beside" if is_beside else "convolve_apart"
         threads, tiles = (256 if is_thin else 512), (-(-each // TILE), -(-launch.count // TILE))
         grid = {"threads": (tiles[0] * threads, tiles[1], groups), "group_size": (threads, 1, 1)}
-    launch(name, [filters.bound, out.bound], grid, depth, start)
+    launch(name, [filters.bound, out.bound], grid, start)
     return [out]
 
 
@@ -89,7 +89,7 @@ def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
     launch = _Launch(x, windows, 1, 1, channels)
     out = Memory(x.device, launch.count * channels * pooled_type(x.dtype, largest).itemsize)
     name, grid = launch.each("pool_largest" if largest else "pool_sum", channels)
-    launch(name, [out.bound], grid, math.prod(windows.size))
+    launch(name, [out.bound], grid)
     return [out]
 
 
@@ -136,10 +136,10 @@ class _Launch:
             return f"{stem}_across", {"threads": (self._width, outputs, self._rows)}
         return f"{stem}_along", {"threads": (outputs, self._width, self._rows)}
 
-    def __call__(self, name: str, others: list[Any], grid: dict[str, Any], depth: int,
-                 start: int = 0) -> None:  # fmt: skip
-        windows = self._windows
-        rows, places, place = _tables(self._device, windows, depth // math.prod(windows.size))
+    def __call__(self, name: str, others: list[Any], grid: dict[str, Any], start: int = 0) -> None:
+        windows, channels = self._windows, self._parts[0]
+        rows, places, place = _tables(self._device, windows, channels)
+        depth = math.prod(windows.size) * channels
         sizes = self._width, windows.step, self.count, depth, *self._parts
         numbers = struct.pack(_NUMBERS, self._start, start, *sizes)
         lib = _library(self._dtype, place, self._device)
@@ -193,8 +193,6 @@ def text(dtype: DType, place: str) -> str:
     names = ["arrays", "wide", "products", "wide_products", "windows"]
     if kind_of(dtype) == "c":
         names[1:1] = ["complex"]
-    if dtype in (float64, np.dtype(np.complex128)):
-        names[:0] = ["doubles"]
     folder = importlib.resources.files("metalloid.arrays")
     files = ((folder / f"{name}.metal").read_text("utf-8") for name in names)
     return "\n".join(["#include <metal_stdlib>\nusing namespace metal;\n", *files, *instances, ""])

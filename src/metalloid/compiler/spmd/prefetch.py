@@ -19,6 +19,9 @@ _LINE = 64
 #: Instructions for each load.
 _MUCH = 12
 _SAME = ("zext", "sext", "trunc", "freeze")
+#: Operations behind each other that an address is looked through: those of random numbers go on
+#: for hundreds, and use what they have twice.
+_DEEPEST = 12
 
 
 def computes_much(function: Function) -> bool:
@@ -61,17 +64,23 @@ class Rounds:
 
     def __init__(self, writer: Writer, loop: Loop) -> None:
         self._computed_by, self._home, self._loop = writer.computed_by, writer.divergence.home, loop
+        self._steps: dict[str, int | None] = {}
 
-    def step(self, value: Value) -> int | None:
+    def step(self, value: Value, depth: int = 0) -> int | None:
         """Of a number, or in bytes of an address."""
         if self._home(value) not in self._loop.blocks:
             return 0
-        made = self._computed_by[value.name]
+        if value.name not in self._steps:
+            made = self._computed_by[value.name]
+            self._steps[value.name] = self._of(made, depth) if depth < _DEEPEST else None
+        return self._steps[value.name]
+
+    def _of(self, made: Instruction, depth: int) -> int | None:
         if made.op == "phi":
             return self._of_counter(made)
         if made.op in ("alloca", "call") or (made.op == "load" and not made.reads_the_same):
             return None
-        steps = [self.step(operand) for operand in made.operands]
+        steps = [self.step(operand, depth + 1) for operand in made.operands]
         known = [step for step in steps if step is not None]
         if len(known) < len(steps):
             return None
@@ -93,5 +102,4 @@ class Rounds:
         after = self._computed_by.get(phi.operands[phi.labels.index(self._loop.latch)].name)
         if after is None or after.op != "add" or phi.value not in after.operands:
             return None
-        (added,) = (value for value in after.operands if value != phi.value)
-        return added.integer
+        return next((v.integer for v in after.operands if v != phi.value), None)
