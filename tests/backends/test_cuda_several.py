@@ -131,6 +131,13 @@ def test_a_guard_is_asked_of_all_of_them_at_once(offline):
     assert accesses(offline.guarded)[:8] == ["ld"] * 4 + ["st"] * 4
 
 
+def test_values_of_function_constants_are_read():
+    text = f"""{HEAD} constant bfloat3 c [[function_constant(0)]];
+        kernel void f(device packed_bfloat3* y, {ONE}) {{ y[i] = packed_bfloat3(c); }}"""
+    kernel = mtl.library(text, target="cuda:sm_90").function("f", {0: (1.0, 2.0, 3.0)})
+    assert kernel.engine.endswith(MANY)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_others_could_see_the_order_of_stays_as_it_is(offline, name):
     kernel = offline.function(name)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
+#: Asks the processor which threads of the warp are together.
+ACTIVE = "@llvm.nvvm.activemask"
+#: Name of the kernel's first block, which the text leaves out: behind %0, the only parameter.
+FIRST = "%1"
 LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 _FUNCTION = re.compile(rf"^define [^\n]*@{ENTRY_SYMBOL}\(.*?^\}}\n", re.M | re.S)
 
@@ -15,3 +20,12 @@ def around_kernel(ir: str) -> tuple[str, str, str]:
     found = _FUNCTION.search(ir)
     assert found is not None
     return ir[: found.start()], found[0], ir[found.end() :]
+
+
+def with_blocks(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line with the name of its block."""
+    block = FIRST
+    for line in lines:
+        if label := LABEL.match(line):
+            block = f"%{label[1]}"
+        yield block, line

@@ -14,12 +14,12 @@ function's end, which CUDA's barrier would take for threads still to come.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
-from metalloid.backends.cuda.kernel_text import LABEL, around_kernel
-from metalloid.backends.cuda.partings import ACTIVE, START, Partings, find_partings
+from metalloid.backends.cuda.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
+from metalloid.backends.cuda.partings import START, Partings, find_partings
 from metalloid.backends.cuda.sides import Side
+from metalloid.backends.cuda.together import keep_warps_together
 from metalloid.compiler.llvm.types import Unsupported
 
 _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
@@ -59,12 +59,15 @@ def _with_members(ir: str) -> str:
     if ACTIVE not in kernel and _BARRIER not in kernel:
         return _lines(ir, _NONE)
     try:
-        return _lines(ir, find_partings(ir))
+        partings = find_partings(ir)
+        if partings.loops and (copied := keep_warps_together(ir, partings.loops)) != ir:
+            ir, partings = copied, find_partings(copied)
+        return _lines(ir, partings)
     except Unsupported:
         return _lines(ir, None)
 
 
-_NONE = Partings(set(), set(), {}, set(), {})
+_NONE = Partings(set(), set(), {}, set(), {}, [])
 
 
 def _lines(ir: str, partings: Partings | None) -> str:
@@ -77,8 +80,8 @@ def _lines(ir: str, partings: Partings | None) -> str:
     """
     before, kernel, behind = around_kernel(ir)
     head, *body, end, last = kernel.split("\n")
-    lines = list(_with_blocks(body))
-    masked, branched, leaving, ends, sides = partings or _NONE
+    lines = list(with_blocks(body))
+    masked, branched, leaving, ends, sides, _ = partings or _NONE
     returns = {
         block for (_, above), (block, line) in pairwise(lines)
         if line == "  ret void" and LABEL.match(above)
@@ -139,15 +142,6 @@ def _to_the_exit(line: str, returns: set[str]) -> str:
     if not line.startswith("  br "):
         return line
     return _TARGET.sub(lambda label: _LEAVING if label[0] in returns else label[0], line)
-
-
-def _with_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Each line with the name of its block."""
-    block = "%entry"
-    for line in lines:
-        if label := LABEL.match(line):
-            block = f"%{label[1]}"
-        yield block, line
 
 
 def _votes(asking: set[str], sides: dict[str, Side]) -> dict[str, set[Side]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from metalloid.backends.cuda.kernel_text import ACTIVE
 from metalloid.backends.cuda.sides import Side, find_sides
 from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.cfg import Graph, immediate_postdominators
+from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
@@ -15,12 +17,11 @@ from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive, uniform
 
 #: Declared by entry.h: of a thread of a threadgroup, the first one of its simdgroup.
 START = "@mtl_simdgroup_start"
-ACTIVE = "@llvm.nvvm.activemask"
 _WIDTH = 32
 _REGISTERS = "@llvm.nvvm.read.ptx.sreg."
 #: Results that all threads of a warp have in common, whatever they give.
 _COMMON = (
-    f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.ballot", ACTIVE,
+    f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.", ACTIVE,
     "@llvm.nvvm.redux.sync",
     "@mtl_numbers_of_lanes",
 )  # fmt: skip
@@ -41,6 +42,9 @@ class Partings(NamedTuple):
         Blocks that lead to the function's end, and meet nobody on the way.
     sides : dict of Side
         Who is in a block that some may miss, where it is known.
+    loops : list of Loop
+        Those that threads leave one by one and in which they ask who still is there, if it is known
+        who enters them.
     """
 
     masked: set[str]
@@ -48,6 +52,7 @@ class Partings(NamedTuple):
     leaving: dict[str, bool]
     ends: set[str]
     sides: dict[str, Side]
+    loops: list[Loop]
 
 
 def find_partings(ir: str) -> Partings:
@@ -70,9 +75,10 @@ def find_partings(ir: str) -> Partings:
                 if not divergence.shape(function.blocks[block].end.operands[0], block).is_uniform
             }  # fmt: skip
             original = parse_function(ir, ENTRY_SYMBOL)
+            sides = find_sides(divergence, original.blocks)
             return Partings(
-                divergence.masked, _branched(divergence), leaving, _ends(original),
-                find_sides(divergence, original.blocks),
+                divergence.masked, _branched(divergence), leaving, _ends(original), sides,
+                list(_asking_loops(original, divergence, sides)),
             )  # fmt: skip
         # Among parted threads a return is a branch like any other.
         kept |= set(early)
@@ -116,6 +122,23 @@ def _goes_around(graph: Graph, way: str, stop: str) -> bool:
         and way not in loop.blocks
         and all(straight(exit) == stop for exit in loop.exits)
     )
+
+
+def _asking_loops(
+    function: Function, divergence: Divergence, sides: Mapping[str, Side]
+) -> Iterator[Loop]:
+    """Loops for `Partings.loops`, as the text has them."""
+    graph = Graph(function)
+    asking = {
+        name for name, block in function.blocks.items()
+        if name in divergence.masked and name not in sides
+        and any(one.op == "call" and one.detail == ACTIVE for one in block.body)
+    }  # fmt: skip
+    for loop in graph.loops:
+        if loop.header in divergence.loops and asking & loop.blocks:
+            asking -= loop.blocks
+            if loop.preheader in sides or loop.preheader not in divergence.masked:
+                yield loop
 
 
 def _ends(function: Function) -> set[str]:

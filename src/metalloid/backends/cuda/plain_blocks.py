@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from metalloid.backends.cuda.kernel_text import LABEL
+from metalloid.backends.cuda.kernel_text import FIRST, LABEL
 
 NAME = re.compile(r"%[\w.$-]+")
 _RESULT = re.compile(r"  (%[\w.$-]+) = (.*)$")
 _BRANCH = re.compile(r"  br (?:i1 (\S+), label %([\w.$-]+), )?label %([\w.$-]+)")
 _MOST = 256  # blocks
-_FIRST = "1"  # the name of the first block, which is not written: behind %0, the only parameter
 
 
 class Loop(Exception):
@@ -82,13 +81,13 @@ def blocks_of(kernel: str, simplify: Callable[[dict[str, Block]], None]) -> list
             is_done[name] = True
             order.append(blocks[name])
 
-    visit(_FIRST)
+    visit(FIRST[1:])
     return order[::-1]
 
 
 def _read(lines: Iterable[str]) -> Iterator[Block]:
     """The blocks that end by a branch or a return."""
-    block = Block(_FIRST)
+    block = Block(FIRST[1:])
     for line in lines:
         if label := LABEL.match(line):
             block = Block(label[1])

@@ -165,7 +165,8 @@ class _Varying:
             return True
         used = operands(code)
         if code.startswith("load ") and "!invariant.load" not in code:
-            return used[0] not in self._launch  # others may write to it meanwhile
+            # Others may write to it meanwhile. A variable of the program has no name of this kind.
+            return not used or used[0] not in self._launch
         return not self.names.isdisjoint(used)
 
 

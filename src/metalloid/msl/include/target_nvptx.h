@@ -46,7 +46,7 @@ METALLOID_INLINE T by_words(T value, Move move) {
   }
 }
 
-// The value of another thread, and of the one so many numbers below.
+// The value of another thread.
 template <class T>
 METALLOID_INLINE T read_lane(uint members, T value, uint source) {
   const uint lane = mtl_lane_of(source);
@@ -54,18 +54,24 @@ METALLOID_INLINE T read_lane(uint members, T value, uint source) {
     return uint(__nvvm_shfl_sync_idx_i32(members, word, lane, 31));
   });
 }
-template <class T>
-METALLOID_INLINE T read_below(uint members, T value, uint distance) {
-  return by_words(value, [=](uint word) METALLOID_INLINE_LAMBDA {
-    return mtl_from_below(members, word, distance);
+// What `joined` makes of the value of the thread so many numbers below; `otherwise` if there is none.
+template <class T, class Join>
+METALLOID_INLINE T join_below(uint members, T value, uint distance, T otherwise, Join joined) {
+  bool exists = false;
+  const T other = by_words(value, [=, &exists](uint word) METALLOID_INLINE_LAMBDA {
+    const ulong found = mtl_from_below(members, word, distance);
+    exists = found >> 32 != 0;
+    return uint(found);
   });
+  return exists ? joined(other) : otherwise;
 }
 
 // ---- reductions ---------------------------------------------------------------------------------
+// What a minimum and a maximum begin with: NaN loses against any number.
 template <class T>
 constexpr T smallest() {
   if constexpr (is_float<T>) {
-    return -__builtin_huge_valf();
+    return __builtin_nanf("");
   } else {
     return is_unsigned_integer<T>() ? T(0) : T(T(1) << (8 * sizeof(T) - 1));
   }
@@ -73,7 +79,7 @@ constexpr T smallest() {
 template <class T>
 constexpr T largest() {
   if constexpr (is_float<T>) {
-    return __builtin_huge_valf();
+    return __builtin_nanf("");
   } else {
     return T(~smallest<T>());
   }
@@ -153,8 +159,9 @@ struct simd_lanes {
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane() + 1);
 #pragma unroll
     for (uint distance = 1; distance < 32; distance *= 2) {
-      T other = read_below(members, value, distance);
-      value = lane() < distance ? value : Operation::of(other, value);
+      value = join_below(members, value, distance, value, [=](T other) METALLOID_INLINE_LAMBDA {
+        return Operation::of(other, value);
+      });
     }
     return value;
   }
@@ -163,8 +170,9 @@ struct simd_lanes {
   METALLOID_INLINE static T prefix_exclusive(T value) {
     uint members = active_lanes();
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, lane());
-    T before = read_below(members, prefix_inclusive<Operation>(value), 1);
-    return lane() == 0 ? Operation::template neutral<T> : before;
+    return join_below(
+        members, prefix_inclusive<Operation>(value), 1, Operation::template neutral<T>,
+        [](T before) METALLOID_INLINE_LAMBDA { return before; });
   }
 
   static constexpr uint size = 32;
