@@ -32,12 +32,6 @@ _IN_TILES = (
     "uint lane [[thread_index_in_simdgroup]]",
 )
 
-_DOUBLES = (
-    "doubles.metal", "doubles_exponential.metal", "doubles_trigonometric.metal",
-    "doubles_inverse.metal", "doubles_hyperbolic.metal", "doubles_special.metal",
-)  # fmt: skip
-
-
 @dataclass
 class Rendered:
     """A kernel's text, and how to launch it.
@@ -164,7 +158,7 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
     types = {entry.dtype["value"] if entry.dtype.names else entry.dtype for entry in entries}
     files: list[str] = []
     if types & {float64, complex128}:
-        files += _DOUBLES
+        files += _files_of_doubles(entries, complex128 in types)
     files.append("arrays.metal")
     if form == "row":
         files.append("reductions.metal")
@@ -177,6 +171,7 @@ def _files(entries: Sequence[Entry], form: str) -> tuple[str, ...]:
 
 
 def _files_of_doubles(entries: Sequence[Entry], is_complex: bool) -> list[str]:
+    """The chapters of 64-bit floats; functions of complex numbers are made of any of them."""
     wanted = {chapter for entry in entries if entry.kind == "map" for chapter in entry.data.doubles}
-    chapters = [name for name in CHAPTERS if name in wanted or (is_complex and wanted)]
+    chapters = [name for name in CHAPTERS if is_complex or name in wanted]
     return ["doubles.metal", *(f"doubles_{name}.metal" for name in chapters)]
