@@ -5,6 +5,7 @@
 #include "runtime.h"
 
 enum { MTL_SIMD_WIDTH = 32, MTL_QUAD_WIDTH = 4 };
+enum { MTL_LOOPS = 12 }; /* around a call; what is said of loops further inside is not kept */
 
 /* Memory for a stack, [low, low + size), above a guard of MTL_STACK_GUARD inaccessible bytes. */
 typedef struct mtl_stack {
@@ -27,6 +28,8 @@ typedef struct mtl_fibre {
     mtl_rule *rule;   /* the simdgroup function it waits in */
     uint64_t turn;    /* equal for the same call; the lowest of a simdgroup goes on first */
     uint32_t number;  /* what __msl_site said about the next call; 0 = nothing */
+    uint32_t depth;   /* loops around it that __msl_round told of: */
+    uint32_t loops[MTL_LOOPS][2]; /* the number of the first call in the loop, the round */
     uint64_t value, filling, added, result;
     uint16_t operand, modulo;
     uint16_t width; /* lanes that exchange with each other: simdgroup or quad */

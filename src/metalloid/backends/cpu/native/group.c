@@ -13,6 +13,8 @@
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
  *     leads to it and each loop is contiguous. Addresses mostly have it, but compilers move code.
+ *   - In a loop whose rounds the kernel counts with __msl_round, an earlier round is before all
+ *     later ones.
  *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site.
  *     When no thread can go on and that is not so, the job fails; it never hangs.
  */
@@ -203,21 +205,30 @@ void mtl_barrier_wait(mtl_context *context, const void *site) {
 
 /* ---- FIBRE mode: the scheduler, on the thread's own stack ---- */
 
-static bool same_call(const mtl_fibre *a, const mtl_fibre *b) {
-    return a->turn == b->turn && a->rule == b->rule && a->width == b->width;
+/* Whether the call that `a` waits in comes before that of `b`: negative; behind it: positive. */
+static int order(const mtl_fibre *a, const mtl_fibre *b) {
+    for (uint32_t depth = 0; depth < a->depth && depth < b->depth; depth++) {
+        const uint32_t *in_a = a->loops[depth], *in_b = b->loops[depth];
+        if (in_a[0] != in_b[0]) break; /* two loops side by side: all of one before the other */
+        if (in_a[1] != in_b[1]) return in_a[1] < in_b[1] ? -1 : 1;
+    }
+    return (a->turn > b->turn) - (a->turn < b->turn);
 }
 
-/* The lanes whose turn it is: those at the lowest call site. */
+/* The lanes whose turn it is: those at the lowest call site of the earliest round. */
 static uint32_t next_call(const mtl_simdgroup *simdgroup) {
     const mtl_fibre *leader = &simdgroup->lanes[__builtin_ctz(simdgroup->at_exchange)];
     uint32_t lanes = 0;
     for (uint32_t left = simdgroup->at_exchange; left; left &= left - 1) {
         const mtl_fibre *lane = &simdgroup->lanes[__builtin_ctz(left)];
-        if (lane->turn < leader->turn) {
+        int place = order(lane, leader);
+        if (place < 0) {
             leader = lane;
             lanes = 0;
         }
-        if (same_call(lane, leader)) lanes |= left & -left;
+        if (place <= 0 && lane->rule == leader->rule && lane->width == leader->width) {
+            lanes |= left & -left;
+        }
     }
     return lanes;
 }
@@ -305,7 +316,7 @@ static uint32_t start_fibres(mtl_context *context) {
                 fibre->position[0] = x;
                 fibre->position[1] = y;
                 fibre->position[2] = z;
-                fibre->number = 0;
+                fibre->number = fibre->depth = 0;
                 size_t colour = (size_t)(fibre - context->fibres);
                 fibre->stack_pointer =
                     mtl_stack_prepare(&fibre->stack, colour, fibre_body, context);

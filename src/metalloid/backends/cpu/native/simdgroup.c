@@ -264,7 +264,20 @@ static int32_t meet_only(mtl_exchange *call) {
 /* The next of the functions below that this thread calls is number `number` in the kernel,
  * counted from 1 in the order described in group.c. A kernel numbers either all its calls or
  * none. */
-MTL_EXPORT void __msl_site(uint32_t number) { mtl_current->running->number = number; }
+MTL_EXPORT void __msl_site(uint32_t number) {
+    mtl_fibre *self = mtl_current->running;
+    self->number = number;
+    self->depth = 0;
+}
+
+/* That call is in a loop, whose first one is number `first`, in its round `round`. The outermost
+ * loop comes first. */
+MTL_EXPORT void __msl_round(uint32_t first, uint32_t round) {
+    mtl_fibre *self = mtl_current->running;
+    if (self->depth == MTL_LOOPS) return;
+    self->loops[self->depth][0] = first;
+    self->loops[self->depth++][1] = round;
+}
 
 /* The call site, and with it the lanes that count as together, is where the kernel called us. */
 #define SITE __builtin_return_address(0)
