@@ -6,7 +6,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from test_spmd_control_flow import GRAPHS, function_of
 
-from metalloid.backends.cuda.sides import Side, find_sides
+from metalloid.backends.cuda.sides import Round, Side, find_sides
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
 from metalloid.compiler.spmd.divergence import analyse
@@ -35,14 +35,19 @@ def test_who_takes_a_side_comes_to_its_blocks_once(graph, chance: random.Random)
             walk.append(block)
             block = chance.choice(found.successors[block])
         walk.append(block)
-        for here, side in sides.items():
-            events = [
-                "side" if now == side.block else "here"
-                for now, then in zip(walk, [*walk[1:], ""], strict=True)
-                if now == here
-                or (now == side.block and found.successors[now][not side.is_taken] == then)
-            ]
-            assert here != side.block
+        for here, known in sides.items():
+            ways = (*known.origins, known.staying) if isinstance(known, Round) else (known,)
+
+            def is_way(now, then, ways=ways):
+                return any(
+                    now == way if isinstance(way, str)
+                    else now == way.block and found.successors[now][not way.is_taken] == then
+                    for way in ways
+                )  # fmt: skip
+
+            events = []
+            for now, then in zip(walk, [*walk[1:], ""], strict=True):
+                events += ["here"] * (now == here) + ["side"] * is_way(now, then)
             assert events[::2] == ["side"] * len(events[::2])
             assert events[1::2] == ["here"] * len(events[1::2])
             if block == EXIT:  # who took the side was there
@@ -56,6 +61,16 @@ def test_sides_of_branches_in_branches():
         "%2": Side("%1", True), "%3": Side("%2", True), "%4": Side("%2", False),
         "%5": Side("%1", True),
     }  # fmt: skip
-    # Threads that leave a loop one by one: nobody knows who is still in it.
+
+
+def test_rounds_of_loops_that_threads_leave_one_by_one():
+    #  0 -> 1 -> 2 -> 3, and from 2 back to itself
     _, sides = sides_of([[1], [2], [2, 3], []] + [[]] * 6)
+    again = Side("%2", True)
+    assert sides == {"%2": Round("%2", ("%1",), again), "%2.latch": again}
+    # Two ways out: who takes one does not vote at the other.
+    _, sides = sides_of([[1], [2], [3, 4], [2, 4], []] + [[]] * 5)
     assert sides == {}
+    # One loop directly behind another: they come there in different rounds of the first.
+    _, sides = sides_of([[1], [2], [2, 3], [3, 4], []] + [[]] * 5)
+    assert sides.keys() == {"%2", "%2.latch"}

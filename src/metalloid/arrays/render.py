@@ -32,6 +32,7 @@ _IN_TILES = (
     "uint lane [[thread_index_in_simdgroup]]",
 )
 
+
 @dataclass
 class Rendered:
     """A kernel's text, and how to launch it.

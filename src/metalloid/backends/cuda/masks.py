@@ -3,8 +3,9 @@
 MSL's functions work on the active threads. CUDA's want to be told which, and `activemask` says only
 which happen to be together at the moment: after a branch that need not be all that will come. Where
 no branch has parted the threads, all that have not returned take part; that mask is worked out here
-and kept in a variable. Behind a branch all that it sent there do, for which they vote (sides.py).
-Elsewhere `activemask` remains: in loops that threads leave one by one, behind returns in a branch.
+and kept in a variable. Behind a branch all that it sent there do, for which they vote, and in a
+loop all that go on with the next round (sides.py). Elsewhere `activemask` remains: in loops with
+several ways out, behind returns in a branch.
 
 A threadgroup barrier that a branch has parted becomes the one of parted_barrier.h. Threads that
 return early are made to end at once: the assembler might have them wait for the others at the
@@ -14,11 +15,12 @@ function's end, which CUDA's barrier would take for threads still to come.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from itertools import pairwise
 
 from metalloid.backends.cuda.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
 from metalloid.backends.cuda.partings import START, Partings, find_partings
-from metalloid.backends.cuda.sides import Side
+from metalloid.backends.cuda.sides import Round, Side
 from metalloid.backends.cuda.together import keep_warps_together
 from metalloid.compiler.llvm.types import Unsupported
 
@@ -88,13 +90,19 @@ def _lines(ir: str, partings: Partings | None) -> str:
     }  # fmt: skip
     has_parted = any(_BARRIER in line and block in branched for block, line in lines)
     has_mask = partings is not None and (ACTIVE in kernel or has_parted)
-    asking = {block for block, line in lines if _ACTIVE_CALL.match(line) or _BARRIER in line}
-    votes = _votes(asking, sides)
+    asking = {
+        block for block, line in lines
+        if _ACTIVE_CALL.match(line) or (_BARRIER in line and block in branched)
+    }  # fmt: skip
+    votes, rounds = _wanted(asking, sides) if has_mask else ({}, [])
 
     def members(block: str) -> str:
         """Who is in a block, as an instruction; nothing where it is not known."""
-        if block in sides:
-            return f"or i32 {_voted(sides[block])}, 0"
+        known = sides.get(block)
+        if isinstance(known, Round):
+            return f"load i32, ptr {_in_round(known)}"
+        if known is not None:
+            return f"or i32 {_voted(known)}, 0"
         return _KEPT if has_mask and block not in masked else ""
 
     told = [_LEAVE] if has_parted else []
@@ -104,6 +112,7 @@ def _lines(ir: str, partings: Partings | None) -> str:
             "  %mtl.mask = alloca i32",
             f"  %mtl.mask.first = {_ASKED}",
             "  store i32 %mtl.mask.first, ptr %mtl.mask",
+            *(f"  {_in_round(one)} = alloca i32" for one in rounds),
         ]
     for block, line in lines:
         if match := _START_CALL.match(line):
@@ -121,6 +130,9 @@ def _lines(ir: str, partings: Partings | None) -> str:
         elif (match := _BRANCH.match(line)) and block in votes:
             for side in votes[block]:
                 result += _vote(side, match[1], members(block))
+        if line.startswith("  br "):
+            for one in rounds:
+                result += _kept(one, block, members(block))
         if block in leaving or block in ends:
             line = _to_the_exit(line, returns)
         elif line == "  ret void":
@@ -144,16 +156,46 @@ def _to_the_exit(line: str, returns: set[str]) -> str:
     return _TARGET.sub(lambda label: _LEAVING if label[0] in returns else label[0], line)
 
 
-def _votes(asking: set[str], sides: dict[str, Side]) -> dict[str, set[Side]]:
-    """The votes that are taken in blocks, so that members are known in those that ask for them."""
-    found: dict[str, set[Side]] = {}
-    todo = [sides[block] for block in asking if block in sides]
+def _wanted(
+    asking: set[str], sides: dict[str, Side | Round]
+) -> tuple[dict[str, set[Side]], list[Round]]:
+    """The votes in blocks, and the rounds, by which members are known in those that ask."""
+    votes: dict[str, set[Side]] = defaultdict(set)
+    rounds: list[Round] = []
+    todo: list[str | Side] = [*asking]
     while todo:
-        side = todo.pop()
-        if side not in found.setdefault(side.block, set()):
-            found[side.block].add(side)
-            todo += [sides[side.block]] if side.block in sides else []
-    return found
+        one = todo.pop()
+        if isinstance(one, Side):
+            if one in votes[one.block]:
+                continue
+            votes[one.block].add(one)
+            one = one.block
+        known = sides.get(one)
+        if isinstance(known, Side):
+            todo.append(known)
+        elif known is not None and known not in rounds:
+            rounds.append(known)
+            todo += [*known.origins, known.staying]
+    return votes, rounds
+
+
+def _in_round(known: Round) -> str:
+    """The variable that holds who is in a round."""
+    name = known.header[1:].strip('"')
+    return f'%"mtl.round.{name}"'
+
+
+def _kept(known: Round, block: str, members: str) -> list[str]:
+    """Keep who comes from the end of a block into the next round; nothing if it leads elsewhere."""
+    name = block[1:].strip('"')
+    variable, lines = _in_round(known), []
+    for one in (*known.origins, known.staying):
+        if isinstance(one, Side) and one.block == block:
+            lines.append(f"  store i32 {_voted(one)}, ptr {variable}")
+        elif one == block:
+            all_of_it = f'{variable[:-1]}.from.{name}"'
+            lines += [f"  {all_of_it} = {members}", f"  store i32 {all_of_it}, ptr {variable}"]
+    return lines
 
 
 def _voted(side: Side) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from metalloid.backends.cuda.kernel_text import ACTIVE
-from metalloid.backends.cuda.sides import Side, find_sides
+from metalloid.backends.cuda.sides import Round, Side, find_sides
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Function, Instruction
@@ -40,18 +40,18 @@ class Partings(NamedTuple):
         Blocks at whose end some return, with whether they do if the branch's condition holds.
     ends : set of str
         Blocks that lead to the function's end, and meet nobody on the way.
-    sides : dict of Side
+    sides : dict of Side or Round
         Who is in a block that some may miss, where it is known.
     loops : list of Loop
-        Those that threads leave one by one and in which they ask who still is there, if it is known
-        who enters them.
+        Those that threads leave one by one and in which they ask who still is there; none inside
+        another.
     """
 
     masked: set[str]
     branched: set[str]
     leaving: dict[str, bool]
     ends: set[str]
-    sides: dict[str, Side]
+    sides: dict[str, Side | Round]
     loops: list[Loop]
 
 
@@ -78,7 +78,7 @@ def find_partings(ir: str) -> Partings:
             sides = find_sides(divergence, original.blocks)
             return Partings(
                 divergence.masked, _branched(divergence), leaving, _ends(original), sides,
-                list(_asking_loops(original, divergence, sides)),
+                list(_asking_loops(original, divergence)),
             )  # fmt: skip
         # Among parted threads a return is a branch like any other.
         kept |= set(early)
@@ -124,21 +124,17 @@ def _goes_around(graph: Graph, way: str, stop: str) -> bool:
     )
 
 
-def _asking_loops(
-    function: Function, divergence: Divergence, sides: Mapping[str, Side]
-) -> Iterator[Loop]:
+def _asking_loops(function: Function, divergence: Divergence) -> Iterator[Loop]:
     """Loops for `Partings.loops`, as the text has them."""
-    graph = Graph(function)
     asking = {
         name for name, block in function.blocks.items()
-        if name in divergence.masked and name not in sides
-        and any(one.op == "call" and one.detail == ACTIVE for one in block.body)
+        if any(one.op == "call" and one.detail == ACTIVE for one in block.body)
     }  # fmt: skip
-    for loop in graph.loops:
-        if loop.header in divergence.loops and asking & loop.blocks:
-            asking -= loop.blocks
-            if loop.preheader in sides or loop.preheader not in divergence.masked:
-                yield loop
+    done = set[str]()
+    for loop in Graph(function).loops:  # inner ones first
+        if loop.header in divergence.loops and asking & loop.blocks and not done & loop.blocks:
+            done |= loop.blocks
+            yield loop
 
 
 def _ends(function: Function) -> set[str]:
