@@ -123,6 +123,7 @@ FLOAT_MODES = {
     "contracted": ["-ffp-contract=fast"],
     "fast": ["-ffast-math", "-fhonor-nans", "-fhonor-infinities"],
     "finite": ["-ffast-math"],  # may assume that neither NaN nor infinity occurs
+    "without tables": ["-ffp-contract=off", "-mno-avx512f"],  # of power_avx512.h
 }
 
 
@@ -303,6 +304,24 @@ def test_functions_of_two_arguments_keep_their_bounds(judges, mode, row, rng):
     count = 1 << (20 if mode == "safe" else 16)
     worst, where = judges(mode).worst_pair(row, *pairs(row.name, rng, count))
     assert worst <= row.bound, f"{row}{where}: {worst:.3f} {row.unit}"
+
+
+@pytest.mark.parametrize("mode", ["safe", "without tables"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_powers_are_better_than_they_must_be(judges, mode, rng):
+    """Results of any size, of bases about which logarithms of few bits know least."""
+    count = 1 << 19
+    ends = (1 + rng.integers(0, 33, count) / 32) * (1 + rng.uniform(-1, 1, count) * 2.0**-20)
+    near_one = 1 + rng.uniform(-1, 1, count) * 2.0 ** -rng.uniform(0, 24, count)
+    base = np.concatenate(
+        [ends, ends / 2, near_one, rng.uniform(0.5, 2, count), rng.uniform(1, 1 + 1 / 32, count)]
+    ).astype(np.float32)
+    base = base[(base != 1) & (base > 0)]
+    size = np.where(rng.random(base.size) < 0.5, 127.5, rng.uniform(0, 150, base.size))
+    exponent = rng.choice([-1, 1], base.size) * size / np.log2(base.astype(np.float64))
+    row = Row("pow", "pow", 4.5)
+    worst, where = judges(mode).worst_pair(row, base, exponent.astype(np.float32))
+    assert worst <= row.bound, f"{where}: {worst:.3f} ulp"
 
 
 @pytest.mark.parametrize("row", FAST2, ids=str)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from metalloid.compiler.llvm.types import VOID, Type
+from metalloid.compiler.llvm.types import VOID, Array, Type
 
 #: Metadata without contents, as ``!invariant.load`` wants it.
 EMPTY_NODE = "!99999"
@@ -145,6 +145,8 @@ class Function:
         The first is the entry.
     linkage : str
         ``"internal"``; empty if other modules may call it.
+    tables : dict of Array by name
+        Types of the module's constant arrays.
     """
 
     name: str
@@ -153,6 +155,7 @@ class Function:
     attributes: str
     blocks: dict[str, Block]
     linkage: str = ""
+    tables: dict[str, Array] = field(default_factory=dict)
 
     @property
     def entry(self) -> Block:

@@ -12,7 +12,7 @@ import re
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Block, Function, Value
 from metalloid.compiler.llvm.line import Line
 from metalloid.compiler.llvm.printer import function_text
-from metalloid.compiler.llvm.types import VOID, Type, Unsupported, plain_type
+from metalloid.compiler.llvm.types import VOID, Array, Type, Unsupported, plain_type
 
 #: Calls that say something to the optimiser and compute nothing.
 _HINTS = re.compile(r"@llvm\.(?:dbg|lifetime|assume|experimental\.noalias|invariant\.start)\b")
@@ -25,6 +25,7 @@ _DEFINITION = re.compile(
 _CONSTANT_CAST = re.compile(
     r"bitcast \(ptr (@[\w.$]+|@\"[^\"]*\"|getelementptr [\w ]*\([^()]*\)) to ptr\)"
 )
+_TABLE = re.compile(r'^(@(?:"[^"]*"|[\w.$-]+)) = [^\n]*? constant (\[\d+ x \w+\]) ', re.M)
 _LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 
@@ -92,6 +93,8 @@ class _Parser:
     def __init__(self, ir: str) -> None:
         self._definitions = dict(_TYPE_DEFINITION.findall(ir))
         self._named: dict[str, Type] = {}
+        arrays = ((name, Line(text, self.named_type).type()) for name, text in _TABLE.findall(ir))
+        self._tables = {name: array for name, array in arrays if isinstance(array, Array)}
 
     def function(self, match: re.Match[str]) -> Function:
         """The function that `_DEFINITION` matched."""
@@ -105,6 +108,7 @@ class _Parser:
             " ".join(re.findall(r"#\d+", attributes)),
             {},
             next((word for word in words if word in _LINKAGES), ""),
+            self._tables,
         )
         block = None
         for line in _joined_lines(body):

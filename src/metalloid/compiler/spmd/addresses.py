@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import Array, Struct, Type, Unsupported, Vector
 
@@ -36,6 +38,33 @@ def terms_of(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
         else:
             distance += place * size
     return distance, variable
+
+
+def parts_of(
+    address: Value,
+    made: Callable[[Value], Instruction | None],
+    is_base: Callable[[Value], bool],
+) -> tuple[Value, int, list[tuple[Value, int]]] | None:
+    """The base that an address is reached from by ``getelementptr``, and what these add.
+
+    Parameters
+    ----------
+    address : Value
+    made : callable
+        The instruction that computes a value, as far as it may be looked at.
+    is_base : callable
+        Whether to stop at a value.
+    """
+    distance, variable = 0, []
+    while not is_base(address):
+        step = made(address)
+        if step is None or step.op != "getelementptr":
+            return None
+        constant, factors = terms_of(step)
+        distance += constant
+        variable += factors
+        address = step.operands[0]
+    return address, distance, variable
 
 
 def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:

@@ -11,6 +11,7 @@ from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Intege
 from metalloid.compiler.spmd import bfloats, matrices, memory, processor, simdgroup
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
+from metalloid.compiler.spmd.registers import by_registers
 from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
@@ -263,24 +264,11 @@ def _call_by_lane(writer: Writer, instruction: Instruction) -> None:
 
 def _call_of_processor(writer: Writer, instruction: Instruction) -> None:
     """As many registers as there are, or a part of one."""
-    width = writer.width
-    lanes = min(max(width, 4), processor.MOST_LANES)
-    wide, results = f"<{lanes} x float>", []
+    lanes = min(max(writer.width, 4), processor.MOST_LANES)
     vectors = [writer.vector(operand) for operand in instruction.operands]
-    for first in range(0, width, lanes):
-        places = range(first, first + lanes)
-        parts = [_picked(writer, width, (vector, "poison"), places) for vector in vectors]
+
+    def computed(parts: list[str]) -> str:
         callee, given = processor.vector_call(instruction.detail, lanes, parts)
-        results.append(writer.call(wide, callee, given))
-    both = (results[0], results[-1])
-    writer.set(instruction, vector=_picked(writer, lanes, both, range(width)))
+        return writer.call(f"<{lanes} x float>", callee, given)
 
-
-def _picked(writer: Writer, width: int, pair: tuple[str, str], places: range) -> str:
-    """A vector of elements of two vectors of floats, which count as one behind the other."""
-    if len(places) == width:
-        return pair[0]
-    wide = f"<{width} x float>"
-    mask = ", ".join(f"i32 {n if n < 2 * width else 'poison'}" for n in places)
-    types = f"{wide} {pair[0]}, {wide} {pair[1]}, <{len(places)} x i32>"
-    return writer.new(f"shufflevector {types} <{mask}>")
+    writer.set(instruction, vector=by_registers(writer, vectors, FLOAT, lanes, computed))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I64, Integer
-from metalloid.compiler.spmd.addresses import terms_of
+from metalloid.compiler.spmd.addresses import parts_of
 from metalloid.compiler.spmd.writer import Writer
 
 _WORD = 64
@@ -43,18 +43,10 @@ class _Indexed:
     @staticmethod
     def of(writer: Writer, address: Value) -> _Indexed | None:
         """How `address` is made, if it is of this kind; by instructions of the current block."""
-        distance, varying = 0, []
-        while not writer.is_uniform(address):
-            step = writer.made_here(address)
-            if step is None or step.op != "getelementptr":
-                return None
-            constant, variable = terms_of(step)
-            distance += constant
-            varying += variable
-            address = step.operands[0]
-        if len(varying) != 1:
+        parts = parts_of(address, writer.made_here, writer.is_uniform)
+        if parts is None or len(parts[2]) != 1:
             return None
-        [(index, size)] = varying
+        base, distance, [(index, size)] = parts
         widening = writer.made_here(index)
         if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
             return None
@@ -62,7 +54,7 @@ class _Indexed:
         assert isinstance(type, Integer)
         if type.bits not in (8, 16, 32) or type.bits * writer.width % _WORD:
             return None
-        return _Indexed(address, distance, widening, size)
+        return _Indexed(base, distance, widening, size)
 
     def lanes(self, writer: Writer) -> Callable[[int], str]:
         """What writes the address of a lane."""

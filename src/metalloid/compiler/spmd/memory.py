@@ -4,6 +4,7 @@
 - side by side: one vector access
 - at a small distance, and the gaps are accessed as well (components of a float4, members of a
   struct): one wide access and shuffles (`interleaved`)
+- in a small table of constants: a permutation (`tables`)
 - else: gather and scatter
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch
+from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, tables
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -38,7 +39,7 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     elif shape.stride == type.size and type != I1:
         prefetch.look_ahead(writer, address, writer.width * type.size)
         writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
-    else:
+    elif not tables.look_up(writer, instruction):
         writer.set(instruction, vector=_gather(writer, type, writer.vector(address), align))
 
 

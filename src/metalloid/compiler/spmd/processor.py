@@ -11,7 +11,6 @@ _AVX512 = {
     "@__avx512_getexp": ("getexp", ""),
     "@__avx512_getmant": ("getmant", "15"),  # into [3/4, 3/2), NaN for negative numbers
     "@__avx512_getmant_from_1": ("getmant", "4"),  # into [1, 2), without the sign
-    "@__avx512_range_nearer_to_0": ("range", "2"),
 }
 _CURRENT_ROUNDING = "4"
 #: Lanes of the widest register, the one whose instructions can round otherwise.

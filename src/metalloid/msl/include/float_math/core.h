@@ -4,7 +4,8 @@
 // link) and the SPMD pass that turns one scalar thread into 16 or 32 vector lanes. Hence the rules:
 //   * no branches: choose() instead of `?:`, & and | instead of && and ||;
 //   * no library calls: only builtins that LLVM expands in line on both targets;
-//   * no double, no tables: both are slow or impossible to vectorise on one of the targets.
+//   * no double, no tables: both are slow or impossible to vectorise on one of the targets. (On one
+//     that has a use for tables, they are in a header of its own: power_avx512.h.)
 #pragma once
 
 #define METALLOID_INLINE inline __attribute__((always_inline))

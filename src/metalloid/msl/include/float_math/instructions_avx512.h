@@ -55,13 +55,5 @@ METALLOID_INSTRUCTION float __avx512_getmant_from_1(float x) {
                                        current_rounding)[0];
 }
 
-// x, or what has x's sign and the magnitude of `most`, whichever is nearer to 0; `most` for NaN.
-METALLOID_INSTRUCTION float __avx512_range_nearer_to_0(float x, float most) {
-  using namespace metalloid::float_math::avx512;
-  constexpr int least_magnitude = 2, sign_of_first = 0 << 2;
-  return __builtin_ia32_rangess128_round_mask(first(x), first(most), first(x), 1,
-                                        least_magnitude | sign_of_first, current_rounding)[0];
-}
-
 #undef METALLOID_INSTRUCTION
 #endif

@@ -54,19 +54,6 @@ METALLOID_INLINE LogArgument split_at_three_quarters(float x) {
 #endif
 }
 
-// The same for |x|, with a mantissa centred on 1.
-METALLOID_INLINE LogArgument split_magnitude_at_sqrt_half(float x) {
-  METALLOID_STRICT_FP
-#if defined(METALLOID_HAS_AVX512)
-  const float mantissa = __avx512_getmant_from_1(x), exponent = __avx512_getexp(x);
-  const bool upper = mantissa >= from_bits(sqrt_half_bits + 0x00800000u);
-  return {choose(upper, 0.5f * mantissa, mantissa) - 1.0f,
-          choose(upper, exponent + 1.0f, exponent)};
-#else
-  return split_positive(absolute(x), sqrt_half_bits);
-#endif
-}
-
 // log(0) = -inf, log(+inf) = +inf, log(negative) = log(NaN) = NaN; else `result`.
 METALLOID_INLINE float with_log_special_cases(float x, float result) {
   METALLOID_STRICT_FP
