@@ -14,7 +14,7 @@ from metalloid.compiler.llvm.types import Pointer
 from metalloid.compiler.spmd.writer import Writer
 
 #: Bytes: the time of the memory, in rows of a kernel that computes, and in rounds of a loop.
-_AHEAD, _AHEAD_IN_LOOPS = 1024, 2048
+_AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
 _LINE = 64
 #: Instructions for each load.
 _MUCH = 12
