@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 from cpu_rivals import goals, oracles
 from cpu_rivals.native import RIVALS, CLibrary
+from cpu_rivals.operations import operations
 from cpu_rivals.peers import CASES as PEER_CASES
 from cpu_rivals.peers import peers
 from timing import show, table
 
 import metalloid as mtl
 from metalloid.bench.cases import Case, cases, kernels
+from metalloid.bench.ceilings import ceilings
 from metalloid.bench.measure import Clock, medians
 from metalloid.kernels.library import Library
 
@@ -132,18 +134,29 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
 
 
 def functions_of_a_number(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
-    """Against copying the same arrays."""
+    """Against copying the same arrays, and against the multiply-adds that a core can do."""
     rows = []
+    libs = {"": lib, ", fast": kernels(math_mode="fast")}
     with cores(1):
+        ceiling = ceilings(tiny=repeat == 1).arithmetic
         for case in chosen:
             if case.name not in goals.FUNCTIONS:
                 continue
             y, x = case.arguments[:2]
-            actions = [case.launcher(lib), lambda y=y, x=x: np.copyto(y, x)]
-            own, copying = medians(actions, repeat, time.process_time)
-            ratio = goals.verdict(copying / own, 1 / goals.OVER_COPY)
-            rows.append((case.name, show(own), show(copying), ratio))
-    table("One core: functions of a number", ("", "metalloid", "copying", "copying / own"), rows)
+            actions = [*map(case.launcher, libs.values()), lambda y=y, x=x: np.copyto(y, x)]
+            *times, copying = medians(actions, repeat, time.process_time)
+            for (mode, of_mode), own in zip(libs.items(), times, strict=True):
+                count = operations(of_mode[case.name].asm["ll"])
+                rate = count * y.size / own
+                ratio, share = copying / own, rate / ceiling
+                met = ratio >= 1 / goals.OVER_COPY or share >= goals.OF_CEILING
+                cells = (str(count), f"{ratio:.2f}", f"{share:.2f}", "met" if met else "MISSED")
+                rows.append((case.name + mode, show(own), show(copying), *cells))
+    head = (
+        "", "metalloid", "copying", "operations", f"copying / own ({1 / goals.OVER_COPY:.2f})",
+        f"of {ceiling / 1e9:.0f} GFLOP/s ({goals.OF_CEILING})", "either",
+    )  # fmt: skip
+    table("One core: functions of a number", head, rows)
 
 
 def against_reference(chosen: Sequence[Case], lib: Library, repeat: int) -> None:

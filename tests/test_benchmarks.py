@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from cpu_rivals import goals, oracles
 from cpu_rivals.native import RIVALS, CLibrary
+from cpu_rivals.operations import operations
 from cpu_rivals.peers import CASES, peers
 
+import metalloid as mtl
+from metalloid.backends.cpu.host import vector_extension
 from metalloid.bench.cases import cases, kernels
 
 CASE_NAMES = [case.name for case in cases(tiny=True)]
@@ -89,3 +92,28 @@ def test_every_goal_is_of_a_case():
              *goals.FUNCTIONS, *CASES}  # fmt: skip
     assert named <= set(CASE_NAMES)
     assert "cpu_rivals" in sys.modules
+
+
+COUNTED = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void f(device float* y, device const float* x, uint i [[thread_position_in_grid]]) {
+  float a = fma(x[i], x[i], 3.0f) - 0.5f * y[i];  // four
+  if (a < 0) y[i + 1] = a * a + 1;                // not always
+  y[i] = a * 7;                                   // one
+}
+"""
+
+
+@pytest.mark.needs("the CPU")
+def test_operations_are_those_that_every_thread_does():
+    with mtl.config.scope(cpu_engine="simd"):
+        assert operations(mtl.library(COUNTED, math_mode="safe").f.asm["ll"]) == 5
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.skipif(vector_extension() != "AVX-512", reason="other processors compute otherwise")
+def test_operations_of_the_functions_as_the_documents_say():
+    lib = kernels(math_mode="relaxed")
+    found = {name: operations(lib[name].asm["ll"]) for name in goals.FUNCTIONS}
+    assert found == {"exp_of": 19, "log_of": 23, "sin_of": 19, "pow_of": 39}

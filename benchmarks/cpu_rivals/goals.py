@@ -21,8 +21,10 @@ OVER_NUMPY = {"steel GEMM, float32": 0.35}
 #: Two cores against one, where arithmetic is the limit.
 SCALING = 1.9
 COMPUTE_BOUND = ("julia", "mandelbrot", "collatz", "primes", "matmul", "tiled_matmul", "nbody")
-#: Times of copying the arrays that functions of one number may take.
+#: Times of copying the arrays that functions of one number may take; or else so much of what a core
+#: can compute at most.
 OVER_COPY = 1.3
+OF_CEILING = 0.7
 FUNCTIONS = ("exp_of", "log_of", "sin_of", "pow_of")
 
 
