@@ -8,6 +8,8 @@ The peers are those that are installed: ``pip install 'metalloid[bench]'``.
 from __future__ import annotations
 
 import argparse
+import operator
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +27,15 @@ from timing import show, table
 import metalloid as mtl
 from metalloid.bench.cases import Case, cases, kernels
 from metalloid.bench.ceilings import ceilings
-from metalloid.bench.measure import Clock, medians
+from metalloid.bench.measure import in_turns, medians
 from metalloid.kernels.library import Library
 
 Action = Callable[[], object]
 
 #: By hand with the steps of the kernel's text, where code by hand has a better way.
 _AS_TOLD = "its own steps by hand"
+#: Seconds after which threads are awake and processors quick.
+_AWAKE = 0.003
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -192,16 +196,30 @@ def kernels_of_mlx(tree: Path, tiny: bool, repeat: int) -> None:
 
 
 def scaling(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
-    """All cores against one."""
+    """All cores against one, in turns: a core's speed changes while others use the machine."""
     rows = []
-    count = mtl.default_device().runtime.configure(0)
-    for case in chosen:
-        launch = case.launcher(lib)
-        one, all_ = (_median_on(n, launch, repeat, time.perf_counter) for n in (1, 0))
-        goal = goals.SCALING if case.name in goals.COMPUTE_BOUND and count == 2 else None
-        spent, spent_by_all = (_median_on(n, launch, repeat, time.process_time) for n in (1, 0))
-        ratio = goals.verdict(one / all_, goal)
-        rows.append((case.name, show(one), show(all_), ratio, f"{spent_by_all / spent:.2f}"))
+    runtime = mtl.default_device().runtime
+    count = runtime.configure(0)
+
+    def on(threads: int, launch: Action) -> Action:
+        def run() -> None:
+            runtime.configure(threads)
+            launch()
+
+        return run
+
+    with cores(0):
+        for case in chosen:
+            launch = case.launcher(lib)
+            actions = [on(1, launch), on(0, launch)]
+            one, all_ = in_turns(actions, repeat, warm=_AWAKE)
+            spent, spent_by_all = medians(actions, repeat, time.process_time, warm=_AWAKE)
+            ratio = statistics.median(map(operator.truediv, one, all_))
+            goal = goals.SCALING if case.name in goals.COMPUTE_BOUND and count == 2 else None
+            times = (show(statistics.median(each)) for each in (one, all_))
+            rows.append(
+                (case.name, *times, goals.verdict(ratio, goal), f"{spent_by_all / spent:.2f}")
+            )
     head = ("", "one", "all", "ratio", "CPU time, all / one")
     table(f"One core and all {count}", head, rows)
 
@@ -234,12 +252,6 @@ def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     count = mtl.default_device().runtime.configure(mtl.config.num_threads)
     title = f"{count} cores: times (how many times as fast metalloid is)"
     table(title, ("", "metalloid", *found), rows)
-
-
-def _median_on(count: int, launch: Action, repeat: int, clock: Clock) -> float:
-    """Seconds of a launch on so many threads, which are there already and awake."""
-    with cores(count):
-        return medians([launch] * 3, repeat, clock)[-1]
 
 
 def _short(engine: str) -> str:
