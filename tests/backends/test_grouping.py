@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu.grouping import joined
+from metalloid.backends.cpu.grouping import default_size, joined, reads_in_loops
+from metalloid.compiler.llvm.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -39,6 +40,36 @@ def test_joined_groups_are_neighbours_in_x_and_few_enough(grid, group):
     assert count >= 1
     assert count == 1 or (count - 1) * group[0] < grid[0]
     assert count == 1 or count * int(np.prod(group)) <= 4096
+
+
+@given(st.tuples(sides, sides, sides), st.integers(1, 10), st.booleans())
+def test_a_size_nobody_chose_fits_the_grid(grid, exponent, is_compact):
+    most = 2**exponent
+    size = default_size(grid, most, is_compact)
+    assert all(1 <= n <= m for n, m in zip(size, grid, strict=True))
+    assert int(np.prod(size)) <= most
+
+
+@pytest.mark.parametrize(
+    ("address", "reads"), [("%p", False), ("%once", False), ("%again", True)], ids=str
+)
+def test_what_goes_through_memory(address, reads):
+    text = f"""define void @f(ptr %p, i64 %n, i1 %c) {{
+entry:
+  %once = getelementptr float, ptr %p, i64 %n
+  %first = load float, ptr %once
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %j = add i64 %i, 1
+  %again = getelementptr float, ptr %p, i64 %i
+  %x = load float, ptr {address}
+  br i1 %c, label %loop, label %out
+out:
+  ret void
+}}
+"""
+    assert reads_in_loops(parse_function(text, "f")) == reads
 
 
 @pytest.mark.parametrize("group", [(1, 1), (8, 8), (3, 5), (1, 256), (300, 1)], ids=str)

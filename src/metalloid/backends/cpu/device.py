@@ -15,7 +15,7 @@ from dataclasses import replace
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
-from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
+from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
 from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -29,7 +29,7 @@ from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.launches import Arguments, Launch
 from metalloid.runtime.messages import emit
-from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size
 from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
@@ -53,6 +53,7 @@ class CpuProgram(Program):
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self._waits = kernel.widths, kernel.waits
+        self._reads_in_loops = kernel.reads_in_loops
         self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
@@ -80,7 +81,7 @@ class CpuProgram(Program):
         left = self.max_group_size
         if self.flags & native.FIBRES:
             left = min(left, _FIBRES_BY_DEFAULT)
-        return spread(grid, left)
+        return default_size(grid, left, self._reads_in_loops and self.may_join)
 
     def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""

@@ -58,6 +58,8 @@ class CompiledKernel:
         Whether it sends messages to the host.
     widths : tuple of int
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
+    reads_in_loops : bool
+        Whether threads load again and again.
     variant : str
         Which variant it is.
     engine : str
@@ -77,6 +79,7 @@ class CompiledKernel:
     variable_bytes: int
     logs: bool
     widths: tuple[int, ...]
+    reads_in_loops: bool
     variant: str
     engine: str
     code_command: tuple[str, ...]
@@ -152,6 +155,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["variable_bytes"],
         facts["logs"],
         tuple(facts["widths"]),
+        facts["reads_in_loops"],
         facts["variant"],
         facts["engine"],
         tuple(facts["code_command"]),
@@ -195,6 +199,7 @@ def _compiled_by(
         "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
         "widths": lowered.widths,
+        "reads_in_loops": lowered.reads_in_loops,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,
         "code_command": command,

@@ -2,13 +2,18 @@
 
 Independent threads that see no more than their position in the grid run the same in any
 threadgroups. Narrow ones, which GPUs like as well as others, leave lanes of vector code without
-work; so neighbours in x are joined.
+work; so neighbours in x are joined. And where nobody says how large they shall be, threads that
+read in loops are near each other in both directions: in a product of matrices each column is read
+for as many rows as there are before it leaves the cache. What reads a few numbers only, as a
+stencil, is quickest along whole rows, as memory is.
 """
 
 from __future__ import annotations
 
+from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.ir import Function
 from metalloid.msl.signature import Signature
-from metalloid.runtime.program import Size
+from metalloid.runtime.program import Size, spread
 
 #: A row of a threadgroup that has this many threads is long enough.
 _LONG_ROW = 64
@@ -35,3 +40,27 @@ def joined(grid: Size, group: Size) -> int:
     if x >= _LONG_ROW or x >= grid[0]:
         return 1
     return max(1, min(_JOINED_ROW // x, -(-grid[0] // x), _MOST_THREADS // (x * y * z)))
+
+
+def reads_in_loops(function: Function) -> bool:
+    """Whether threads go through memory: load again and again, and not from the same address."""
+    graph = Graph(function)
+    blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
+    made = {one.result for block in blocks for one in block.instructions()}
+    loads = (one for block in blocks for one in block.body if one.op == "load")
+    return any(load.operands[0].name in made for load in loads)
+
+
+def default_size(grid: Size, most: int, is_compact: bool) -> Size:
+    """A threadgroup of at most so many threads: rows of the grid, or several rows that are shorter.
+
+    Examples
+    --------
+    >>> default_size((512, 512, 1), 1024, is_compact=False)
+    (512, 2, 1)
+    >>> default_size((512, 512, 1), 1024, is_compact=True)
+    (64, 16, 1)
+    """
+    x, y, z = grid
+    fits = is_compact and x > _LONG_ROW and y >= most // _LONG_ROW
+    return spread((_LONG_ROW, y, z) if fits else grid, most)

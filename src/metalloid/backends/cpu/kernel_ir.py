@@ -111,6 +111,8 @@ class Lowered:
         Memory for threadgroup variables that a launch has to give.
     fibres : bool
         Whether each thread needs a stack of its own.
+    reads_in_loops : bool
+        Whether threads load again and again.
     """
 
     ir: str
@@ -120,6 +122,7 @@ class Lowered:
     widths: tuple[int, ...] = ()
     variable_bytes: int = 0
     fibres: bool = False
+    reads_in_loops: bool = False
 
 
 def kernel_ir(

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from metalloid.backends.cpu.grouping import reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.line import ONE_THREAD
@@ -170,7 +171,9 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         forms = _waiting(width, kind, mask_bits, is_strict=not lenient)
     else:
         forms = _independent(width, kind, mask_bits)
-    made = [vectorise(parse(ir, scalar), form) for form in forms]
+    functions = [parse(ir, scalar) for _ in forms]
+    reads = reads_in_loops(functions[0])
+    made = [*map(vectorise, functions, forms)]
     state = max(each.state_bytes for each in made)
     constants = (
         ("state_bytes", "i64", state),
@@ -190,6 +193,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         variant,
         _widths_of(kernel),
         variable_bytes,
+        reads_in_loops=reads,
     )
 
 
