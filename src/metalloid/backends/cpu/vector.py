@@ -77,7 +77,7 @@ def functions(reports: bool) -> str:
     drivers = (
         ("whole", "run_rows<mtl_entry_type, false>"),
         ("ragged", "run_rows<mtl_entry_type, true>"),
-        ("waiting", "run_simdgroups<mtl_entry_type>"),
+        ("waiting", "run_simdgroups"),
     )
     return "\n".join(
         (
