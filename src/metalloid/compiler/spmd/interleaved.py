@@ -7,7 +7,7 @@ shuffles, which take the place of four gathers. Stores are the same the other wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from metalloid.compiler.llvm.ir import Instruction
@@ -15,6 +15,7 @@ from metalloid.compiler.llvm.types import I1, Integer, Type
 from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.processor import is_lanewise
+from metalloid.compiler.spmd.woven import woven
 from metalloid.compiler.spmd.writer import Writer
 
 #: Members an element may have; with more, most of what is read would be thrown away.
@@ -218,13 +219,15 @@ def store(writer: Writer, instruction: Instruction) -> bool:
         return True
     member = Integer(8 * group.size)
     places = sorted(group.members)
-    parts = []
-    for place in places:
-        value = group.members[place][0].operands[0]
-        parts.append(_as(writer, writer.vector(value), value.type, member))
-    everything = _interleave(writer, parts, member)
+    values = [group.members[place][0].operands[0] for place in places]
     count = group.count * writer.width
     wide = f"<{count} x {member}>"
+    everything = woven(writer, values, lambda loads: _loaded_in_order(writer, loads))
+    if everything is None:
+        parts = [_as(writer, writer.vector(value), value.type, member) for value in values]
+        everything = _interleave(writer, parts, member)
+    elif values[0].type != member:
+        everything = writer.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
     lowest = group.lowest
     address, align = writer.scalar(lowest.operands[1]), lowest.align or group.size
     bits = writer.mask_as_bits()
@@ -241,6 +244,17 @@ def store(writer: Writer, instruction: Instruction) -> bool:
         ],
     )
     return True
+
+
+def _loaded_in_order(writer: Writer, loads: Sequence[Instruction]) -> str | None:
+    """What the loads, one of each member, give together; None if they are not of one group."""
+    found = [writer.groups.get(id(load)) for load in loads]
+    group = found[0][0] if found[0] else None
+    is_whole = isinstance(group, Group) and group.count == len(loads)
+    if not is_whole or found != [(group, place) for place in range(len(loads))]:
+        return None
+    everything: str | None = writer.remembered(id(group))
+    return everything
 
 
 def _interleave(writer: Writer, parts: list[str], member: Integer) -> str:
