@@ -13,6 +13,11 @@ pytestmark = pytest.mark.needs("the CPU")
 TEXT = """
 #include <metal_stdlib>
 using namespace metal;
+struct eight8 { float v[8]; };
+eight8 turned(eight8 x) {
+  for (int i = 0; i < 4; i++) { float a = x.v[i]; x.v[i] = x.v[7 - i]; x.v[7 - i] = a; }
+  return x;
+}
 kernel void f(device RESULT* y, device RESULT* some, device const VECTOR* x, device const VECTOR* z,
               device const float* s, constant float4& u, uint i [[thread_position_in_grid]]) {
   VECTOR v = x[i];
@@ -38,11 +43,15 @@ OTHERS = (
     ("half4", "half4", "v * half(s[i]) + z[i]"), ("float4", "half4", "half4(v * s[i])"),
     ("int4", "int4", "(v + z[i]) * int(i) & 255"), ("int4", "int4", "abs(v - int(i))"),
     ("packed_float3", "packed_float3", "float3(v) * s[i]"), ("uint4", "uint4", "v / (z[i] + 1) + i"),
-    ("bfloat4", "bfloat4", "v * bfloat(s[i])"),
+    ("bfloat4", "bfloat4", "v * bfloat(s[i])"), ("ulong4", "ulong4", "v.yxwz ^ z[i]"),
+    ("ushort4", "uint4", "uint4(v).zwxy + i"), ("eight8", "eight8", "turned(v)"),
 )  # fmt: skip
 DTYPES = {"bfloat": ml_dtypes.bfloat16, "half": np.float16, "float": np.float32, "uchar": np.uint8,
-          "int": np.int32, "uint": np.uint32}  # fmt: skip
+          "int": np.int32, "uint": np.uint32, "ulong": np.uint64, "ushort": np.uint16,
+          "eight": np.float32}  # fmt: skip
 COUNT = 101
+
+CASES = [*(("float4", "float4", expression) for expression in (*ALIKE, *APART)), *OTHERS]
 
 
 def kernel(vector, result, store, expression, engine):
@@ -61,20 +70,27 @@ def results(kernel, vector, result):
     x, z, y, some = zeros(vector), zeros(vector), zeros(result), zeros(result)
     x[...], z[...] = (rng.integers(1, 200, x.shape).astype(x.dtype) for _ in range(2))
     s = rng.random(COUNT + 3).astype(np.float32) + np.float32(0.01)
-    kernel(y, some, x, z, s, (1.5, -2.0, 0.25, 3.0), threads=COUNT)
+    arrays = [a.view(f"V{a.strides[0]}") if a.shape[1] > 4 else a for a in (y, some, x, z)]
+    kernel(*arrays, s, (1.5, -2.0, 0.25, 3.0), threads=COUNT)
     return y.tobytes(), some.tobytes()
 
 
-@pytest.mark.parametrize("store", [ALL, SOME], ids=["all", "some"])
-@pytest.mark.parametrize(
-    ("vector", "result", "expression"),
-    [*(("float4", "float4", expression) for expression in (*ALIKE, *APART)), *OTHERS],
-)
-def test_results_are_those_of_one_thread_after_the_other(vector, result, expression, store):
-    found, expected = (
+def found_and_expected(vector, result, expression, store):
+    return tuple(
         results(kernel(vector, result, store, expression, engine), vector, result)
         for engine in ("simd", "reference")
     )
+
+
+@pytest.mark.parametrize(("vector", "result", "expression"), CASES)
+def test_all_threads_store_what_one_after_the_other_would(vector, result, expression):
+    found, expected = found_and_expected(vector, result, expression, ALL)
+    assert found == expected
+
+
+@pytest.mark.parametrize(("vector", "result", "expression"), CASES[::4])
+def test_so_do_some(vector, result, expression):
+    found, expected = found_and_expected(vector, result, expression, SOME)
     assert found == expected
 
 

@@ -15,6 +15,7 @@ from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY
 from metalloid.compiler.llvm.types import BFLOAT, Float, Integer
 from metalloid.compiler.spmd import lanewise
+from metalloid.compiler.spmd.permute import permute, shuffled
 from metalloid.compiler.spmd.writer import Writer
 
 _ALIKE = {*FLOAT_BINARY, *CASTS, "fneg", "add", "sub", "mul", "and", "or", "xor", "call"}
@@ -102,14 +103,9 @@ class _Weaving:
         for place, member in enumerate(members):
             scalar = f"{member.type} {self._writer.scalar(member)}"
             vector = self._writer.new(f"insertelement {wide} {vector}, {scalar}, i64 {place}")
-        return self._shuffled(wide, vector, [*range(self._count)] * self._writer.width)
+        places = [*range(self._count)] * self._writer.width
+        return shuffled(self._writer, wide, vector, "poison", places)
 
     def _write_spread(self, value: Value) -> str:
         places = [lane for lane in range(self._writer.width) for _ in range(self._count)]
-        return self._shuffled(self._writer.wide(value.type), self._writer.vector(value), places)
-
-    def _shuffled(self, wide: str, vector: str, places: Sequence[int]) -> str:
-        mask = ", ".join(f"i32 {place}" for place in places)
-        return self._writer.new(
-            f"shufflevector {wide} {vector}, {wide} poison, <{len(places)} x i32> <{mask}>"
-        )
+        return permute(self._writer, self._writer.vector(value), value.type, places)
