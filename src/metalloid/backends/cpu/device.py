@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import threading
@@ -92,6 +93,8 @@ class CpuProgram(Program):
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
         if is_lenient:
             variant += "_lenient"
+        elif self._first.streamable * math.prod(grid) >= host.cache_bytes():
+            variant += "_streaming"
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)

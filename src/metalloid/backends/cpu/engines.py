@@ -58,6 +58,8 @@ class CompiledKernel:
         Whether it sends messages to the host.
     widths : tuple of int
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
+    streamable : int
+        Bytes that each thread could store past the caches.
     variant : str
         Which variant it is.
     engine : str
@@ -77,6 +79,7 @@ class CompiledKernel:
     variable_bytes: int
     logs: bool
     widths: tuple[int, ...]
+    streamable: int
     variant: str
     engine: str
     code_command: tuple[str, ...]
@@ -152,6 +155,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["variable_bytes"],
         facts["logs"],
         tuple(facts["widths"]),
+        facts["streamable"],
         facts["variant"],
         facts["engine"],
         tuple(facts["code_command"]),
@@ -195,6 +199,7 @@ def _compiled_by(
         "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
         "widths": lowered.widths,
+        "streamable": lowered.streamable,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,
         "code_command": command,

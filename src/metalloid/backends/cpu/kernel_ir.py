@@ -111,6 +111,8 @@ class Lowered:
         Memory for threadgroup variables that a launch has to give.
     fibres : bool
         Whether each thread needs a stack of its own.
+    streamable : int
+        Bytes that each thread could store past the caches.
     """
 
     ir: str
@@ -120,6 +122,7 @@ class Lowered:
     widths: tuple[int, ...] = ()
     variable_bytes: int = 0
     fibres: bool = False
+    streamable: int = 0
 
 
 def kernel_ir(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, Integer, Type
+from metalloid.compiler.spmd import streaming
 from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.permute import cut, joined, shuffled
@@ -284,7 +285,9 @@ def store(writer: Writer, instruction: Instruction) -> bool:
     address, align = writer.scalar(lowest.operands[1]), lowest.align or group.size
     bits = writer.mask_as_bits()
     if bits is None:
-        if lanes := lanes_at_once(writer, group.count, member):
+        if id(instruction) in writer.streamed:
+            streaming.store(writer, everything, count, member, address, align)
+        elif lanes := lanes_at_once(writer, group.count, member):
             _store_in_order(writer, everything, group, address, lanes, align)
         else:
             writer.emit(f"store {wide} {everything}, ptr {address}, align {align}")

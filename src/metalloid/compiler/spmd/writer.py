@@ -67,6 +67,7 @@ class Writer:
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
         self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
+        self.streamed: set[int] = set()  # stores past the caches, by identity
         self.uses: Counter[str] = Counter()  # how often a value is an operand
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
         self._scalars: dict[str, str] = {}

@@ -28,6 +28,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
+extern const bool mtl_streams;  // whether stores go past the caches
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
@@ -114,6 +115,10 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_rows<ragged>(ids, launch, words, memory);
   });
+#ifdef __x86_64__
+  // Other cores see what went past the caches as if it came later, unless they are told to wait.
+  if (mtl_streams) __builtin_ia32_sfence();
+#endif
 }
 
 // How far a simdgroup has come: which lanes, and to which barrier, counted from 1 (0: the end).
