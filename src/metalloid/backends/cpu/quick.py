@@ -49,11 +49,14 @@ class _Plan(NamedTuple):
 
 
 @functools.cache
-def _binding() -> Callable[[tuple[Any, ...]], QuickLaunch]:
+def _binding() -> Callable[[tuple[Any, ...]], QuickLaunch | None]:
     """Of a plan, the function that launches by it; compiled once per machine."""
     headers = (native.SOURCES, native_code.OF_PYTHON)
     path = native_code.build(_SOURCES, "quick", shared_cache(), headers)
-    quick = ctypes.PyDLL(str(path)).mtl_quick
+    try:
+        quick = ctypes.PyDLL(str(path)).mtl_quick
+    except OSError:  # a host of the interpreter that keeps its functions to itself
+        return lambda plan: None
     quick.argtypes, quick.restype = (ctypes.py_object,), ctypes.py_object
     return quick
 
