@@ -115,10 +115,8 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_rows<ragged>(ids, launch, words, memory);
   });
-#ifdef __x86_64__
-  // Other cores see what went past the caches as if it came later, unless they are told to wait.
-  if (mtl_streams) __builtin_ia32_sfence();
-#endif
+  // What went past the caches is ordered by full fences alone.
+  if (mtl_streams) __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 // How far a simdgroup has come: which lanes, and to which barrier, counted from 1 (0: the end).
