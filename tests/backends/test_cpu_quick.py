@@ -104,8 +104,9 @@ def test_arguments(pair, which):
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_sizes(pair, sizes):
-    found, expected = (outcome(one, ARGUMENTS["usual"](), **sizes) for one in pair)
-    assert found == expected
+    for _ in range(2):  # the second time they are known
+        found, expected = (outcome(one, ARGUMENTS["usual"](), **sizes) for one in pair)
+        assert found == expected
 
 
 @pytest.mark.parametrize("which", ["usual", "an int for a float", "read only", "infinite"])

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.needs("the CPU")
 TEXT = """
 #include <metal_stdlib>
 using namespace metal;
+struct mixed4 { float a; int b; float c, d; };
 struct eight8 { float v[8]; };
 eight8 turned(eight8 x) {
   for (int i = 0; i < 4; i++) { float a = x.v[i]; x.v[i] = x.v[7 - i]; x.v[7 - i] = a; }
@@ -45,10 +46,12 @@ OTHERS = (
     ("packed_float3", "packed_float3", "float3(v) * s[i]"), ("uint4", "uint4", "v / (z[i] + 1) + i"),
     ("bfloat4", "bfloat4", "v * bfloat(s[i])"), ("ulong4", "ulong4", "v.yxwz ^ z[i]"),
     ("ushort4", "uint4", "uint4(v).zwxy + i"), ("eight8", "eight8", "turned(v)"),
+    ("float4", "mixed4", "mixed4{1.5, 2, u.x, 3}"), ("float4", "mixed4", "mixed4{v.x, int(v.y), v.z, v.w}"),
 )  # fmt: skip
 DTYPES = {"bfloat": ml_dtypes.bfloat16, "half": np.float16, "float": np.float32, "uchar": np.uint8,
           "int": np.int32, "uint": np.uint32, "ulong": np.uint64, "ushort": np.uint16,
-          "eight": np.float32}  # fmt: skip
+          "eight": np.float32, "mixed": np.float32}  # fmt: skip
+STRUCTS = ("mixed4", "eight8")
 COUNT = 101
 
 CASES = [*(("float4", "float4", expression) for expression in (*ALIKE, *APART)), *OTHERS]
@@ -70,7 +73,8 @@ def results(kernel, vector, result):
     x, z, y, some = zeros(vector), zeros(vector), zeros(result), zeros(result)
     x[...], z[...] = (rng.integers(1, 200, x.shape).astype(x.dtype) for _ in range(2))
     s = rng.random(COUNT + 3).astype(np.float32) + np.float32(0.01)
-    arrays = [a.view(f"V{a.strides[0]}") if a.shape[1] > 4 else a for a in (y, some, x, z)]
+    typed = ((y, result), (some, result), (x, vector), (z, vector))
+    arrays = [a.view(f"V{a.strides[0]}") if type in STRUCTS else a for a, type in typed]
     kernel(*arrays, s, (1.5, -2.0, 0.25, 3.0), threads=COUNT)
     return y.tobytes(), some.tobytes()
 

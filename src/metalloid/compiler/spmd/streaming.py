@@ -25,8 +25,8 @@ NONTEMPORAL = "!99998"
 def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
     """Stores to buffers that are only written, once by each thread: which, and of how many bytes.
 
-    None if threads could tell each other what they have stored: what goes past the caches is seen
-    late. Of several blocks only the one that stores most is counted: lanes may run but one of them.
+    None are if threads could tell each other what they have stored: what goes past the caches is
+    seen late. Of several blocks the one that stores most counts: lanes may run but one of them.
     """
     computed_by = {one.result: one for one in function.instructions() if one.result}
     stores: list[tuple[str, str, Instruction]] = []

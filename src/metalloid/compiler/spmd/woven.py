@@ -37,7 +37,6 @@ def woven(writer: Writer, members: Sequence[Value], loaded: Loaded) -> str | Non
     ----------
     writer : Writer
     members : sequence of Value
-        Of one type.
     loaded : callable
     """
     weaving = _Weaving(writer, len(members), loaded)
@@ -59,6 +58,8 @@ class _Weaving:
     def plan(self, members: Sequence[Value]) -> Callable[[], str]:
         writer, first = self._writer, members[0]
         if not isinstance(first.type, Integer | Float) or first.type == BFLOAT:
+            raise _Unlike
+        if any(member.type != first.type for member in members):
             raise _Unlike
         if all(map(writer.is_uniform, members)):
             return functools.partial(self._write_uniform, members)
