@@ -147,7 +147,7 @@ def native(tmp_path_factory):
     cache = shared_cache()
     stand_in = ctypes.CDLL(str(native_code.build(folder, "driver", cache)))
     # A copy: what the library itself is told of a driver goes for the whole process.
-    own = shutil.copy(native_code.build(launcher.SOURCES, "launch", cache), folder)
+    own = shutil.copy(launcher.build(cache), folder)
     functions = launcher.load(Path(own))
     launch = functions.launch
     names = (stand_in.launch, stand_in.record, stand_in.record)

@@ -21,7 +21,6 @@ from metalloid.backends.cuda.events import CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.program import CudaProgram, Function
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.target import cuda_target
-from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
 
 SOURCE = """
@@ -113,7 +112,7 @@ class Card(CudaDevice):
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
     """A copy: what the library itself is told of a driver goes for the whole process."""
-    path = native_code.build(launcher.SOURCES, "launch", shared_cache())
+    path = launcher.build(shared_cache())
     return launcher.load(Path(shutil.copy(path, tmp_path_factory.mktemp("native"))))
 
 

@@ -18,16 +18,28 @@ _FLAGS = (
     "-mcpu=baseline", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11",
     "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer", "-D_GNU_SOURCE",
 )  # fmt: skip
+#: Headers of sources that call the interpreter.
+OF_PYTHON = Path(__file__).parents[1] / "runtime" / "native"
 
 
-def build(folder: Path, name: str, cache: Cache) -> Path:
-    """The shared object of all sources in a folder, compiled if it is not in `cache`."""
-    headers = sorted(folder.glob("*.h"))
-    parts = [path.read_bytes() for path in (*_sources(folder), *headers)]
+def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -> Path:
+    """The shared object of all sources in a folder, compiled if it is not in `cache`.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the library.
+    cache : Cache
+    headers : sequence of Path
+        Folders whose headers the sources include besides their own.
+    """
+    included = [path for place in (folder, *headers) for path in sorted(place.glob("*.h"))]
+    parts = [path.read_bytes() for path in (*_sources(folder), *included)]
     key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *parts)
     files = cache.load(key)
     if files is None:
-        code = shared_object(objects(folder, _target()), f"metalloid-{name}.so")
+        code = shared_object(objects(folder, _target(), headers), f"metalloid-{name}.so")
         files = cache.save(key, {f"{name}.so": code})
     return files[f"{name}.so"]
 
@@ -46,7 +58,7 @@ def _target() -> str:
     return f"{architecture}-linux-{libc}"
 
 
-def objects(folder: Path, target: str) -> dict[str, bytes]:
+def objects(folder: Path, target: str, headers: Sequence[Path] = ()) -> dict[str, bytes]:
     """The object files of the sources in a folder by name, for a machine as zig names it.
 
     Raises
@@ -55,15 +67,14 @@ def objects(folder: Path, target: str) -> dict[str, bytes]:
         If one does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="metalloid-") as scratch, ThreadPoolExecutor() as pool:
-        compile_one = functools.partial(_object, target=target, folder=Path(scratch))
+        flags = ["-target", target, *_FLAGS, *(f"-I{place}" for place in headers)]
+        compile_one = functools.partial(_object, flags=flags, folder=Path(scratch))
         return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources(folder))}
 
 
-def _object(source: Path, target: str, folder: Path) -> Path:
+def _object(source: Path, flags: Sequence[str], folder: Path) -> Path:
     path = folder / f"{source.name}.o"
-    outcome = clang.run(
-        ["cc", "-target", target, *_FLAGS, "-o", str(path), str(source)], scratch=folder
-    )
+    outcome = clang.run(["cc", *flags, "-o", str(path), str(source)], scratch=folder)
     if outcome.status != 0:
         raise DeviceUnavailable(
             f"[compiler] our own {source.name} does not compile:\n{outcome.messages}"

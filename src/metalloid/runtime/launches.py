@@ -10,6 +10,8 @@ from metalloid.runtime.event import Event
 from metalloid.runtime.program import Size
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.graph import Graph
 
@@ -83,7 +85,7 @@ class Launch(NamedTuple):
 
 
 class PlainParameter(NamedTuple):
-    """What a parameter takes that can be bound by itself: a whole buffer, or a number.
+    """What a parameter takes that can be bound by itself: a buffer, an array, or a number.
 
     Attributes
     ----------
@@ -95,6 +97,12 @@ class PlainParameter(NamedTuple):
         "f", "i" or "u" if a number may stand for it, else "".
     number_bytes : int
         Of the number's type.
+    dtype : numpy.dtype or None
+        Of an array that needs no look at more than its bytes; None if there is none.
+    writes : bool
+        Whether the kernel may write to it.
+    alignment : int
+        Of an array's address.
     """
 
     position: int
@@ -102,6 +110,9 @@ class PlainParameter(NamedTuple):
     least_bytes: int
     number: str
     number_bytes: int
+    dtype: np.dtype[Any] | None
+    writes: bool
+    alignment: int
 
 
 #: Of arguments, threads and the size of a threadgroup as a kernel is called with them: the event,

@@ -98,9 +98,11 @@ class BufferSlot(Slot):
         """See `Slot.plain`."""
         layout = self.parameter.layout
         number = layout.kind if self._takes_floats or self._takes_ints else ""
+        dtype = None if self._is_padded else self._dtype
         return PlainParameter(
-            self.position, self._bytes, self._least_bytes, number, layout.scalar_bytes
-        )
+            self.position, self._bytes, self._least_bytes, number, layout.scalar_bytes, dtype,
+            self._writes, self._alignment,
+        )  # fmt: skip
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the memory that `value` is or becomes."""

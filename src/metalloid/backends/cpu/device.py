@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import threading
@@ -11,11 +12,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
+from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -27,7 +30,7 @@ from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import Arguments, Launch
+from metalloid.runtime.launches import Arguments, Launch, PlainParameter, QuickLaunch
 from metalloid.runtime.messages import emit
 from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size
 from metalloid.runtime.traits import FEW_CORES
@@ -52,13 +55,15 @@ class CpuProgram(Program):
         self._first = kernel
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
-        self._widths, self._waits = kernel.widths, kernel.waits
+        self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops = kernel.reads_in_loops
         self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
         # By grid, group and whether barriers are lenient.
         self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
+        # Of strict launches, by grid and group: what stands before the words.
+        self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.may_join = bool(kernel.widths) and not (
             kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
         )
@@ -86,9 +91,11 @@ class CpuProgram(Program):
     def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first.variant.startswith(("row", "column"))
-        variant = variant_for(grid, group, self._widths, self._waits, by_shape)
+        variant = variant_for(grid, group, self._widths, self.waits, by_shape)
         if is_lenient:
             variant += "_lenient"
+        elif self._first.streamable * math.prod(grid) >= host.cache_bytes():
+            variant += "_streaming"
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
@@ -99,26 +106,30 @@ class CpuProgram(Program):
         self._chosen[grid, group, is_lenient] = code
         return code
 
-    def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
-        """A launch as the runtime reads it."""
-        words = arguments.words
+    def together(self, grid: Size, group: Size) -> int:
+        """How many threadgroups a launch runs as one."""
+        return joined(grid, group) if self.may_join else 1
+
+    def job(self, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
+        """A launch as the runtime reads it, and how many threadgroups it runs as one."""
+        words, wanted, together = arguments.words, group, self.together(grid, group)
+        group = (group[0] * together, group[1], group[2])
         entry, flags = self.entry, self.flags
-        is_lenient = self._waits and not settings.strict_barriers
+        is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
             shape = grid, group, is_lenient
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
         if is_lenient:
             flags |= native.LENIENT
-        return self._job.pack(
+        job = self._job.pack(
             entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, self.threadgroup_bytes, self.cost_address, *words,
         )  # fmt: skip
-
-
-def _job(program: CpuProgram, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
-    """A launch as the runtime reads it, and how many threadgroups it runs as one."""
-    together = joined(grid, group) if program.may_join else 1
-    return program.job(arguments, grid, (group[0] * together, group[1], group[2])), together
+        if not is_lenient and (grid, wanted) not in self.jobs:
+            if len(self.jobs) >= _MOST_REMEMBERED:
+                self.jobs.clear()
+            self.jobs[grid, wanted] = job[: native.JOB_BYTES]
+        return job, together
 
 
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
@@ -272,7 +283,7 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        job, together = _job(program, arguments, grid, group)
+        job, together = program.job(arguments, grid, group)
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
@@ -291,11 +302,17 @@ class CpuDevice(Device):
             self._in_flight.append(event)
         return event
 
+    def quick(
+        self, program: CpuProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> QuickLaunch | None:
+        """See `Launcher.quick`."""
+        return quick_launch(self, program, parameters, sizes)
+
     def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """See `Device.launch_row`."""
         if not wait or len(launches) == 1:
             return super().launch_row(launches, wait)
-        jobs = [_job(*launch) for launch in launches]
+        jobs = [one.program.job(one.arguments, one.grid, one.group) for one in launches]
         outcome = native.Outcome()
         done = self.runtime.run_row(b"".join(job for job, _ in jobs), len(jobs), outcome)
         if any(launch.program.logs for launch in launches):

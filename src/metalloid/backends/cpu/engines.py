@@ -60,6 +60,8 @@ class CompiledKernel:
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
     reads_in_loops : bool
         Whether threads load again and again.
+    streamable : int
+        Bytes that each thread could store past the caches.
     variant : str
         Which variant it is.
     engine : str
@@ -80,6 +82,7 @@ class CompiledKernel:
     logs: bool
     widths: tuple[int, ...]
     reads_in_loops: bool
+    streamable: int
     variant: str
     engine: str
     code_command: tuple[str, ...]
@@ -156,6 +159,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["logs"],
         tuple(facts["widths"]),
         facts["reads_in_loops"],
+        facts["streamable"],
         facts["variant"],
         facts["engine"],
         tuple(facts["code_command"]),
@@ -200,6 +204,7 @@ def _compiled_by(
         "logs": kernel.logs,
         "widths": lowered.widths,
         "reads_in_loops": lowered.reads_in_loops,
+        "streamable": lowered.streamable,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,
         "code_command": command,

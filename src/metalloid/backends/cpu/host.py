@@ -11,13 +11,15 @@ from pathlib import Path
 
 from metalloid.compiler.cache import digest
 from metalloid.compiler.target import Target
-from metalloid.settings import settings
+from metalloid.settings import parse_size, settings
 
 _VECTOR_FEATURES = (
     ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),
     ("asimd", "NEON"),
 )  # fmt: skip
 
+
+_USUAL_CACHE = 32 << 20
 
 #: Levels of x86-64, and what vectors they have.
 _LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
@@ -44,6 +46,16 @@ def usable_threads() -> int:
 def memory_bytes() -> int:
     """Physical memory of the machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@functools.cache
+def cache_bytes() -> int:
+    """The largest cache of a CPU; a usual one if nobody tells."""
+    sizes = [
+        parse_size(path.read_text().strip())
+        for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    ]
+    return max(sizes, default=_USUAL_CACHE)
 
 
 def vector_extension() -> str:

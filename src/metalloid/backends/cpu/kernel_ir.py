@@ -113,6 +113,8 @@ class Lowered:
         Whether each thread needs a stack of its own.
     reads_in_loops : bool
         Whether threads load again and again.
+    streamable : int
+        Bytes that each thread could store past the caches.
     """
 
     ir: str
@@ -123,6 +125,7 @@ class Lowered:
     variable_bytes: int = 0
     fibres: bool = False
     reads_in_loops: bool = False
+    streamable: int = 0
 
 
 def kernel_ir(

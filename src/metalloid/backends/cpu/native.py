@@ -13,11 +13,15 @@ from metalloid.compiler import native_code
 from metalloid.compiler.cache import Cache, shared_cache
 from metalloid.settings import settings
 
-_SOURCES = Path(__file__).parent / "native"
+SOURCES = Path(__file__).parent / "native"
 
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
 LENIENT = 2  # a barrier lets all go that wait, wherever, and misses none that returned
+
+
+#: Bytes of a job before its parameters' words.
+JOB_BYTES = 56
 
 
 def job_layout(parameters: int) -> struct.Struct:
@@ -105,7 +109,7 @@ def runtime() -> Runtime:
 
 def build(cache: Cache) -> Path:
     """The runtime's shared object, compiled if it is not in `cache`."""
-    return native_code.build(_SOURCES, "runtime", cache)
+    return native_code.build(SOURCES, "runtime", cache)
 
 
 def objects(target: str) -> dict[str, bytes]:
@@ -116,4 +120,4 @@ def objects(target: str) -> dict[str, bytes]:
     DeviceUnavailable
         If it does not compile.
     """
-    return native_code.objects(_SOURCES, target)
+    return native_code.objects(SOURCES, target)

@@ -8,7 +8,8 @@ A kernel comes in variants, made when a launch needs them: ``whole`` if all simd
 and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
 are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
 the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
-it, for launches in which threads may miss a barrier.
+it, for launches in which threads may miss a barrier. Independent threads have ``_streaming`` ones,
+for launches that write more than the caches hold.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ CODE_COMMAND = (
 #: that masks are made of. More lanes than a register has hide the latency of arithmetic.
 _FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
 _NARROW = ((8,), 32)
+#: Instructions that store past the caches, in pieces that any array of NumPy's is aligned to.
+_STREAMING = ("AVX-512", "AVX2", "SSE4.2")
 
 #: So many threads may run one by one rather than have a variant compiled for them.
 _FEW_THREADS = 4096
@@ -78,7 +81,7 @@ def functions(reports: bool) -> str:
     drivers = (
         ("whole", "run_rows<mtl_entry_type, false>"),
         ("ragged", "run_rows<mtl_entry_type, true>"),
-        ("waiting", "run_simdgroups<mtl_entry_type>"),
+        ("waiting", "run_simdgroups"),
     )
     return "\n".join(
         (
@@ -164,13 +167,14 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel)
-    kind, lanes_of_variant, *lenient = variant.split("_")
+    kind, lanes_of_variant, *manner = variant.split("_")
+    streams = "streaming" in manner
     width = int(lanes_of_variant)
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
-        forms = _waiting(width, kind, mask_bits, is_strict=not lenient)
+        forms = _waiting(width, kind, mask_bits, is_strict="lenient" not in manner)
     else:
-        forms = _independent(width, kind, mask_bits)
+        forms = _independent(width, kind, mask_bits, streams)
     functions = [parse(ir, scalar) for _ in forms]
     reads = reads_in_loops(functions[0])
     made = [*map(vectorise, functions, forms)]
@@ -179,6 +183,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         ("state_bytes", "i64", state),
         ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
         ("width", "i32", width),
+        ("streams", "i8", int(streams)),
     )
     for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
@@ -194,6 +199,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         _widths_of(kernel),
         variable_bytes,
         reads_in_loops=reads,
+        streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
     )
 
 
@@ -218,10 +224,10 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _independent(width: int, kind: str, mask_bits: int) -> list[Form]:
+def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[Form]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
-    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX)]
+    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
     if kind == "ragged":
         forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
     return forms

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import Part
 from metalloid.compiler import native_code
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.cache import Cache, shared_cache
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.launches import QuickLaunch
 
-SOURCES = Path(__file__).parent / "native"
+_SOURCES = Path(__file__).parent / "native"
 _LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too
 _SHAPE = struct.Struct("=2Q6I10I")
 
@@ -53,8 +53,13 @@ class Native(NamedTuple):
     quick: Callable[[tuple[Any, ...]], QuickLaunch]
 
 
+def build(cache: Cache) -> Path:
+    """The library of the sources in `native`, compiled if it is not in `cache`."""
+    return native_code.build(_SOURCES, "launch", cache, (native_code.OF_PYTHON,))
+
+
 def load(path: Path) -> Native:
-    """The functions of a library that `native_code.build` made."""
+    """The functions of a library that `build` made."""
     library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
     use, launch, quick = library.mtl_use_driver, library.mtl_launch, interpreters.mtl_quick
     use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
@@ -65,7 +70,7 @@ def load(path: Path) -> Native:
 
 @functools.cache
 def _native() -> Native:
-    native = load(native_code.build(SOURCES, "launch", shared_cache()))
+    native = load(build(shared_cache()))
     functions = ("cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent")
     native.use_driver(*map(_address, functions))
     return native

@@ -50,7 +50,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
         )
 
     combined = operation in _COMBINED and isinstance(value.type, Integer)
-    unused = instruction.result in writer.unused
+    unused = not writer.uses[instruction.result]
     if combined and writer.is_uniform(address) and unused:
         one([writer.scalar(address), _fold(writer, operation, value)])
     elif unused and writer.mask is None:

@@ -36,6 +36,8 @@ class Form:
         Whether lanes that miss a barrier for which others wait are a fault.
     common : tuple of int
         Positions of the parameters that are the same for all threads of a threadgroup.
+    streams : bool
+        Whether what is stored goes past the caches where it can.
     """
 
     name: str
@@ -48,3 +50,4 @@ class Form:
     computed: tuple[int, ...] = ()
     common: tuple[int, ...] = ()
     is_strict: bool = False
+    streams: bool = False

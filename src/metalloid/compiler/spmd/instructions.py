@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
-from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Type, Unsupported
-from metalloid.compiler.spmd import bfloats, matrices, memory, processor, simdgroup
+from metalloid.compiler.llvm.ir import Instruction
+from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
+from metalloid.compiler.spmd import bfloats, lanewise, matrices, memory, processor, simdgroup
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
+from metalloid.compiler.spmd.lanewise import count_of_values, text_of
 from metalloid.compiler.spmd.registers import by_registers
 from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
-#: Intrinsics that work on each lane alone, and how many of their operands are values.
-_LANEWISE = {
-    "fma": 3, "fmuladd": 3, "sqrt": 1, "fabs": 1, "floor": 1, "ceil": 1, "trunc": 1, "rint": 1,
-    "nearbyint": 1, "round": 1, "roundeven": 1, "minnum": 2, "maxnum": 2, "minimum": 2,
-    "maximum": 2, "minimumnum": 2, "maximumnum": 2, "copysign": 2, "umin": 2, "umax": 2, "smin": 2,
-    "smax": 2, "abs": 1, "ctlz": 1, "cttz": 1, "ctpop": 1, "bswap": 1, "bitreverse": 1, "fshl": 3,
-    "fshr": 3, "uadd.sat": 2, "usub.sat": 2, "sadd.sat": 2, "ssub.sat": 2, "is.fpclass": 1,
-    "ldexp": 2, "fptoui.sat": 1, "fptosi.sat": 1, "ucmp": 2, "scmp": 2,
-}  # fmt: skip
-_INTRINSIC = re.compile(r"@llvm\.([a-z_.]+?)((?:\.(?:i\d+|f\d+|bf16|p0))+)$")
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
-
-_Operand = Callable[[Value], str]
 
 
 def write(writer: Writer, instruction: Instruction) -> None:
@@ -88,7 +73,7 @@ def _base(writer: Writer, instruction: Instruction) -> str:
 
 def _plain(writer: Writer, instruction: Instruction, flags: bool) -> str:
     kept = "".join(f"{flag} " for flag in instruction.flags) if flags else fast_math(instruction)
-    return writer.new(_text(instruction, kept, writer.scalar, str))
+    return writer.new(text_of(instruction, kept, [*map(writer.scalar, instruction.operands)], str))
 
 
 def _lanes(writer: Writer, instruction: Instruction) -> str:
@@ -108,30 +93,12 @@ def _lanes(writer: Writer, instruction: Instruction) -> str:
         if pair == (FLOAT, BFLOAT):
             bits = bfloats.rounded(writer, vector)
             return writer.new(f"bitcast {writer.wide(I16)} {bits} to {writer.wide(BFLOAT)}")
-    return writer.new(_text(instruction, fast_math(instruction), writer.vector, writer.wide))
+    return _each_lane(writer, instruction)
 
 
-def _text(
-    instruction: Instruction, flags: str, operand: _Operand, type_of: Callable[[Type], str]
-) -> str:
-    """An instruction in scalar or vector form."""
-    op, operands = instruction.op, instruction.operands
-    type = type_of(operands[0].type)
-    if op in INTEGER_BINARY or op in FLOAT_BINARY:
-        return f"{op} {flags}{type} {operand(operands[0])}, {operand(operands[1])}"
-    if op in ("icmp", "fcmp"):
-        left, right = operand(operands[0]), operand(operands[1])
-        return f"{op} {flags}{instruction.detail} {type} {left}, {right}"
-    if op in CASTS:
-        return f"{op} {type} {operand(operands[0])} to {type_of(instruction.type)}"
-    if op == "fneg":
-        return f"fneg {flags}{type} {operand(operands[0])}"
-    if op == "freeze":
-        return f"freeze {type} {operand(operands[0])}"
-    if op == "select":
-        given = ", ".join(f"{type_of(value.type)} {operand(value)}" for value in operands)
-        return f"select {flags}{given}"
-    raise Unsupported(f"the instruction {op}")
+def _each_lane(writer: Writer, instruction: Instruction) -> str:
+    vectors = [writer.vector(value) for value in instruction.operands]
+    return lanewise.write(writer, instruction, vectors, writer.width)
 
 
 def _divide(writer: Writer, instruction: Instruction) -> str:
@@ -221,8 +188,7 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         return
     by_lane = is_of_the_c_library(instruction.detail)
     of_processor = processor.is_instruction(instruction.detail)
-    match = _INTRINSIC.match(instruction.detail)
-    if not by_lane and not of_processor and (match is None or match[1] not in _LANEWISE):
+    if not (by_lane or of_processor or count_of_values(instruction.detail)):
         raise Unsupported(f"a call of {instruction.detail}")
     flags, type = fast_math(instruction), instruction.type
     if writer.own_shape(instruction.value).is_uniform:
@@ -236,16 +202,7 @@ def _call(writer: Writer, instruction: Instruction) -> None:
     if of_processor:
         _call_of_processor(writer, instruction)
         return
-    assert match is not None
-    suffix = ".".join(f"v{writer.width}{part}" for part in match[2][1:].split("."))
-    given = [
-        (writer.wide(v.type), writer.vector(v))
-        if number < _LANEWISE[match[1]]
-        else (str(v.type), v.name)
-        for number, v in enumerate(instruction.operands)
-    ]
-    callee = f"@llvm.{match[1]}.{suffix}"
-    writer.set(instruction, vector=writer.call(f"{flags}{writer.wide(type)}", callee, given))
+    writer.set(instruction, vector=_each_lane(writer, instruction))
 
 
 def _call_by_lane(writer: Writer, instruction: Instruction) -> None:

@@ -7,14 +7,19 @@ shuffles, which take the place of four gathers. Stores are the same the other wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, Integer, Type
+from metalloid.compiler.spmd import streaming
 from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.spmd.permute import cut, joined, shuffled
+from metalloid.compiler.spmd.prefetch import is_in_buffer
 from metalloid.compiler.spmd.processor import is_lanewise
+from metalloid.compiler.spmd.transposed import lanes_at_once, put_together, taken_apart
+from metalloid.compiler.spmd.woven import woven
 from metalloid.compiler.spmd.writer import Writer
 
 #: Members an element may have; with more, most of what is read would be thrown away.
@@ -152,19 +157,39 @@ def load(writer: Writer, instruction: Instruction) -> bool:
     group, place = found
     assert isinstance(group, Group)
     member = Integer(8 * group.size)
-    wide = f"<{group.count * writer.width} x {member}>"
     everything = writer.remembered(id(group))
     if everything is None:
-        everything = _load_all(writer, group, member, wide)
+        everything = _load_all(writer, group, member)
         writer.remember(id(group), everything)
-    lanes = ", ".join(f"i32 {place + lane * group.count}" for lane in range(writer.width))
-    mask = f"<{writer.width} x i32> <{lanes}>"
-    part = writer.new(f"shufflevector {wide} {everything}, {wide} poison, {mask}")
+    part = _members_of(writer, group, everything, member)[place]
     writer.set(instruction, vector=_as(writer, part, member, instruction.type))
     return True
 
 
-def _load_all(writer: Writer, group: Group, member: Integer, wide: str) -> str:
+def _members_of(writer: Writer, group: Group, everything: str, member: Integer) -> list[str]:
+    """What lanes have of each member; what nobody wants is left out by LLVM."""
+    parts: list[str] | None = writer.remembered((id(group), "members"))
+    if parts is None:
+        count, total = group.count, group.count * writer.width
+        lanes = lanes_at_once(writer, count, member)
+        if lanes:
+            registers = cut(writer, everything, total, lanes, member)
+            blocks = [
+                taken_apart(writer, registers[first : first + count], member)
+                for first in range(0, len(registers), count)
+            ]
+            parts = [joined(writer, row, lanes, member) for row in zip(*blocks, strict=True)]
+        else:
+            wide = f"<{total} x {member}>"
+            parts = [
+                shuffled(writer, wide, everything, "poison", range(place, total, count))
+                for place in range(count)
+            ]
+        writer.remember((id(group), "members"), parts)
+    return parts
+
+
+def _load_all(writer: Writer, group: Group, member: Integer) -> str:
     # By the address of the first access: that of another may be computed further on.
     first, lowest = group.order[0], min(group.members)
     [place] = [place for place, accesses in group.members.items() if first in accesses]
@@ -174,10 +199,12 @@ def _load_all(writer: Writer, group: Group, member: Integer, wide: str) -> str:
         address = writer.new(f"getelementptr i8, ptr {address}, i64 {back}")
     align = group.lowest.align or group.size
     span = max(group.members) - min(group.members) + 1
-    bits = writer.mask_as_bits()
+    bits, count = writer.mask_as_bits(), group.count * writer.width
+    wide = f"<{count} x {member}>"
     if bits is None and span == group.count:
+        if lanes := lanes_at_once(writer, group.count, member):
+            return _load_in_order(writer, group, address, lanes, align)
         return writer.new(f"load {wide}, ptr {address}, align {align}")
-    count = group.count * writer.width
     return writer.call(
         wide,
         f"@llvm.masked.load.v{count}{member}.p0",
@@ -187,6 +214,33 @@ def _load_all(writer: Writer, group: Group, member: Integer, wide: str) -> str:
             (wide, "poison"),
         ],
     )
+
+
+def _load_in_order(writer: Writer, group: Group, address: str, lanes: int, align: int) -> str:
+    """One register after the other, with so many members each.
+
+    A processor that is to guess what comes next wants to see the order of memory: float4s that are
+    asked for in another take up to 1.6 times as long. LLVM keeps it where loads are volatile.
+    """
+    member = Integer(8 * group.size)
+    volatile = "volatile " if is_in_buffer(writer, group.lowest.operands[0]) else ""
+    loaded = []
+    for start in range(0, group.count * writer.width * group.size, lanes * group.size):
+        place = writer.new(f"getelementptr i8, ptr {address}, i64 {start}")
+        wide = f"<{lanes} x {member}>"
+        loaded.append(writer.new(f"load {volatile}{wide}, ptr {place}, align {min(align, 64)}"))
+    return joined(writer, loaded, lanes, member)
+
+
+def _store_in_order(
+    writer: Writer, everything: str, group: Group, address: str, lanes: int, align: int
+) -> None:
+    """The same for stores, of which LLVM keeps the order anyway."""
+    member = Integer(8 * group.size)
+    registers = cut(writer, everything, group.count * writer.width, lanes, member)
+    for number, register in enumerate(registers):
+        place = writer.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
+        writer.emit(f"store <{lanes} x {member}> {register}, ptr {place}, align {min(align, 64)}")
 
 
 def _member_mask(writer: Writer, count: int, span: int, bits: str | None) -> str:
@@ -218,18 +272,25 @@ def store(writer: Writer, instruction: Instruction) -> bool:
         return True
     member = Integer(8 * group.size)
     places = sorted(group.members)
-    parts = []
-    for place in places:
-        value = group.members[place][0].operands[0]
-        parts.append(_as(writer, writer.vector(value), value.type, member))
-    everything = _interleave(writer, parts, member)
+    values = [group.members[place][0].operands[0] for place in places]
     count = group.count * writer.width
     wide = f"<{count} x {member}>"
+    everything = woven(writer, values, lambda loads: _loaded_in_order(writer, loads))
+    if everything is None:
+        parts = [_as(writer, writer.vector(value), value.type, member) for value in values]
+        everything = _interleave(writer, parts, member)
+    elif values[0].type != member:
+        everything = writer.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
     lowest = group.lowest
     address, align = writer.scalar(lowest.operands[1]), lowest.align or group.size
     bits = writer.mask_as_bits()
     if bits is None:
-        writer.emit(f"store {wide} {everything}, ptr {address}, align {align}")
+        if id(instruction) in writer.streamed:
+            streaming.store(writer, everything, count, member, address, align)
+        elif lanes := lanes_at_once(writer, group.count, member):
+            _store_in_order(writer, everything, group, address, lanes, align)
+        else:
+            writer.emit(f"store {wide} {everything}, ptr {address}, align {align}")
         return True
     writer.call(
         "void",
@@ -243,28 +304,36 @@ def store(writer: Writer, instruction: Instruction) -> bool:
     return True
 
 
+def _loaded_in_order(writer: Writer, loads: Sequence[Instruction]) -> str | None:
+    """What the loads, one of each member, give together; None if they are not of one group."""
+    found = [writer.groups.get(id(load)) for load in loads]
+    group = found[0][0] if found[0] else None
+    is_whole = isinstance(group, Group) and group.count == len(loads)
+    if not is_whole or found != [(group, place) for place in range(len(loads))]:
+        return None
+    everything: str | None = writer.remembered(id(group))
+    return everything
+
+
 def _interleave(writer: Writer, parts: list[str], member: Integer) -> str:
     """One vector with the first lane of each part, then the second, and so on."""
-    lanes, count = writer.width, len(parts)
-    joined, length = parts[0], lanes
+    width, count = writer.width, len(parts)
+    if lanes := lanes_at_once(writer, count, member):
+        rows = zip(*(cut(writer, part, width, lanes, member) for part in parts), strict=True)
+        registers = [one for row in rows for one in put_together(writer, row, member)]
+        return joined(writer, registers, lanes, member)
+    everything, length = parts[0], width
     for part in parts[1:]:  # one behind the other, then in order
-        grown = length + lanes
-        narrow, wide = f"<{lanes} x {member}>", f"<{length} x {member}>"
-        padding = [*range(lanes), *[-1] * (length - lanes)]
+        grown = length + width
+        narrow, wide = f"<{width} x {member}>", f"<{length} x {member}>"
         widened = part
-        if length > lanes:
-            mask = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in padding)
-            widened = writer.new(
-                f"shufflevector {narrow} {part}, {narrow} poison, <{length} x i32> <{mask}>"
-            )
-        mask = ", ".join(f"i32 {i}" for i in range(grown))
-        joined = writer.new(
-            f"shufflevector {wide} {joined}, {wide} {widened}, <{grown} x i32> <{mask}>"
-        )
+        if length > width:
+            padding = [*range(width), *["poison"] * (length - width)]
+            widened = shuffled(writer, narrow, part, "poison", padding)
+        everything = shuffled(writer, wide, everything, widened, range(grown))
         length = grown
-    wide = f"<{length} x {member}>"
-    mask = ", ".join(f"i32 {part * lanes + lane}" for lane in range(lanes) for part in range(count))
-    return writer.new(f"shufflevector {wide} {joined}, {wide} poison, <{length} x i32> <{mask}>")
+    places = [part * width + lane for lane in range(width) for part in range(count)]
+    return shuffled(writer, f"<{length} x {member}>", everything, "poison", places)
 
 
 def _as(writer: Writer, vector: str, given: Type, wanted: Type) -> str:

@@ -25,7 +25,7 @@ from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.types import FLOAT, I16, I64, Type, Vector
 from metalloid.compiler.spmd.bfloats import extended
 from metalloid.compiler.spmd.lanes import MULTIPLY, WIDTH
-from metalloid.compiler.spmd.permute import active_or
+from metalloid.compiler.spmd.permute import active_or, cut, joined, shuffled
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 SIDE = 8
@@ -125,8 +125,8 @@ def _to_matrix(writer: Writer, instruction: Instruction) -> None:
         for row in range(SIDE)
         for column in range(SIDE)
     ]
-    everything = _shuffle(writer, writer.wide(FLOAT), first, second, sources)
-    _set(writer, instruction, _cut(writer, everything))
+    everything = shuffled(writer, writer.wide(FLOAT), first, second, sources)
+    _set(writer, instruction, cut(writer, everything, _COUNT, SIDE, FLOAT))
 
 
 def _of_matrix(writer: Writer, instruction: Instruction) -> None:
@@ -135,9 +135,9 @@ def _of_matrix(writer: Writer, instruction: Instruction) -> None:
     sources = [row_of(lane) * SIDE + column_of(lane) + element for lane in range(WIDTH)]
     everything = writer.remembered(("everything", matrix.name))
     if everything is None:
-        everything = _joined(writer, _rows(writer, matrix), FLOAT)
+        everything = joined(writer, _rows(writer, matrix), SIDE, FLOAT)
         writer.remember(("everything", matrix.name), everything)
-    writer.set(instruction, vector=_shuffle(writer, _ALL, everything, "poison", sources))
+    writer.set(instruction, vector=shuffled(writer, _ALL, everything, "poison", sources))
 
 
 def _multiply(writer: Writer, instruction: Instruction) -> None:
@@ -175,7 +175,7 @@ def _repeated(writer: Writer, slot: str, number: int) -> str:
     """One of the elements as a row of its own, from memory."""
     place = writer.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
     one = writer.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
-    return _shuffle(writer, f"<1 x {FLOAT}>", one, "poison", [0] * SIDE)
+    return shuffled(writer, f"<1 x {FLOAT}>", one, "poison", [0] * SIDE)
 
 
 def _summed(writer: Writer, slot: str, rows: list[str], sums: list[str]) -> list[str]:
@@ -203,7 +203,7 @@ def _join(writer: Writer, instruction: Instruction) -> None:
     """Rows of two matrices side by side."""
     pairs = zip(*(_rows(writer, matrix) for matrix in instruction.operands), strict=True)
     both = list(range(PAIR.columns))
-    rows = [_shuffle(writer, MATRIX.row, low, high, both) for low, high in pairs]
+    rows = [shuffled(writer, MATRIX.row, low, high, both) for low, high in pairs]
     _set(writer, instruction, rows)
 
 
@@ -211,7 +211,7 @@ def _half(writer: Writer, instruction: Instruction) -> None:
     [pair] = instruction.operands
     start = int(instruction.detail) * SIDE
     columns = list(range(start, start + SIDE))
-    rows = [_shuffle(writer, PAIR.row, row, "poison", columns) for row in _rows(writer, pair)]
+    rows = [shuffled(writer, PAIR.row, row, "poison", columns) for row in _rows(writer, pair)]
     _set(writer, instruction, rows)
 
 
@@ -232,8 +232,9 @@ def _load(writer: Writer, instruction: Instruction) -> None:
     if not is_plain:
         sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
         type = f"<{_COUNT} x {element}>"
-        columns = _joined(writer, parts, element)
-        parts = _cut(writer, _shuffle(writer, type, columns, "poison", sources), element)
+        columns = joined(writer, parts, SIDE, element)
+        everything = shuffled(writer, type, columns, "poison", sources)
+        parts = cut(writer, everything, _COUNT, SIDE, element)
     if element == I16:
         parts = [extended(writer, part, SIDE) for part in parts]
     elif element != FLOAT:
@@ -262,34 +263,6 @@ def _rows(writer: Writer, matrix: Value) -> list[str]:
         rows = [writer.new(f"extractvalue {matrix.type} {whole}, {n}") for n in range(SIDE)]
         writer.remember(("rows", matrix.name), rows)
     return rows
-
-
-def _joined(writer: Writer, parts: list[str], element: Type) -> str:
-    """Vectors of eight numbers one behind the other."""
-    length = SIDE
-    while len(parts) > 1:
-        type, everything = f"<{length} x {element}>", list(range(2 * length))
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [_shuffle(writer, type, low, high, everything) for low, high in pairs]
-        length *= 2
-    return parts[0]
-
-
-def _cut(writer: Writer, everything: str, element: Type = FLOAT) -> list[str]:
-    """The opposite."""
-    type = f"<{_COUNT} x {element}>"
-    starts = range(0, _COUNT, SIDE)
-    return [
-        _shuffle(writer, type, everything, "poison", list(range(start, start + SIDE)))
-        for start in starts
-    ]
-
-
-def _shuffle(writer: Writer, type: str, first: str, second: str, sources: list[int]) -> str:
-    mask = ", ".join(f"i32 {source}" for source in sources)
-    return writer.new(
-        f"shufflevector {type} {first}, {type} {second}, <{len(sources)} x i32> <{mask}>"
-    )
 
 
 #: By opcode.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, tables
+from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, streaming, tables
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -138,7 +138,7 @@ def _store(writer: Writer, instruction: Instruction) -> None:
     elif interleaved.store(writer, instruction):
         return
     elif shape.stride == type.size and type != I1:
-        _store_row(writer, value, writer.scalar(address), align)
+        _store_row(writer, instruction, writer.scalar(address), align)
     else:
         _scatter(writer, value, address, align)
 
@@ -159,8 +159,12 @@ def _scatter(writer: Writer, value: Value, address: Value, align: int) -> None:
     writer.call("void", intrinsic, [given, (f"{pointers} align {align}", to), active])
 
 
-def _store_row(writer: Writer, value: Value, address: str, align: int) -> None:
+def _store_row(writer: Writer, instruction: Instruction, address: str, align: int) -> None:
+    value = instruction.operands[0]
     wide, bits, vector = writer.wide(value.type), writer.mask_as_bits(), writer.vector(value)
+    if bits is None and id(instruction) in writer.streamed:
+        streaming.store(writer, vector, writer.width, value.type, address, align)
+        return
     if bits is None and not writer.in_halves:
         writer.emit(f"store {wide} {vector}, ptr {address}, align {align}")
         return

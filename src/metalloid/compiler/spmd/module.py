@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE
+from metalloid.compiler.spmd.streaming import NONTEMPORAL
 from metalloid.compiler.spmd.vectorise import Vectorised
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
 
@@ -31,6 +32,7 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str 
             *texts,
             f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}",
             f"{EMPTY_NODE} = !{{}}",
+            f"{NONTEMPORAL} = !{{i32 1}}",
             "",
             *added,
             "",

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from metalloid.compiler.llvm.types import I1, I32, Float, Type
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.writer import Writer
 
 
-def permute(writer: Writer, vector: str, type: Type, sources: list[int]) -> str:
-    """Each lane's value of `vector` from the lane that `sources` names."""
-    wide = writer.wide(type)
+def shuffled(
+    writer: Writer, type: str, first: str, second: str, sources: Sequence[int | str]
+) -> str:
+    """Elements of two vectors, of which the second one's count on from the first's."""
     mask = ", ".join(f"i32 {source}" for source in sources)
     return writer.new(
-        f"shufflevector {wide} {vector}, {wide} poison, <{len(sources)} x i32> <{mask}>"
+        f"shufflevector {type} {first}, {type} {second}, <{len(sources)} x i32> <{mask}>"
     )
+
+
+def joined(writer: Writer, parts: Sequence[str], lanes: int, type: Type) -> str:
+    """Vectors of so many lanes one behind the other; a power of two of them."""
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        wide, everything = f"<{lanes} x {type}>", range(2 * lanes)
+        parts = [shuffled(writer, wide, *pair, everything) for pair in pairs]
+        lanes *= 2
+    return parts[0]
+
+
+def cut(writer: Writer, vector: str, total: int, lanes: int, type: Type) -> list[str]:
+    """The opposite."""
+    wide = f"<{total} x {type}>"
+    return [
+        shuffled(writer, wide, vector, "poison", range(start, start + lanes))
+        for start in range(0, total, lanes)
+    ]
+
+
+def permute(writer: Writer, vector: str, type: Type, sources: Sequence[int]) -> str:
+    """Each lane's value of `vector` from the lane that `sources` names."""
+    return shuffled(writer, writer.wide(type), vector, "poison", sources)
 
 
 def where(writer: Writer, lanes: list[bool], yes: str, no: str, type: Type) -> str:

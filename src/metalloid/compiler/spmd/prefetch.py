@@ -43,7 +43,7 @@ def look_ahead(writer: Writer, address: Value, size: int) -> None:
     if loop is not None:
         step = Rounds(writer, loop).step(address)
         ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
-    if not ahead or not _is_in_buffer(writer, address):
+    if not ahead or not is_in_buffer(writer, address):
         return
     for start in range(0, size, _LINE):
         place = writer.new(f"getelementptr i8, ptr {writer.scalar(address)}, i64 {start + ahead}")
@@ -51,7 +51,7 @@ def look_ahead(writer: Writer, address: Value, size: int) -> None:
         writer.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
 
 
-def _is_in_buffer(writer: Writer, address: Value) -> bool:
+def is_in_buffer(writer: Writer, address: Value) -> bool:
     """Whether an address comes from a pointer in memory: variables are in the cache anyway."""
     made = writer.computed_by.get(address.name)
     while made is not None and made.op in ("getelementptr", "bitcast"):

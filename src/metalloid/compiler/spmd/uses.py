@@ -11,10 +11,7 @@ def find_uses(writer: Writer, linearised: Linearised) -> None:
     """Tell the writer which values are used where they are not in registers."""
     divergence = writer.divergence
     _find_wanted_vectors(writer)
-    used = {v.name for i in divergence.function.instructions() for v in i.operands}
-    writer.unused.update(
-        i.result for i in divergence.function.instructions() if i.result not in used
-    )
+    writer.uses.update(v.name for i in divergence.function.instructions() for v in i.operands)
     for name, block in divergence.function.blocks.items():
         for instruction in (*block.body, block.end):
             for value in instruction.operands:

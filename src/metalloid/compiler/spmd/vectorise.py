@@ -29,6 +29,7 @@ from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_
 from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossing, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
+from metalloid.compiler.spmd.streaming import streamable
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
@@ -60,6 +61,8 @@ class Vectorised:
         Which of these each region changes.
     in_step : bool
         Whether all simdgroups come to the same barriers for certain, with all their lanes.
+    streamable : int
+        Bytes that each thread could store past the caches.
     """
 
     text: str
@@ -69,6 +72,7 @@ class Vectorised:
     common: tuple[str, ...]
     changes: tuple[set[int], ...]
     in_step: bool
+    streamable: int
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,9 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     linearised = Linearised(writer, entry_mask, form.has_state)
     writer.groups.update(find_groups(divergence))
     find_uses(writer, linearised)
+    streamed, streamed_bytes = streamable(function, graph)
+    if form.streams:
+        writer.streamed.update(streamed)
     linearised.write()
     kept: set[str] = set()
     if linearised.regions:
@@ -187,6 +194,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         tuple(str(value.type) for value in common or ()),
         tuple(_changes(body, common or []) for body in bodies),
         common is not None,
+        0 if form.has_state else streamed_bytes,
     )
 
 

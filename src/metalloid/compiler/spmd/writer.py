@@ -6,6 +6,7 @@ makes registers of them and places the phis. So no pass of ours ever repairs SSA
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,7 +67,8 @@ class Writer:
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
         self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
-        self.unused: set[str] = set()  # results that nobody looks at
+        self.streamed: set[int] = set()  # stores past the caches, by identity
+        self.uses: Counter[str] = Counter()  # how often a value is an operand
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}

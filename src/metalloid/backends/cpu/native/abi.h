@@ -6,7 +6,9 @@
  * position in the threadgroup lies in the box first <= position < last, x fastest. The runtime
  * calls it
  *   - in LOOP mode once per threadgroup with the whole box (kernels that never wait for each
- *     other);
+ *     other). A kernel may go on with those that follow, x fastest, taking each off
+ *     mtl_range.following and leaving its position and size in the range: a call is a good part
+ *     of what a small threadgroup costs;
  *   - in FIBRE mode once per thread with a box of one thread, each call on a stack of its own, so
  *     that a thread can be suspended inside a barrier or a simdgroup function.
  * All threads of a threadgroup run on one operating system thread, so `threadgroup` variables of
@@ -16,7 +18,7 @@
 #define METALLOID_CPU_ABI_H
 
 /* Changes with any layout or meaning in this file, in mtl_descriptor or in mtl_outcome. */
-#define MTL_ABI_VERSION 2
+#define MTL_ABI_VERSION 3
 
 typedef struct mtl_launch {
     /* One word per kernel parameter. Buffers: the address. [[threadgroup(n)]] parameters: the byte
@@ -35,6 +37,7 @@ typedef struct mtl_range {
     unsigned int last[3];        /* from first, to last excluded */
     char *threadgroup_memory;    /* aligned to 64 bytes; contents undefined */
     unsigned int thread[3];      /* where it is: kept by kernels that log or assert */
+    unsigned int following;      /* threadgroups behind this one that the call may run as well */
 } mtl_range;
 
 typedef void mtl_entry(const mtl_launch *launch, mtl_range *range);

@@ -143,7 +143,13 @@ static void loop_body(void *argument) {
     shift *shift = argument;
     mtl_context *context = shift->context;
     const mtl_job *job = context->job;
-    while (next_group(shift)) job->entry(&job->launch, &context->range);
+    while (next_group(shift)) {
+        uint64_t left = shift->end - shift->next;
+        context->range.following = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
+        shift->next += context->range.following;
+        job->entry(&job->launch, &context->range);
+        shift->next -= context->range.following;
+    }
     void *abandoned;
     mtl_switch(&abandoned, context->scheduler);
 }

@@ -28,6 +28,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
+extern const bool mtl_streams;  // whether stores go past the caches
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
@@ -46,15 +47,48 @@ METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
   Entry::call(own, words, threadgroup_memory);
 }
 
-// Independent threads, row by row. The rest of a row as part of a simdgroup, or one by one, which
-// spares the compiler a second form of the kernel.
-template <class Entry, bool ragged>
-METALLOID_INLINE void run_rows(const mtl_launch* launch, const mtl_range* range) {
+// Where a call is along an axis of the grid.
+struct place {
+  uint position, size;
+
+  // On to the next threadgroup: false behind the last, and the first follows.
+  METALLOID_INLINE bool next(const mtl_launch* launch, mtl_range* range, int axis) {
+    const bool is_last = ++position == launch->threadgroups_per_grid[axis];
+    if (is_last) position = 0;
+    const uint full = launch->threads_per_threadgroup[axis];
+    const uint left = launch->threads_per_grid[axis] - position * full;
+    size = left < full ? left : full;
+    // Read if a thread fails, hence volatile.
+    *(volatile uint*)&range->threadgroup[axis] = position;
+    *(volatile uint*)&range->size[axis] = size;
+    return !is_last;
+  }
+};
+
+// Runs the threadgroups of a call. Where they are stays in registers: a processor that loads as one
+// what was stored in pieces waits until all stores before have left it for the cache.
+template <class Run>
+METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* range, Run run) {
+  place x = {range->threadgroup[0], range->size[0]}, y = {range->threadgroup[1], range->size[1]},
+        z = {range->threadgroup[2], range->size[2]};
+  thread_ids ids = ids_of(launch, range);
+  for (uint following = range->following;; --following) {
+    *(volatile uint*)&range->following = following;
+    ids.group = {x.position, y.position, z.position};
+    ids.group_size = {x.size, y.size, z.size};
+    run(ids);
+    if (following == 0) return;
+    if (!x.next(launch, range, 0) && !y.next(launch, range, 1)) z.next(launch, range, 2);
+  }
+}
+
+// Independent threads of a threadgroup, row by row. The rest of a row as part of a simdgroup, or one
+// by one, which spares the compiler a second form of the kernel.
+template <bool ragged>
+METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
+                               void* const* words, char* memory) {
   // Two copies: the one that only inlined code sees becomes registers.
-  const thread_ids ids = ids_of(launch, range), ids_in_memory = ids;
-  void* words[Entry::parameter_count + 1];
-  for (int i = 0; i < Entry::parameter_count; ++i) words[i] = launch->arguments[i];
-  char* const memory = range->threadgroup_memory;
+  const thread_ids ids_in_memory = ids;
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint whole = size.x - size.x % mtl_width;
   for (uint z = 0; z < size.z; ++z) {
@@ -71,6 +105,18 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, const mtl_range* range)
                    origin.z + z, row + x);
     }
   }
+}
+
+template <class Entry, bool ragged>
+METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
+  void* words[Entry::parameter_count + 1];
+  for (int i = 0; i < Entry::parameter_count; ++i) words[i] = launch->arguments[i];
+  char* const memory = range->threadgroup_memory;
+  run_threadgroups(launch, range, [&](const thread_ids& ids) {
+    run_rows<ragged>(ids, launch, words, memory);
+  });
+  // What went past the caches is ordered by full fences alone.
+  if (mtl_streams) __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 // How far a simdgroup has come: which lanes, and to which barrier, counted from 1 (0: the end).
@@ -105,19 +151,17 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
   return false;
 }
 
-// Threads that wait for each other: all simdgroups up to a barrier, then all up to the next.
-template <class Entry>
-METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, const mtl_range* range) {
-  const thread_ids ids = ids_of(launch, range);
+// Threads of a threadgroup that wait for each other: all simdgroups up to a barrier, then all up to
+// the next.
+METALLOID_INLINE void run_simdgroups(const thread_ids& ids, const mtl_launch* launch, char* memory,
+                                     char* states, char* common) {
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
-  char* const states = (char*)__builtin_alloca_with_align(simdgroups * mtl_state_bytes, 512);
-  char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
   const auto round = [&](uint region, bool goes_on, uint first, uint count) {
     const uint index = first * mtl_width, row = index / size.x;
-    return mtl_round(region, goes_on, &ids, launch->arguments, range->threadgroup_memory, origin.x,
-                     origin.y, origin.z, size.x, size.y, threads, first, count, index % size.x,
-                     row % size.y, row / size.y, states, common);
+    return mtl_round(region, goes_on, &ids, launch->arguments, memory, origin.x, origin.y, origin.z,
+                     size.x, size.y, threads, first, count, index % size.x, row % size.y,
+                     row / size.y, states, common);
   };
   if (round(0, true, 0, simdgroups) & 1) return;
   while (go_on_apart(states, threads, launch->lenient_barriers)) {
@@ -126,6 +170,16 @@ METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, const mtl_range* 
       if (region != 0) round(region, false, i, 1);
     }
   }
+}
+
+METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range) {
+  const uint most = divide_up(volume(triple(launch->threads_per_threadgroup)), mtl_width);
+  char* const states = (char*)__builtin_alloca_with_align(most * mtl_state_bytes, 512);
+  char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
+  char* const memory = range->threadgroup_memory;
+  run_threadgroups(launch, range, [&](const thread_ids& ids) {
+    run_simdgroups(ids, launch, memory, states, common);
+  });
 }
 
 }  // namespace metalloid

@@ -1,12 +1,8 @@
 // Launches of the usual kind: whole buffers, and numbers that the GPU has already. They are bound
 // here and handed to the driver. With all others nothing is done: Python's own road takes them,
 // which says what a launch means, and what is wrong with one.
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "launch.h"
-#include "python.h"
+#include "values.h"
 
 // The items of a plan (quick.py).
 enum {
@@ -44,23 +40,12 @@ static void make_names(void) {
 
 // ---- attributes; what goes wrong with one makes a launch unusual
 
-static bool is(PyObject* object, PyObject* name, PyObject* expected) {
-  PyObject* found = PyObject_GetAttr(object, name);
-  if (found) Py_DecRef(found);
-  return found == expected;
-}
-
 static bool is_false(PyObject* object, PyObject* name) {
   PyObject* found = PyObject_GetAttr(object, name);
   if (!found) return false;
   const int truth = PyObject_IsTrue(found);
   Py_DecRef(found);
   return truth == 0;
-}
-
-static bool as_word(PyObject* number, uint64_t* word) {
-  *word = PyLong_AsUnsignedLongLong(number);
-  return *word != UINT64_MAX || !PyErr_Occurred();
 }
 
 static bool number_of(PyObject* object, PyObject* name, uint64_t* word) {
@@ -92,39 +77,13 @@ static bool contains(PyObject* types, PyObject* type) {
   return false;
 }
 
-// The bits of a number as its parameter has them, in the lowest bytes.
-static bool bits_of(const struct parameter* p, PyObject* number, uint64_t* bits) {
-  if (p->kind == 'f') {
-    const double value = PyFloat_AsDouble(number);
-    if (value == -1 && PyErr_Occurred()) return false;
-    const float rounded = (float)value;
-    if (p->number_bytes == 4 && isinf(rounded) && !isinf(value)) return false;
-    if (p->number_bytes == 4) memcpy(bits, &rounded, 4);
-    else memcpy(bits, &value, 8);
-    return true;
-  }
-  PyObject* whole = PyNumber_Index(number);
-  if (!whole) return false;
-  const int unused = 64 - 8 * p->number_bytes;
-  bool fits;
-  if (p->kind == 'i') {
-    const long long value = PyLong_AsLongLong(whole);
-    *bits = (uint64_t)value;
-    fits = (int64_t)(*bits << unused) >> unused == value && (value != -1 || !PyErr_Occurred());
-  } else {
-    fits = as_word(whole, bits) && *bits << unused >> unused == *bits;
-  }
-  Py_DecRef(whole);
-  return fits;
-}
-
 static bool bind_number(PyObject* plan, const struct parameter* p, PyObject* number,
                         PyObject* type, uint64_t* word) {
   const bool is_whole = contains(PyTuple_GetItem(plan, WHOLE_NUMBERS), type);
   if (!is_whole && (p->kind != 'f' || !contains(PyTuple_GetItem(plan, OTHER_NUMBERS), type)))
     return false;
   uint64_t bits = 0;
-  if (!bits_of(p, number, &bits)) return false;
+  if (!bits_of(p->kind, p->number_bytes, number, &bits)) return false;
   PyObject* key = PyBytes_FromStringAndSize((const char*)&bits, p->number_bytes);
   if (!key) return false;
   PyObject* place = PyDict_GetItemWithError(PyTuple_GetItem(plan, CONSTANTS), key);
@@ -145,10 +104,7 @@ static bool bind(PyObject* plan, const struct parameter* p, PyObject* value, uin
 
 // What was launched before with this many threads, if it was in one part.
 static const struct shape* shape_of(PyObject* plan, PyObject* threads, PyObject* group_size) {
-  PyObject* key = PyTuple_Pack(2, threads, group_size);
-  if (!key) return 0;
-  PyObject* sizes = PyDict_GetItemWithError(PyTuple_GetItem(plan, SIZES), key);
-  Py_DecRef(key);
+  PyObject* sizes = item_of(PyTuple_GetItem(plan, SIZES), threads, group_size);
   PyObject* parts = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
   if (!parts || PyList_Size(parts) != 1) return 0;
   return (const struct shape*)PyBytes_AsString(PyList_GetItem(parts, 0));
@@ -220,10 +176,6 @@ static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* stat
     Py_DecRef(type);
   }
   return event;
-}
-
-static void drop(PyObject* object) {
-  if (object) Py_DecRef(object);
 }
 
 // Of the arguments, the threads and the size of a threadgroup, as Kernel.__call__ has them: an

@@ -1,5 +1,5 @@
-// The functions of the running interpreter that quick.c calls. Python's own header need not be on
-// the machine; these are of its stable interface, as of 3.11.
+// The functions of the running interpreter that our own sources call. Python's own header need not
+// be on the machine; these are of its stable interface, as of 3.11.
 #pragma once
 #include <stdint.h>
 
@@ -15,7 +15,19 @@ typedef struct {
 
 enum { METH_FASTCALL = 0x80 };
 
-extern PyObject _Py_NoneStruct;
+typedef struct {
+  void* memory;
+  PyObject* object;
+  Py_ssize_t bytes, item_bytes;
+  int is_read_only, dimensions;
+  char* format;
+  Py_ssize_t *shape, *strides, *suboffsets;
+  void* internal;
+} Py_buffer;
+
+enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1 };
+
+extern PyObject _Py_NoneStruct, _Py_TrueStruct;
 extern PyObject* PyExc_Exception;
 
 PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
@@ -32,6 +44,8 @@ PyObject* PyObject_Type(PyObject*);
 int PyObject_IsTrue(PyObject*);
 PyObject* PyObject_GetAttr(PyObject*, PyObject* name);
 int PyObject_SetAttr(PyObject*, PyObject* name, PyObject* value);
+int PyObject_GetBuffer(PyObject*, Py_buffer*, int flags);
+void PyBuffer_Release(Py_buffer*);
 PyObject* PyObject_CallNoArgs(PyObject*);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);  // up to a null pointer
 
@@ -39,6 +53,7 @@ PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed
 double PyFloat_AsDouble(PyObject*);
+PyObject* PyFloat_FromDouble(double);
 PyObject* PyList_GetItem(PyObject*, Py_ssize_t);  // borrowed
 int PyList_SetSlice(PyObject*, Py_ssize_t, Py_ssize_t, PyObject*);
 Py_ssize_t PyList_Size(PyObject*);

@@ -1,0 +1,91 @@
+"""Launches of the usual kind, bound and run by binding/quick.c without the interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.faults import error_of
+from metalloid.compiler import native_code
+from metalloid.compiler.cache import shared_cache
+from metalloid.runtime.event import FinishedEvent
+from metalloid.runtime.launches import PlainParameter, QuickLaunch
+from metalloid.settings import settings
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.device import CpuDevice, CpuProgram
+
+_SOURCES = Path(__file__).parent / "binding"
+_HEAD, _PARAMETER = struct.Struct("=4Q"), struct.Struct("=4Q2IQ")
+_MOST_WORDS = 32
+#: macOS looks for the interpreter's functions in another way; without its lock the interpreter has
+#: other structures, and no stable interface.
+_IS_KNOWN = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class _Plan(NamedTuple):
+    """All that binding/quick.c needs to know of a kernel; it has the same names in this order."""
+
+    head: bytes
+    sizes: Mapping[Any, Any]
+    jobs: Mapping[Any, bytes]
+    device: CpuDevice
+    settings: Any
+    array: type
+    float: type
+    int: type
+    dtypes: tuple[np.dtype[Any] | None, ...]
+    event: type
+    fail: Callable[[bytes, Any, Any], NoReturn]
+
+
+@functools.cache
+def _binding() -> Callable[[tuple[Any, ...]], QuickLaunch | None]:
+    """Of a plan, the function that launches by it; compiled once per machine."""
+    headers = (native.SOURCES, native_code.OF_PYTHON)
+    path = native_code.build(_SOURCES, "quick", shared_cache(), headers)
+    try:
+        quick = ctypes.PyDLL(str(path)).mtl_quick
+    except OSError:  # a host of the interpreter that keeps its functions to itself
+        return lambda plan: None
+    quick.argtypes, quick.restype = (ctypes.py_object,), ctypes.py_object
+    return quick
+
+
+def quick_launch(
+    device: CpuDevice,
+    program: CpuProgram,
+    parameters: Sequence[PlainParameter],
+    sizes: Mapping[Any, Any],
+) -> QuickLaunch | None:
+    """See `Launcher.quick`."""
+    words = len(program.signature.sources)
+    if not _IS_KNOWN or device.memory != "host" or program.logs or words > _MOST_WORDS:
+        return None
+    run = ctypes.cast(device.runtime.run, ctypes.c_void_p).value
+    head = _HEAD.pack(run, words, len(parameters), program.waits)
+    for p in parameters:
+        kind = ord(p.number) if p.number else 0
+        head += _PARAMETER.pack(
+            p.position, p.bytes, p.least_bytes, p.alignment, kind, p.number_bytes, p.writes
+        )
+
+    def fail(outcome: bytes, threads: Any, group_size: Any) -> NoReturn:
+        grid, group = sizes[threads, group_size]
+        told = native.Outcome.from_buffer_copy(outcome)
+        raise error_of(told, program.signature.name, program.together(grid, group))
+
+    plan = _Plan(
+        head, sizes, program.jobs, device, settings, np.ndarray, float, int,
+        tuple(p.dtype for p in parameters), FinishedEvent, fail,
+    )  # fmt: skip
+    return _binding()(plan)

@@ -1,0 +1,83 @@
+"""Stores past the caches, for launches that write more than these hold.
+
+To store into a line a cache first reads it from memory. Where all of it is written and nobody reads
+it soon, that is a third of what a kernel moves that reads one array and writes another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.types import Type
+from metalloid.compiler.spmd.permute import cut
+from metalloid.compiler.spmd.writer import Writer
+
+#: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
+_BYTES = 16
+_ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy"}
+
+#: Metadata that says so.
+NONTEMPORAL = "!99998"
+
+
+def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
+    """Stores to buffers that are only written, once by each thread: which, and of how many bytes.
+
+    None are if threads could tell each other what they have stored: what goes past the caches is
+    seen late. Of several blocks the one that stores most counts: lanes may run but one of them.
+    """
+    computed_by = {one.result: one for one in function.instructions() if one.result}
+    stores: list[tuple[str, str, Instruction]] = []
+    read: set[str] = set()
+    for name, block in function.blocks.items():
+        for one in block.body:
+            is_access = one.op in ("load", "store")
+            if one.op in _ORDERING or (is_access and one.detail):
+                return set(), 0
+            if not is_access:
+                continue
+            origin = _origin(one.operands[-1], computed_by)
+            if origin is None:
+                return set(), 0
+            made = computed_by.get(origin)
+            if one.op == "load" or graph.loop_of[name] or made is None or made.op != "load":
+                read.add(origin)
+            else:
+                stores.append((origin, name, one))
+    found = [(name, store) for origin, name, store in stores if origin not in read]
+    bytes_of = Counter[str]()
+    for name, store in found:
+        bytes_of[name] += store.operands[0].type.size
+    return {id(store) for _, store in found}, max(bytes_of.values(), default=0)
+
+
+def _origin(address: Value, computed_by: dict[str, Instruction]) -> str | None:
+    """The pointer that an address is computed from; None if it may be one of several."""
+    while (made := computed_by.get(address.name)) and made.op in ("getelementptr", "bitcast"):
+        address = made.operands[0]
+    return None if made is not None and made.op in ("phi", "select") else address.name
+
+
+def store(writer: Writer, vector: str, total: int, type: Type, address: str, align: int) -> None:
+    """Store so many elements side by side past the caches, if they are aligned."""
+    if total * type.size < _BYTES:
+        writer.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+        return
+    past, through, done = (writer.fresh_label(stem) for stem in ("past", "through", "stored"))
+    number = writer.new(f"ptrtoint ptr {address} to i64")
+    rest = writer.new(f"and i64 {number}, {_BYTES - 1}")
+    is_aligned = writer.new(f"icmp eq i64 {rest}, 0")
+    writer.emit(f"br i1 {is_aligned}, label %{past}, label %{through}")
+    writer.label(past)
+    lanes = _BYTES // type.size
+    for place, part in enumerate(cut(writer, vector, total, lanes, type)):
+        there = writer.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
+        hint = f"align {_BYTES}, !nontemporal {NONTEMPORAL}"
+        writer.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
+    writer.emit(f"br label %{done}")
+    writer.label(through)
+    writer.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+    writer.emit(f"br label %{done}")
+    writer.label(done)

@@ -1,0 +1,78 @@
+"""Launches that write more than the caches hold store past them; here the caches hold nothing."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.cpu import host
+
+pytestmark = pytest.mark.needs("the CPU")
+
+TEXT = """
+#include <metal_stdlib>
+using namespace metal;
+#define ID uint i [[thread_position_in_grid]]
+kernel void negated(device float* y, device const float* x, ID) { y[i] = -x[i]; }
+kernel void vectors(device float4* y, device const float4* x, ID) { y[i] = x[i].wzyx * 2; }
+kernel void rows_of_three(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
+kernel void bytes(device uchar* y, device const float* x, ID) { y[i] = uchar(x[i]); }
+kernel void some(device float* y, device const float* x, ID) { if (x[i] > 40) y[i] = x[i]; else y[i] = i; }
+// These do not.
+kernel void in_place(device float* y, ID) { y[i] = 2 * y[i]; }
+kernel void again(device float* y, device const float* x, ID) { for (int k = 0; k < int(i % 5); k++) y[i] = x[i + k]; }
+kernel void counted(device float* y, device const float* x, device atomic_uint* n, ID) {
+  y[i] = x[i];
+  atomic_fetch_add_explicit(n, 1u, memory_order_relaxed);
+}
+kernel void swapped(device float* y, device float* x, constant int& n, ID) { device float* to = n > 5 ? x : y; to[i] = i; }
+"""
+STREAMING = ("negated", "vectors", "rows_of_three", "bytes", "some")
+OTHERS = ("in_place", "again", "counted", "swapped")
+
+
+@pytest.fixture(autouse=True)
+def caches_that_hold_nothing(monkeypatch):
+    monkeypatch.setattr(host, "cache_bytes", lambda: 1)
+
+
+def launched(name, engine, shift=0):
+    """The kernel, and what it stores where arrays begin so many bytes behind a line's."""
+    with mtl.config.scope(cpu_engine=engine):
+        kernel = mtl.library(TEXT)[name]
+    memory = np.zeros(8192, np.uint8)
+    start = -memory.ctypes.data % 64 + shift
+    y = memory[start : start + 3216].view(np.uint8 if name == "bytes" else np.float32)
+    given = {"y": y, "x": np.arange(800, dtype=np.float32) % 97, "n": 6}
+    if name == "counted":
+        given["n"] = np.zeros(1, np.uint32)
+    arguments = [given[p.name] for p in kernel.signature.arguments]
+    kernel(*arguments, threads=199, group_size=100)
+    return kernel, memory
+
+
+@pytest.mark.parametrize("shift", [0, 16, 4])
+@pytest.mark.parametrize("name", STREAMING)
+def test_what_is_stored_is_the_same(name, shift):
+    if name == "vectors" and shift == 4:
+        pytest.skip("not where float4s may lie")
+    found, expected = (launched(name, engine, shift)[1] for engine in ("simd", "reference"))
+    start = [-memory.ctypes.data % 64 for memory in (found, expected)]
+    rows = [m[s : s + 4000] for m, s in zip((found, expected), start, strict=True)]
+    assert np.array_equal(*rows)
+
+
+@pytest.mark.parametrize("name", [*STREAMING, *OTHERS])
+def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
+    kernel, _ = launched(name, "simd")
+    assert kernel.engine.startswith("simd")
+    program = kernel._program
+    assert bool(program._first.streamable) == (name in STREAMING)
+    if name in STREAMING:
+        [variant] = [v for v in program._variants if v.endswith("_streaming")]
+        assert "!nontemporal" in program._compile_variant(variant).asm()["ll"]
+
+
+def test_small_launches_do_not(monkeypatch):
+    monkeypatch.setattr(host, "cache_bytes", lambda: 199 * 4 + 1)
+    kernel, _ = launched("negated", "simd")
+    assert not any("streaming" in variant for variant in kernel._program._variants)
