@@ -50,6 +50,8 @@ _FEW_THREADS = 4096
 _LONG_ROW = 4
 #: Nor are fewer than so many in a row worth it.
 _WORTH_A_MASK = 3
+#: Threadgroup variables of so many bytes lie on the stack, where LLVM knows how long they live.
+_FEW_BYTES = 4096
 
 # Parameters of the functions in rows.h, by position.
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
@@ -181,7 +183,11 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
     ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
-    rounds = _rounds(forms, made, _POSITIONS.get(kind)).text() if kernel.synchronises else ""
+    is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
+    own_bytes = 0 if is_given else variable_bytes
+    rounds = ""
+    if kernel.synchronises:
+        rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time"
     return Lowered(
         assemble(ir, _SCALAR, made, rounds),
@@ -194,7 +200,10 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
 
 
 def _rounds(
-    forms: Sequence[Form], made: Sequence[Vectorised], first: tuple[str, str, str] | None
+    forms: Sequence[Form],
+    made: Sequence[Vectorised],
+    first: tuple[str, str, str] | None,
+    own_bytes: int,
 ) -> Rounds:
     """The loops over simdgroups; `first` is the position of a simdgroup, if it is known."""
     whole = next((form.name for form in forms if not form.partial), "")
@@ -202,7 +211,7 @@ def _rounds(
     changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
     return Rounds(
         whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
-        made[0].common, changes, all(one.in_step for one in made), first,
+        made[0].common, changes, all(one.in_step for one in made), first, own_bytes,
     )  # fmt: skip
 
 
