@@ -16,7 +16,7 @@ from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import joined, tells_threadgroups_apart
-from metalloid.backends.cpu.vector import variant_for
+from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
@@ -86,6 +86,8 @@ class CpuProgram(Program):
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self._waits, by_shape)
+        if exactly(variant, grid, group) == self._first.variant:
+            variant = self._first.variant
         if is_lenient:
             variant += "_lenient"
         code = self._variants.get(variant)

@@ -28,6 +28,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
+extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
@@ -108,7 +109,8 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
 // Threads that wait for each other: all simdgroups up to a barrier, then all up to the next.
 template <class Entry>
 METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, const mtl_range* range) {
-  const thread_ids ids = ids_of(launch, range);
+  thread_ids ids = ids_of(launch, range);
+  if (mtl_size_x) ids.group_size = ids.dispatched_size = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   char* const states = (char*)__builtin_alloca_with_align(simdgroups * mtl_state_bytes, 512);
