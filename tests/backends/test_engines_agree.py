@@ -33,10 +33,11 @@ def results(lib, name, grid, group, u):
     return out, fout
 
 
-def check(seed, count, waits, refusals=0, more=""):
+def check(seed, count, waits, refusals=0, more="", launches=None):
     """Compare the engines on random kernels, of which so many may have no vector form.
 
-    `more` is text that tells code in the cache apart which was made in another way.
+    `more` is text that tells code in the cache apart which was made in another way; `launches` are
+    grids and threadgroups, if not the usual ones. Returns the library of the vector engine.
     """
     text = random_kernels.library_text(seed, count, waits) + more
     libraries = {}
@@ -50,13 +51,14 @@ def check(seed, count, waits, refusals=0, more=""):
             refusals -= 1
             assert refusals >= 0, libraries["simd"][name].engine
             continue
-        for grid, group in WAITING if waits else INDEPENDENT:
+        for grid, group in launches or (WAITING if waits else INDEPENDENT):
             for u in (3, 6):
                 expected, got = (results(lib, name, grid, group, u) for lib in libraries.values())
                 for a, b in zip(expected, got, strict=True):
                     # NaN is NaN, whatever its sign and payload.
                     same = (a == b) | ((a != a) & (b != b))
                     assert same.all(), (seed, name, grid, group, u, np.flatnonzero(~same)[:8])
+    return libraries["simd"]
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
@@ -85,6 +87,39 @@ OTHER_FORMS = [(1, 32), (2, 1), (4, 1), (8, 1), (16, 1), (32, 32)]
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     check(7, 2, waits)
+
+
+def check_with_known_size(seed, count, grid, group, monkeypatch):
+    size, usual = (*group, 1, 1)[:3], vector._first_variant
+
+    def first(kernel, ir):
+        if not kernel.synchronises:
+            return usual(kernel, ir)
+        widths = vector._widths_of(kernel)
+        return vector.exactly(vector.variant_for(size, size, widths, True, True), size, size)
+
+    monkeypatch.setattr(vector, "_first_variant", first)
+    more = f"constant int size_is_known = {size[0]} * {size[1]};\n"
+    lib = check(seed, count, waits=True, refusals=1, more=more, launches=[(grid, group)])
+    for name in lib:
+        program = lib[name]._program
+        assert len(program._variants) == 1 or not program._waits, program._variants
+
+
+@pytest.mark.parametrize(
+    ("grid", "group"), [((192, 2), (96, 1)), ((32, 6), (32, 3))], ids=["row", "column"]
+)
+def test_random_kernels_for_threadgroups_of_one_size(grid, group, monkeypatch):
+    check_with_known_size(0, 2, grid, group, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("grid", "group"), [((256,), (128,)), ((64, 6), (32, 2))], ids=["row", "column"]
+)
+@pytest.mark.parametrize("seed", range(400, 406))
+def test_many_random_kernels_for_threadgroups_of_one_size(seed, grid, group, monkeypatch):
+    check_with_known_size(seed, 4, grid, group, monkeypatch)
 
 
 @pytest.mark.slow

@@ -132,9 +132,10 @@ def test_definitions_are_kept_with_what_they_need():
     assert used_lines(lines, ["  store i32 %d, ptr %p"]) == lines[1:3]
 
 
-def rounds(outcomes, part="", in_step=False, common=(), changes=None):
+def rounds(outcomes, part="", in_step=False, common=(), changes=None, own_bytes=0):
     none = [set() for _ in outcomes]
-    return Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, None).text()
+    found = Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, None, own_bytes)
+    return found.text()
 
 
 def test_rounds_whose_end_is_known_go_on_by_themselves():
@@ -144,6 +145,22 @@ def test_rounds_whose_end_is_known_go_on_by_themselves():
     assert "%together" in rounds([1 << 32 | 255, None])
     assert "%together" in rounds([1 << 32 | 255, 0], part="g")
     assert "%together" not in rounds([None, None], in_step=True)
+
+
+@pytest.mark.parametrize("outcomes", [[1 << 32 | 255, 0], [None, None]])
+def test_simdgroups_in_step_always_go_on(outcomes):
+    assert "i1 %goes_on" not in rounds(outcomes, in_step=True).split("goes_on,", 1)[1]
+    assert rounds(outcomes, in_step=True).split("%common)")[-1].count("ret i64") == 1
+    assert rounds(outcomes).split("%common)")[-1].count("ret i64") > 1
+
+
+def test_only_simdgroups_in_step_have_memory_of_their_own():
+    text = rounds([1 << 32 | 255, 0], in_step=True, own_bytes=1000)
+    begin, end = text.split("i1 zeroext %goes_on")[1].split("choice:")
+    assert "alloca [1000 x i8]" in begin
+    assert "i64 1000\n" in begin
+    assert end.index("lifetime.end") < end.index("ret i64 1")
+    assert "alloca [1000 x i8]" not in rounds([1 << 32 | 255, 0], own_bytes=1000)
 
 
 def test_each_simdgroup_begins_with_what_they_had_in_common_before():

@@ -19,7 +19,7 @@ from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compil
 from metalloid.backends.cpu.faults import error_of
 from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
 from metalloid.backends.cpu.quick import quick_launch
-from metalloid.backends.cpu.vector import variant_for
+from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
@@ -92,6 +92,8 @@ class CpuProgram(Program):
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
+        if exactly(variant, grid, group) == self._first.variant:
+            variant = self._first.variant
         if is_lenient:
             variant += "_lenient"
         elif self._first.streamable * math.prod(grid) >= host.cache_bytes():

@@ -9,7 +9,9 @@ and lie in one row; ``ragged`` if some have missing lanes. Where threads wait fo
 are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
 the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
 it, for launches in which threads may miss a barrier. Independent threads have ``_streaming`` ones,
-for launches that write more than the caches hold.
+for launches that write more than the caches hold. What is compiled before there is a launch may be
+for threadgroups of one size alone, as in ``row_32_256x1x1``: then LLVM knows how many simdgroups
+there are, and can keep in registers what they hand on at barriers.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
+from metalloid.compiler.spmd.likely_threads import likely_threads
 from metalloid.compiler.spmd.module import assemble
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
@@ -54,6 +57,10 @@ _FEW_THREADS = 4096
 _LONG_ROW = 4
 #: Nor are fewer than so many in a row worth it.
 _WORTH_A_MASK = 3
+#: Threadgroup variables of so many bytes lie on the stack, where LLVM knows how long they live.
+_FEW_BYTES = 4096
+#: For at most so many simdgroups code is made for their number alone, where that can be told.
+_FEW_SIMDGROUPS = 16
 
 # Parameters of the functions in rows.h, by position.
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
@@ -127,6 +134,13 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_
     return f"whole_{width}" if several_rows or not by_shape else f"row_{width}"
 
 
+def exactly(variant: str, grid: Size, group: Size) -> str:
+    """The variant for threadgroups of this size alone, if all of the grid have it."""
+    if any(n % m for n, m in zip(grid, group, strict=True)):
+        return variant
+    return f"{variant}_{'x'.join(map(str, group))}"
+
+
 def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     """Lanes that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
@@ -138,14 +152,20 @@ def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     return widths
 
 
-def _first_variant(kernel: KernelIR) -> str:
+def _first_variant(kernel: KernelIR, ir: str) -> str:
     """What to compile before there is a launch."""
-    kind = "whole"
+    kind, widths = "whole", _widths_of(kernel)
     if kernel.synchronises and _uses(kernel, "y"):
         kind = "column"
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = "row"
-    return f"{kind}_{_widths_of(kernel)[0]}"
+    likely = None if kind == "whole" else likely_threads(ir, definition(ir, _SCALAR))
+    if likely is not None:
+        size = (*likely, 1)
+        variant = variant_for(size, size, widths, waits=True, by_shape=True)
+        if variant.startswith(kind) and math.prod(size) <= _FEW_SIMDGROUPS * widths[0]:
+            return exactly(variant, size, size)
+    return f"{kind}_{widths[0]}"
 
 
 def _uses(kernel: KernelIR, position: str) -> bool:
@@ -166,8 +186,9 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
-    variant = variant or _first_variant(kernel)
+    variant = variant or _first_variant(kernel, ir)
     kind, lanes_of_variant, *manner = variant.split("_")
+    size = next((each.split("x") for each in manner if each[0].isdigit()), (0, 0, 0))
     streams = "streaming" in manner
     width = int(lanes_of_variant)
     mask_bits = lanes(kernel.vectors)[1]
@@ -184,12 +205,17 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
         ("width", "i32", width),
         ("streams", "i8", int(streams)),
+        *((f"size_{axis}", "i32", count) for axis, count in zip("xyz", size, strict=True)),
     )
     for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
     ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
-    rounds = _rounds(forms, made, _POSITIONS.get(kind)).text() if kernel.synchronises else ""
+    is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
+    own_bytes = 0 if is_given else variable_bytes
+    rounds = ""
+    if kernel.synchronises:
+        rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time"
     return Lowered(
         assemble(ir, _SCALAR, made, rounds),
@@ -204,7 +230,10 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
 
 
 def _rounds(
-    forms: Sequence[Form], made: Sequence[Vectorised], first: tuple[str, str, str] | None
+    forms: Sequence[Form],
+    made: Sequence[Vectorised],
+    first: tuple[str, str, str] | None,
+    own_bytes: int,
 ) -> Rounds:
     """The loops over simdgroups; `first` is the position of a simdgroup, if it is known."""
     whole = next((form.name for form in forms if not form.partial), "")
@@ -212,7 +241,7 @@ def _rounds(
     changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
     return Rounds(
         whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
-        made[0].common, changes, all(one.in_step for one in made), first,
+        made[0].common, changes, all(one.in_step for one in made), first, own_bytes,
     )  # fmt: skip
 
 

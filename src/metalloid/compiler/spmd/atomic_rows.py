@@ -12,6 +12,8 @@ from metalloid.compiler.llvm.types import Type
 from metalloid.compiler.spmd.writer import Writer
 
 _EACH, _TOGETHER = 4, 4  # bytes of a number, and numbers that are exchanged at once
+#: With zeros these change nothing, as where most counts of a histogram are none.
+_IDLE_WITH_ZERO = ("add", "sub", "or", "xor")
 
 
 def are_side_by_side(writer: Writer, address: Value, type: Type) -> bool:
@@ -38,16 +40,23 @@ def update(writer: Writer, operation: str, address: Value, value: Value) -> tupl
     is_aligned = writer.new(f"icmp eq i64 {beyond}, 0")
     writer.emit(f"br i1 {is_aligned}, label %{name}.from0, label %{name}.apart")
     for first in range(0, writer.width, _TOGETHER):
-        here, again = f"{name}.from{first}", f"{name}.try{first}"
+        here, again = f"{name}.guess{first}", f"{name}.try{first}"
         after = first + _TOGETHER
         following = f"{name}.from{after}" if after < writer.width else f"{name}.done"
-        writer.label(here)
+        writer.label(f"{name}.from{first}")
         at = writer.new(f"getelementptr i8, ptr {base}, i64 {_EACH * first}")
         lanes = ", ".join(f"i32 {lane}" for lane in range(first, after))
         own = writer.new(
             f"shufflevector {writer.wide(type)} {vector}, {writer.wide(type)} poison, "
             f"<{_TOGETHER} x i32> <{lanes}>"
         )
+        if operation in _IDLE_WITH_ZERO:
+            number = writer.new(f"bitcast {wide} {own} to i128")
+            is_idle = writer.new(f"icmp eq i128 {number}, 0")
+            writer.emit(f"br i1 {is_idle}, label %{following}, label %{here}")
+        else:
+            writer.emit(f"br label %{here}")
+        writer.label(here)
         # A guess: only the exchange has to see all four as they are together.
         low = writer.new(f"load atomic i64, ptr {at} monotonic, align 8")
         at_high = writer.new(f"getelementptr i8, ptr {at}, i64 8")

@@ -61,7 +61,7 @@ def known_outcome(body: Sequence[str]) -> int | None:
 #: What a round is given: what the kernel's function is given of the launch and the threadgroup; the
 #: simdgroups to run, the position of the first thread, their states, and what they have in common.
 _PARAMETERS = (
-    "ptr noalias %ids, ptr noalias %words, ptr %memory, i32 %origin_x, i32 %origin_y, "
+    "ptr noalias %ids, ptr noalias %words, ptr noalias %memory, i32 %origin_x, i32 %origin_y, "
     "i32 %origin_z, i32 %size_x, i32 %size_y, i32 %threads, i32 %first, i32 %count, "
     "i32 %first_x, i32 %first_y, i32 %first_z, ptr noalias %states, ptr noalias %common"
 )
@@ -92,6 +92,9 @@ class Rounds:
     positions : tuple of str or None
         The position of the first thread of simdgroup ``%i``, whose index is ``%index``, in the
         threadgroup, where the shape of the threadgroup tells.
+    own_bytes : int
+        Of threadgroup memory that simdgroups in step have on the stack; 0: they use what they are
+        given.
     """
 
     whole: str
@@ -103,22 +106,26 @@ class Rounds:
     changes: Sequence[Set[int]]
     in_step: bool
     positions: tuple[str, str, str] | None
+    own_bytes: int = 0
 
     def text(self) -> str:
         """The function ``mtl_round``, which runs a region of simdgroups that lie side by side.
 
-        If it is to go on, and all of them are there, it runs the next regions as well. It returns
-        the region that the first has come to in its upper half, and in the lower one whether all
-        have, with all their lanes.
+        If it is to go on, and all of them are there, it runs the next regions as well; of
+        simdgroups in step always. It returns the region that the first has come to in its upper
+        half, and in the lower one whether all have, with all their lanes.
         """
         numbers = range(len(self.outcomes))
         watched = [number for number in numbers if self._outcome(number) is None]
         again = ", [ %next, %watched ]" if watched else ""
         cases = " ".join(f"i32 {number}, label %r{number}" for number in numbers)
+        begin, end = _memory_of_its_own(self.own_bytes) if self.in_step else ((), ())
+        parameters = _PARAMETERS.replace("%memory", "%given") if begin else _PARAMETERS
         lines = [
-            f"define internal i64 @mtl_round(i32 %region, i1 zeroext %goes_on, {_PARAMETERS}) "
+            f"define internal i64 @mtl_round(i32 %region, i1 zeroext %goes_on, {parameters}) "
             f"{VECTOR_ATTRIBUTES} {{",
             "entry:",
+            *begin,
             "  br label %choice",
             "choice:",
             f"  %number = phi i32 [ %region, %entry ]{again}",
@@ -129,8 +136,9 @@ class Rounds:
             lines += [f"r{number}:", call, *self._behind(number)]
         if watched:
             reached = ", ".join(f"[ %reached{number}, %r{number} ]" for number in watched)
-            lines += ["watched:", f"  %reached = phi i64 {reached}", *_GO_ON]
-        lines += ["end:", "  ret i64 1", "none:", "  unreachable", "}", ""]
+            go_on = _GO_ON_IN_STEP if self.in_step else _GO_ON
+            lines += ["watched:", f"  %reached = phi i64 {reached}", *_WHERE, *go_on]
+        lines += ["end:", *end, "  ret i64 1", "none:", "  unreachable", "}", ""]
         return "\n".join((*(self._round(number) for number in numbers), *lines))
 
     def _outcome(self, number: int) -> int | None:
@@ -144,6 +152,8 @@ class Rounds:
             return ["  br label %watched"]
         region = outcome >> 32
         following = f"r{region}" if region else "end"
+        if self.in_step:
+            return [f"  br label %{following}"]
         return [
             f"  br i1 %goes_on, label %{following}, label %alone{number}",
             f"alone{number}:",
@@ -251,6 +261,24 @@ class Rounds:
         ]
 
 
+def _memory_of_its_own(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines that make threadgroup memory and forget it: what is not read before need not be stored.
+
+    What it begins with is not LLVM's undefined value, which is another one each time it is read.
+    """
+    if not size:
+        return (), ()
+    array, alive = f"[{size} x i8]", "call void @llvm.lifetime.{}.p0(ptr %own_memory)"
+    begin = (
+        f"  %own_memory = alloca {array}, align 128",
+        f"  {alive.format('start')}",
+        f'  call void asm "", "=*m"(ptr elementtype({array}) captures(none) %own_memory) '
+        "memory(argmem: write) nounwind",
+        f"  %memory = getelementptr i8, ptr %own_memory, i64 {size}",
+    )
+    return begin, (f"  {alive.format('end')}",)
+
+
 def _carried(axis: str, higher: str) -> list[str]:
     """From one row, or layer, to the next."""
     return [
@@ -288,10 +316,13 @@ _REPORTED = (
     "  ret i64 %result",
 )
 #: What follows a round whose result says where simdgroups have come to.
-_GO_ON = (
+_WHERE = (
     "  %where = lshr i64 %reached, 32",
     "  %next = trunc i64 %where to i32",
     "  %has_ended = icmp eq i32 %next, 0",
+)
+_GO_ON_IN_STEP = ("  br i1 %has_ended, label %end, label %choice",)
+_GO_ON = (
     "  %is_together = trunc i64 %reached to i1",
     "  %may_go_on = select i1 %has_ended, i1 false, i1 %is_together",
     "  %is_next = select i1 %may_go_on, i1 %goes_on, i1 false",

@@ -21,6 +21,11 @@ _INSIDE = re.compile(r"getelementptr (?:inbounds |nuw |nusw )*\( i8 , ptr (@\S+)
 _ALIGNMENT = 128
 
 
+def sizes(ir: str) -> dict[str, int]:
+    """Bytes of each threadgroup variable."""
+    return {match[1]: type_of(match[2], ir).size for match in _VARIABLE.finditer(ir)}
+
+
 def distances(ir: str) -> tuple[dict[str, int], int]:
     """How far in front of the address each threadgroup variable begins, and bytes of them all."""
     found, total = {}, 0

@@ -29,6 +29,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
 extern const bool mtl_streams;  // whether stores go past the caches
+extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
@@ -173,11 +174,14 @@ METALLOID_INLINE void run_simdgroups(const thread_ids& ids, const mtl_launch* la
 }
 
 METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range) {
-  const uint most = divide_up(volume(triple(launch->threads_per_threadgroup)), mtl_width);
+  const metal::uint3 known = {mtl_size_x, mtl_size_y, mtl_size_z};
+  const metal::uint3 largest = mtl_size_x ? known : triple(launch->threads_per_threadgroup);
+  const uint most = divide_up(volume(largest), mtl_width);
   char* const states = (char*)__builtin_alloca_with_align(most * mtl_state_bytes, 512);
   char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
   char* const memory = range->threadgroup_memory;
-  run_threadgroups(launch, range, [&](const thread_ids& ids) {
+  run_threadgroups(launch, range, [&](thread_ids ids) {
+    if (mtl_size_x) ids.group_size = ids.dispatched_size = known;
     run_simdgroups(ids, launch, memory, states, common);
   });
 }
