@@ -103,7 +103,7 @@ def check_with_known_size(seed, count, grid, group, monkeypatch):
     lib = check(seed, count, waits=True, refusals=1, more=more, launches=[(grid, group)])
     for name in lib:
         program = lib[name]._program
-        assert len(program._variants) == 1 or not program._waits, program._variants
+        assert len(program._variants) == 1 or not program.waits, program._variants
 
 
 @pytest.mark.parametrize(

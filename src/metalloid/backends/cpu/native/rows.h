@@ -154,8 +154,9 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
 
 // Threads of a threadgroup that wait for each other: all simdgroups up to a barrier, then all up to
 // the next.
-METALLOID_INLINE void run_simdgroups(const thread_ids& ids, const mtl_launch* launch, char* memory,
+METALLOID_INLINE void run_simdgroups(thread_ids ids, const mtl_launch* launch, char* memory,
                                      char* states, char* common) {
+  if (mtl_size_x) ids.group_size = ids.dispatched_size = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   const auto round = [&](uint region, bool goes_on, uint first, uint count) {
@@ -180,8 +181,7 @@ METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range)
   char* const states = (char*)__builtin_alloca_with_align(most * mtl_state_bytes, 512);
   char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
   char* const memory = range->threadgroup_memory;
-  run_threadgroups(launch, range, [&](thread_ids ids) {
-    if (mtl_size_x) ids.group_size = ids.dispatched_size = known;
+  run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_simdgroups(ids, launch, memory, states, common);
   });
 }
