@@ -123,7 +123,9 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
                 (
                     case.name,
                     *(show(seconds[r]) if r in seconds else "-" for r in (*RIVALS, "metalloid")),
-                    f"{seconds['loop, no vectoriser'] / own:.2f}",
+                    goals.verdict(
+                        seconds["loop, no vectoriser"] / own, goals.OVER_SCALAR.get(case.name)
+                    ),
                     goals.verdict(seconds["loop"] / own, goals.OVER_LOOP.get(case.name)),
                     goals.verdict(hand / own, floor) if hand else "-",
                     _short(lib[case.name].engine),

@@ -7,10 +7,11 @@ OVER_LOOP = {
     "julia": 6.5,
     "matmul": 20.0,
     "nbody": 8.0,
-    "stencil": 5.0,
-    "normalise": 3.5,
     "primes": 15.0,
 }
+#: Times as fast as the scalar loop as it is written: these two loops clang vectorises, and then all
+#: forms run at the speed of the memory.
+OVER_SCALAR = {"stencil": 5.0, "normalise": 3.5}
 #: Times as fast as code by hand, at least: it may be 1.1 times faster; with barriers, 1 / 0.8.
 OVER_HAND = dict.fromkeys(("tiled_matmul",), 0.8)
 OVER_HAND_ELSE = 1 / 1.1
