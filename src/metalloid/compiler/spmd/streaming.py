@@ -1,11 +1,13 @@
 """Stores past the caches, for launches that write more than these hold.
 
 To store into a line a cache first reads it from memory. Where all of it is written and nobody reads
-it soon, that is a third of what a kernel moves that reads one array and writes another.
+it soon, that is a third of what a kernel moves that reads one array and writes another. Who
+computes for longer than that takes had better store into the cache, by whole registers.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from metalloid.compiler.llvm.cfg import Graph
@@ -16,6 +18,9 @@ from metalloid.compiler.spmd.writer import Writer
 
 #: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
 _BYTES = 16
+#: Instructions on the way to a store of floats: exp has 26, a stencil 43, a power 71. Some of them
+#: are for places, of which lanes have one in common; the rest may be so many for each byte.
+_FOR_PLACES, _MUCH = 24, 8
 _ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy"}
 
 #: Metadata that says so.
@@ -46,11 +51,23 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
                 read.add(origin)
             else:
                 stores.append((origin, name, one))
-    found = [(name, store) for origin, name, store in stores if origin not in read]
     bytes_of = Counter[str]()
-    for name, store in found:
-        bytes_of[name] += store.operands[0].type.size
-    return {id(store) for _, store in found}, max(bytes_of.values(), default=0)
+    for origin, name, store in stores:
+        bytes_of[name] += store.operands[0].type.size * (origin not in read)
+    quick = {
+        name for name, size in bytes_of.items()
+        if _work(function, graph, name) < _FOR_PLACES + _MUCH * size
+    }  # fmt: skip
+    found = {id(store) for origin, name, store in stores if origin not in read and name in quick}
+    return found, max((bytes_of[name] for name in quick), default=0)
+
+
+def _work(function: Function, graph: Graph, block: str) -> float:
+    """Instructions that all run who come to a block; without end if there are loops among them."""
+    above = [name for name in function.blocks if graph.dominates(name, block)]
+    if any(graph.loop_of[name] for name in above):
+        return math.inf
+    return sum(1 for name in above for _ in function.blocks[name].instructions())
 
 
 def _origin(address: Value, computed_by: dict[str, Instruction]) -> str | None:
