@@ -51,11 +51,11 @@ def memory_bytes() -> int:
 @functools.cache
 def cache_bytes() -> int:
     """The largest cache of a CPU; a usual one if nobody tells."""
-    sizes = [
-        parse_size(path.read_text().strip())
+    texts = [
+        path.read_text().strip()
         for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     ]
-    return max(sizes, default=_USUAL_CACHE)
+    return max((parse_size(text) for text in texts if text), default=0) or _USUAL_CACHE
 
 
 def vector_extension() -> str:

@@ -106,14 +106,7 @@ def _lines(ir: str, partings: Partings | None) -> str:
         return _KEPT if has_mask and block not in masked else ""
 
     told = [_LEAVE] if has_parted else []
-    result = [head]
-    if has_mask:
-        result += [
-            "  %mtl.mask = alloca i32",
-            f"  %mtl.mask.first = {_ASKED}",
-            "  store i32 %mtl.mask.first, ptr %mtl.mask",
-            *(f"  {_in_round(one)} = alloca i32" for one in rounds),
-        ]
+    result = [head, *(_variables(rounds) if has_mask else ())]
     for block, line in lines:
         if match := _START_CALL.match(line):
             line = f"{match[1]}and i32 {match[2]}, -32"
@@ -140,7 +133,22 @@ def _lines(ir: str, partings: Partings | None) -> str:
         result.append(line)
     result += ["", f"{_LEAVING[1:]}:", *told, _EXIT, "  unreachable", end, last]
     ir = before + "\n".join(result) + behind
-    for declaration in _DECLARATIONS if has_mask else ():
+    return _declared(ir) if has_mask else ir
+
+
+def _variables(rounds: list[Round]) -> list[str]:
+    """The variables of masks, and what the kernel's begins with."""
+    return [
+        "  %mtl.mask = alloca i32",
+        f"  %mtl.mask.first = {_ASKED}",
+        "  store i32 %mtl.mask.first, ptr %mtl.mask",
+        *(f"  {_in_round(one)} = alloca i32" for one in rounds),
+    ]
+
+
+def _declared(ir: str) -> str:
+    """`ir` with the declarations that it lacks."""
+    for declaration in _DECLARATIONS:
         name = declaration.split("@")[1].split("(")[0]
         if not re.search(rf"^declare .*@{re.escape(name)}\(", ir, re.M):
             ir += f"\n{declaration}\n"

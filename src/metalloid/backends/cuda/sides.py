@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from metalloid.compiler.llvm.cfg import Loop, immediate_postdominators
+from metalloid.compiler.llvm.cfg import (
+    Loop,
+    immediate_dominators,
+    immediate_postdominators,
+    reverse_postorder,
+)
 from metalloid.compiler.llvm.ir import Block
 from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
@@ -64,7 +69,8 @@ def find_sides(divergence: Divergence, blocks: Mapping[str, Block]) -> dict[str,
 class _Search:
     def __init__(self, divergence: Divergence, blocks: Mapping[str, Block]) -> None:
         self._divergence, self._graph, self._blocks = divergence, divergence.graph, blocks
-        self._meeting = immediate_postdominators(divergence.graph, EXIT)
+        #: Where all ways to the end of a round meet, by the loop's header; of the kernel's: "".
+        self._meetings = {"": immediate_postdominators(divergence.graph, EXIT)}
         self._found: dict[str, Side | Round] = {}
 
     def run(self) -> dict[str, Side | Round]:
@@ -98,12 +104,12 @@ class _Search:
         for name, block in self._blocks.items():
             if header not in block.end.labels or name in inside or name not in self._graph.number:
                 continue
+            if not self._is_known(name) or self._rounds(name) != self._rounds(header)[1:]:
+                return None
             if name in self._divergence.branches:
                 origins.append(self._side(name, block.end.labels[0] == header))
             else:
                 origins.append(name if self._ends_in_branch(name) else None)
-            if not self._is_known(name) or self._rounds(name) != self._rounds(header)[1:]:
-                return None
         known = tuple(origin for origin in origins if origin is not None)
         return Round(header, known, staying) if staying and len(known) == len(origins) else None
 
@@ -122,9 +128,21 @@ class _Search:
         """Whether who is in the one is in the other, in the same round."""
         if self._rounds(above) != self._rounds(below):
             return False
+        meeting = self._meeting((*self._rounds(above), "")[0])
         while above not in (below, EXIT):
-            above = self._meeting[above]
+            above = meeting[above]
         return above == below
+
+    def _meeting(self, header: str) -> dict[str, str]:
+        if header not in self._meetings:
+            # A round ends where the next one begins: who comes there only in that is not meant.
+            latch, graph = self._loop(header).latch, self._graph
+            origins = {**graph.predecessors, EXIT: [*graph.predecessors[EXIT], latch]}
+            origins[header] = [name for name in origins[header] if name != latch]
+            order = reverse_postorder(EXIT, origins.__getitem__)
+            ways = {**graph.successors, latch: [EXIT]}
+            self._meetings[header] = immediate_dominators(order, ways)
+        return self._meetings[header]
 
     def _rounds(self, block: str) -> list[str]:
         """Headers of the loops around a block that threads leave one by one."""
