@@ -67,6 +67,25 @@ def test_code_is_for_the_target(target):
         kernel(np.zeros(4, np.float32), threads=4)
 
 
+def test_masks_are_as_long_as_registers():
+    """With AVX-512: LLVM joins and parts longer ones, which only short numbers are worth."""
+    text = """
+    #include <metal_stdlib>
+    kernel void steps(device KIND* y, uint i [[thread_position_in_grid]]) {
+      int n = 0;
+      for (uint x = i + 1; x != 1; n++) x = x & 1 ? 3 * x + 1 : x / 2;
+      y[i] = n;
+    }"""
+    ints, bytes_ = (
+        mtl.library(text.replace("KIND", kind), target="cpu:x86-64-v4").steps.asm
+        for kind in ("int", "uchar")
+    )
+    assert "+avx512bw" not in ints["ll"]
+    assert "+avx512bw" in bytes_["ll"]
+    assert "kortestw" in ints["x86"]
+    assert "kunpck" not in ints["x86"]
+
+
 def check_objects(lib, names, target):
     """Of kernels: for whom they are, and that they want no name which nobody has."""
     is_mac = target == "aarch64-macos"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.compiler.spmd.vectorise import _bytes
+from metalloid.compiler.spmd.slots import slot_bytes
 
 SOURCE = """
 #include <metal_stdlib>
@@ -60,4 +60,4 @@ def test_products_by_four_simdgroups(name, dtype):
      ("ptr", 8), ("<32 x ptr>", 256)],
 )  # fmt: skip
 def test_room_for_a_value(type, size):
-    assert _bytes(type) == size
+    assert slot_bytes(type) == size

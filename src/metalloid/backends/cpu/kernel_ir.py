@@ -46,6 +46,8 @@ _IR_FLAGS = (
     "-fno-vectorize",
     "-fno-slp-vectorize",
     *("-mllvm", "-unroll-runtime=false"),
+    # Each round would be another exit, with a mask of the lanes that leave there.
+    *("-mllvm", "-unroll-allow-partial=false"),
     # Several comparisons joined to one condition, rather than a branch each: so one knows what all
     # lanes do (spmd/agreement.py).
     *("-mllvm", "-bonus-inst-threshold=4"),

@@ -43,6 +43,8 @@ CODE_COMMAND = (
     "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
     "-w",
 )  # fmt: skip
+#: The same for loops over simdgroups: what they agree on is asked in front of them.
+_LOOPS_COMMAND = (*CODE_COMMAND, "-mllvm", "-enable-nontrivial-unswitch")
 
 #: Lanes that simdgroups may have if nobody counts them, the best first, and bits of the integers
 #: that masks are made of. More lanes than a register has hide the latency of arithmetic.
@@ -219,7 +221,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     way = f"simd: {width} threads at a time"
     return Lowered(
         assemble(ir, _SCALAR, made, rounds),
-        CODE_COMMAND,
+        _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,
         _widths_of(kernel),

@@ -13,6 +13,13 @@ from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.$]+)\([^\n]*\n", re.M)
+#: Instructions with which LLVM joins the masks of two registers to one, and such as imply them. It
+#: does so at every comparison, and takes the mask apart again where it is used.
+_WITH_LONG_MASKS = re.compile(
+    r"\+(avx512(?:bw|vbmi2?|bitalg|bf16|fp16|vp2intersect)|avx10[.\d-]+)\b"
+)
+#: What cannot do without them: numbers of less than 32 bits.
+_SHORT_NUMBERS = re.compile(r"<\d+ x i(?:8|16)>|\b(?:half|bfloat)\b")
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 
 
@@ -26,7 +33,7 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str 
     added = [line for name, line in declarations.items() if name not in known]
     groups = re.search(rf"^define [^\n]*@{re.escape(scalar)}\([^\n]*?((?: #\d+)+)", ir, re.M)
     attributes = _vector_attributes(ir, groups[1] if groups else "")
-    return "\n".join(
+    module = "\n".join(
         (
             ir,
             *texts,
@@ -38,6 +45,7 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str 
             "",
         )
     )
+    return module if _SHORT_NUMBERS.search(module) else _WITH_LONG_MASKS.sub(r"-\1", module)
 
 
 def _vector_attributes(ir: str, groups: str) -> str:

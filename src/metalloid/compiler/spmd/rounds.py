@@ -18,14 +18,25 @@ _TARGET = re.compile(r"label %([\w.]+)")
 _LOCAL = re.compile(r'%(?:"[^"]+"|[\w.]+)')
 
 
-def region_bodies(lines: Sequence[str], starts: Sequence[str]) -> list[list[str]]:
-    """The blocks on the paths from each of the labels `starts`, in the order of the text."""
+def blocks_of(lines: Sequence[str]) -> dict[str, list[str]]:
+    """The blocks by label, each with the line of its label."""
     blocks: dict[str, list[str]] = {}
     for line in lines:
         if line[0] != " ":
             block = blocks[line[:-1]] = []
         block.append(line)
-    targets = {name: _TARGET.findall("\n".join(block)) for name, block in blocks.items()}
+    return blocks
+
+
+def targets_of(block: Sequence[str]) -> list[str]:
+    """Labels of the blocks that come next in the same region."""
+    return _TARGET.findall("\n".join(block))
+
+
+def region_bodies(lines: Sequence[str], starts: Sequence[str]) -> list[list[str]]:
+    """The blocks on the paths from each of the labels `starts`, in the order of the text."""
+    blocks = blocks_of(lines)
+    targets = {name: targets_of(block) for name, block in blocks.items()}
     bodies = []
     for start in starts:
         found: set[str] = set()

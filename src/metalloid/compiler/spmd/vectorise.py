@@ -26,19 +26,18 @@ from metalloid.compiler.spmd.prefetch import computes_much
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
-from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE, Crossing, split_at_barriers
+from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
+from metalloid.compiler.spmd.slots import places, shared_places
 from metalloid.compiler.spmd.streaming import streamable
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
-from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
+from metalloid.compiler.spmd.writer import Writer, quoted
 
 _STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
-_BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
-_SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
 
 
 @dataclass(frozen=True)
@@ -180,8 +179,11 @@ def vectorise(function: Function, form: Form) -> Vectorised:
             function, graph, linearised.order, linearised.set_by, linearised.straight
         )
         kept = {slot for slot in writer.slots if crossing.is_crossed(slot)}
-    slots, state_bytes = _slots(writer, kept, common or [])
     starts = [linearised.label(graph.entry), *linearised.regions]
+    movable = kept.difference(quoted("s", value.name) for value in common or ())
+    types = {name: type for name, type in writer.slots.items() if name in movable}
+    shared = shared_places(function, types, writer.lines, starts)
+    slots, state_bytes = places(writer.slots, kept, common or (), shared)
     definitions = [*slots, *prologue]
     bodies = region_bodies(writer.lines, starts)
     text = functions_text(function, form, definitions, writer.lines, starts, bodies)
@@ -202,31 +204,3 @@ def _changes(body: Sequence[str], common: list[Value]) -> set[int]:
     """Which of the `common` values are stored."""
     stored = {match[1] for line in body if (match := _STORED.match(line))}
     return {number for number, value in enumerate(common) if quoted("s", value.name) in stored}
-
-
-def _slots(writer: Writer, kept: set[str], common: Sequence[Value]) -> tuple[list[str], int]:
-    """Lines that make the slots, on the stack or in the state, and the size of the state."""
-    lines, offset = [], HEADER_BYTES
-    place_in_common = {quoted("s", value.name): n for n, value in enumerate(common)}
-    for name, type in writer.slots.items():
-        if name not in kept:
-            lines.append(f"  {name} = alloca {type}, align 64")
-            continue
-        if name in place_in_common:
-            place = place_in_common[name] * SCALAR_BYTES
-            lines.append(f"  {name} = getelementptr i8, ptr {COMMON}, i64 {place}")
-            continue
-        lines.append(f"  {name} = getelementptr i8, ptr {STATE}, i64 {offset}")
-        offset += -(-_bytes(type) // 64) * 64
-    return lines, offset
-
-
-def _bytes(type: str) -> int:
-    """An upper bound of the size of a slot."""
-    return -(-_bits(type) // 8)
-
-
-def _bits(type: str) -> int:
-    """Of arrays, such as the rows of a matrix, those of all elements."""
-    match = _SEVERAL.match(type)
-    return int(match[1]) * _bits(match[2]) if match else _BITS.get(type, 8 * SCALAR_BYTES)
