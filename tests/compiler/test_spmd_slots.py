@@ -1,5 +1,7 @@
 """Places of slots: what a variable of a loop becomes lies where it was, if nobody reads that any more."""
 
+from types import SimpleNamespace
+
 import pytest
 from spmd_texts import function
 
@@ -78,8 +80,10 @@ def test_other_types_are_kept_apart():
 
 
 def test_a_shared_place_takes_no_room():
+    texts = lines(ADDS, [load("old", "sum")]), lines(ADDS, [])
     apart, together = (
-        places(SLOTS, set(SLOTS), (), shared) for shared in ({}, {'%"v.next"': '%"v.sum"'})
+        places(LOOP, SimpleNamespace(slots=SLOTS, lines=text), set(SLOTS), (), STARTS)
+        for text in texts
     )
     assert (apart[1], together[1]) == (64 + 2 * 64, 64 + 64)
     assert together[0][-1] == '  %"v.next" = getelementptr i8, ptr %"v.sum", i64 0'

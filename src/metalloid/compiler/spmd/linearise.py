@@ -9,9 +9,9 @@ never runs without an active lane.
 from __future__ import annotations
 
 from metalloid.compiler.llvm.cfg import Loop
-from metalloid.compiler.llvm.ir import Block, Instruction, Value
+from metalloid.compiler.llvm.ir import Block
 from metalloid.compiler.llvm.types import I1, Unsupported
-from metalloid.compiler.spmd import instructions
+from metalloid.compiler.spmd import instructions, phis
 from metalloid.compiler.spmd.agreement import HALVES, all_pass_each, any_and_all, first_lanes
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.canonical import EXIT
@@ -106,7 +106,7 @@ class Linearised:
         slot = self._mask_slots.get(name)
         writer.mask = None if slot is None else writer.load_mask(slot)
         for phi in block.phis:
-            self._read_phi(phi)
+            phis.read(writer, phi)
         is_wanted = self._skip_if_unwanted(name)
         writer.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
         if name in self.dispatched and not writer.first_lanes:
@@ -136,21 +136,6 @@ class Linearised:
                 loop = loop.parent  # a header's mask comes from outside
             if other != name and loop is level and other not in self.set_by:
                 writer.store_mask("zeroinitializer", slot)
-
-    def _read_phi(self, phi: Instruction) -> None:
-        writer = self._writer
-        shape = writer.own_shape(phi.value)
-        scalar = vector = ""
-        if not shape.is_varying:
-            scalar = writer.new(f"load {phi.type}, ptr {self._phi_slot(phi, '')}, align 64")
-        if shape.is_varying or phi.result in writer.vectors_wanted:
-            wide = writer.wide(phi.type)
-            vector = writer.new(f"load {wide}, ptr {self._phi_slot(phi, 'v')}, align 64")
-        writer.set(phi, scalar, vector)
-
-    def _phi_slot(self, phi: Instruction, kind: str) -> str:
-        type = self._writer.wide(phi.type) if kind else str(phi.type)
-        return self._writer.slot(quoted(f"phi{kind}", phi.result), type)
 
     def _skip_if_unwanted(self, name: str) -> bool:
         """Go past the block if no lane wants it; whether that is asked at all."""
@@ -406,7 +391,7 @@ class Linearised:
             else:
                 wide = writer.wide(writer.mask_type)
                 writer.store_mask(writer.new(f"or {wide} {writer.load_mask(slot)}, {lanes}"), slot)
-        self._pass_values(name, target, lanes, plain or lanes is None)
+        phis.give(writer, self._blocks[target], name, lanes, plain or lanes is None)
 
     def _is_first_way(self, name: str, target: str) -> bool:
         """Whether no lane can have come to `target` before, in this round of its loop."""
@@ -421,29 +406,3 @@ class Linearised:
             return loop_of[name] is target_loop or is_header
         first = min(origins, key=self._place.__getitem__)
         return first == name and loop_of[name] is target_loop
-
-    def _pass_values(self, name: str, target: str, lanes: str | None, plain: bool) -> None:
-        writer = self._writer
-        any_lane = ""
-        for phi in self._blocks[target].phis:
-            value = phi.operands[phi.labels.index(name)]
-            shape = writer.own_shape(phi.value)
-            type = phi.type
-            if not shape.is_varying:
-                slot, new = self._phi_slot(phi, ""), writer.scalar(value)
-                if not plain:
-                    assert lanes is not None
-                    any_lane = any_lane or writer.any(lanes)
-                    old = writer.new(f"load {type}, ptr {slot}, align 64")
-                    new = writer.new(f"select i1 {any_lane}, {type} {new}, {type} {old}")
-                writer.emit(f"store {type} {new}, ptr {slot}, align 64")
-            if shape.is_varying or phi.result in writer.vectors_wanted:
-                self._pass_lanes(phi, value, lanes, plain)
-
-    def _pass_lanes(self, phi: Instruction, value: Value, lanes: str | None, plain: bool) -> None:
-        writer, wide = self._writer, self._writer.wide(phi.type)
-        slot, new = self._phi_slot(phi, "v"), writer.vector(value)
-        if not plain:
-            old = writer.new(f"load {wide}, ptr {slot}, align 64")
-            new = writer.blend(writer.mask_as_bits(lanes) or "", new, old, phi.type)
-        writer.emit(f"store {wide} {new}, ptr {slot}, align 64")

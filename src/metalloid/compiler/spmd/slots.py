@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from metalloid.compiler.llvm.ir import Function, Value
 from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE
 from metalloid.compiler.spmd.rounds import blocks_of, targets_of
-from metalloid.compiler.spmd.writer import SCALAR_BYTES, quoted
+from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
@@ -27,24 +27,32 @@ Accesses = list[tuple[str, bool]]  # slots in order, and whether they are writte
 
 
 def places(
-    slots: Mapping[str, str], kept: Set[str], common: Sequence[Value], shared: Mapping[str, str]
+    function: Function,
+    writer: Writer,
+    kept: Set[str],
+    common: Sequence[Value],
+    starts: Sequence[str],
 ) -> tuple[list[str], int]:
     """Lines that make the slots, and the size of the state.
 
     Parameters
     ----------
-    slots : mapping of str
-        Their types by name.
+    function : Function
+        Of one thread.
+    writer : Writer
+        What has been written of the simdgroup, and its slots.
     kept : set of str
-        Those that are needed behind a barrier.
+        Slots that are needed behind a barrier.
     common : sequence of Value
         What all simdgroups of a threadgroup have in common, in its place.
-    shared : mapping of str
-        Slots in whose place others are, by these.
+    starts : sequence of str
+        Label of each region's first block.
     """
     lines, offset = [], HEADER_BYTES
     place_in_common = {quoted("s", value.name): n for n, value in enumerate(common)}
-    for name, type in slots.items():
+    own = {name: type for name, type in writer.slots.items() if name in kept - set(place_in_common)}
+    shared = shared_places(function, own, writer.lines, starts)
+    for name, type in writer.slots.items():
         if name not in kept:
             lines.append(f"  {name} = alloca {type}, align 64")
         elif name in place_in_common:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Value
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
@@ -14,7 +15,7 @@ from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.divergence import analyse
+from metalloid.compiler.spmd.divergence import Divergence, analyse
 from metalloid.compiler.spmd.expand import expand_copies
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.functions import functions_text
@@ -29,7 +30,7 @@ from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_
 from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
 from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
-from metalloid.compiler.spmd.slots import places, shared_places
+from metalloid.compiler.spmd.slots import places
 from metalloid.compiler.spmd.streaming import streamable
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.together import keep_lanes_together
@@ -133,16 +134,50 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     if not form.partial:
         keep_lanes_together(function, {function.parameters[place].name for place in form.shapes})
     graph = make_canonical(function)
-    uniform_parameters = {
-        parameter.name
-        for number, parameter in enumerate(function.parameters)
-        if number not in form.shapes
-    }
-    recompute_behind_barriers(function, graph, uniform_parameters)
+    names = [parameter.name for parameter in function.parameters]
+    recompute_behind_barriers(
+        function, graph, {name for place, name in enumerate(names) if place not in form.shapes}
+    )
     common = None
     if form.has_state:
-        of_group = {function.parameters[place].name for place in form.common}
-        common = common_values(function, graph, of_group)
+        common = common_values(function, graph, {names[place] for place in form.common})
+    divergence = _divergence(function, graph, form)
+    writer = Writer(divergence, form.mask_bits)
+    writer.first_index = names[form.index]
+    writer.computes_much = not form.has_state and computes_much(function)
+    writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
+    linearised = Linearised(writer, EXISTING if form.partial else None, form.has_state)
+    writer.groups.update(find_groups(divergence))
+    find_uses(writer, linearised)
+    streamed, streamed_bytes = streamable(function, graph)
+    if form.streams:
+        writer.streamed.update(streamed)
+    linearised.write()
+    starts = [linearised.label(graph.entry), *linearised.regions]
+    kept: set[str] = set()
+    if linearised.regions:
+        crossing = Crossing(
+            function, graph, linearised.order, linearised.set_by, linearised.straight
+        )
+        kept = {slot for slot in writer.slots if crossing.is_crossed(slot)}
+    slots, state_bytes = places(function, writer, kept, common or (), starts)
+    existing = existing_lanes(form) if form.partial else []
+    definitions = [*slots, *positions(function, form), *existing]
+    bodies = region_bodies(writer.lines, starts)
+    return Vectorised(
+        functions_text(function, form, definitions, writer.lines, starts, bodies),
+        writer.declarations,
+        state_bytes,
+        tuple(known_outcome(body) for body in bodies),
+        tuple(str(value.type) for value in common or ()),
+        tuple(_changes(body, common or []) for body in bodies),
+        common is not None,
+        0 if form.has_state else streamed_bytes,
+    )
+
+
+def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
+    """Where lanes part, after matrices have got the form that they keep."""
     shapes = {
         parameter.name: form.shapes.get(place, uniform(form.width))
         for place, parameter in enumerate(function.parameters)
@@ -151,53 +186,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     find = functools.partial(
         analyse, function, graph, form.width, shapes, form.partial, forbidden=forbidden
     )
-    divergence = find()
-    if keep_whole(function, divergence, pairs=form.mask_bits == 1):
-        divergence = find()
-    writer = Writer(divergence, form.mask_bits)
-    writer.first_index = function.parameters[form.index].name
-    writer.computes_much = not form.has_state and computes_much(function)
-    prologue = positions(function, form)
-    entry_mask = None
-    if form.partial:
-        prologue += existing_lanes(form)
-        entry_mask = EXISTING
-    writer.parameter_vectors.update(
-        (function.parameters[place].name, f"{function.parameters[place].name}.lanes")
-        for place in form.computed
-    )
-    linearised = Linearised(writer, entry_mask, form.has_state)
-    writer.groups.update(find_groups(divergence))
-    find_uses(writer, linearised)
-    streamed, streamed_bytes = streamable(function, graph)
-    if form.streams:
-        writer.streamed.update(streamed)
-    linearised.write()
-    kept: set[str] = set()
-    if linearised.regions:
-        crossing = Crossing(
-            function, graph, linearised.order, linearised.set_by, linearised.straight
-        )
-        kept = {slot for slot in writer.slots if crossing.is_crossed(slot)}
-    starts = [linearised.label(graph.entry), *linearised.regions]
-    movable = kept.difference(quoted("s", value.name) for value in common or ())
-    types = {name: type for name, type in writer.slots.items() if name in movable}
-    shared = shared_places(function, types, writer.lines, starts)
-    slots, state_bytes = places(writer.slots, kept, common or (), shared)
-    definitions = [*slots, *prologue]
-    bodies = region_bodies(writer.lines, starts)
-    text = functions_text(function, form, definitions, writer.lines, starts, bodies)
-    outcomes = tuple(known_outcome(body) for body in bodies)
-    return Vectorised(
-        text,
-        writer.declarations,
-        state_bytes,
-        outcomes,
-        tuple(str(value.type) for value in common or ()),
-        tuple(_changes(body, common or []) for body in bodies),
-        common is not None,
-        0 if form.has_state else streamed_bytes,
-    )
+    found = find()
+    return find() if keep_whole(function, found, pairs=form.mask_bits == 1) else found
 
 
 def _changes(body: Sequence[str], common: list[Value]) -> set[int]:
