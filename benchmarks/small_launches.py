@@ -85,6 +85,11 @@ def add_loops(n: int) -> dict[str, Loop]:
             lib.add(*ours, threads=n)
         return np.asarray(ours[2])
 
+    def native_arrays() -> np.ndarray:
+        for _ in range(LAUNCHES):
+            lib.add(a, b, out, threads=n)
+        return out
+
     def numpy() -> np.ndarray:
         for _ in range(LAUNCHES):
             np.add(a, b, out=out)
@@ -92,7 +97,7 @@ def add_loops(n: int) -> dict[str, Loop]:
 
     loops = {
         "metalcompute, each waited for": waited, "metalcompute, handles kept": queued,
-        "metalloid, buffers": native, "NumPy": numpy,
+        "metalloid, buffers": native, "metalloid, NumPy's arrays": native_arrays, "NumPy": numpy,
     }  # fmt: skip
     if numba := installed("numba"):
 
@@ -130,7 +135,8 @@ def wave_of_numpy(n: int, steps: int, dtype: type = np.float32) -> np.ndarray:
 def wave_loops(n: int, steps: int) -> dict[str, Loop]:
     loops: dict[str, Loop] = {
         "metalcompute": lambda: wave_of_metalcompute(n, steps),
-        "metalloid, buffers": lambda: wave_of_metalloid(n, steps),
+        "metalloid, buffers": lambda: wave_of_metalloid(n, steps, mtl.Buffer),
+        "metalloid, NumPy's arrays": lambda: wave_of_metalloid(n, steps, np.array),
         "NumPy": lambda: wave_of_numpy(n, steps),
     }
     if mx := installed("mlx.core"):
@@ -155,14 +161,15 @@ def wave_of_metalcompute(n: int, steps: int) -> np.ndarray:
     return np.frombuffer(p, np.float32).reshape(n, n)
 
 
-def wave_of_metalloid(n: int, steps: int) -> np.ndarray:
+def wave_of_metalloid(n: int, steps: int, memory: Callable[[np.ndarray], Any]) -> np.ndarray:
     lib = mtl.library(SQUARE, math_mode="fast")
     velocities, pressure = lib.velocities, lib.pressure
-    p, u, v = (mtl.Buffer(4 * n * n) for _ in range(3))
-    size, times = mtl.Buffer(np.array([n], np.uint32)), np.arange(steps, dtype=np.uint32)
+    p, u, v = (memory(np.zeros(n * n, np.float32)) for _ in range(3))
+    size, times = memory(np.array([n], np.uint32)), np.arange(steps, dtype=np.uint32)
+    wait = False if memory is mtl.Buffer else None
     for step in range(steps):
         velocities(u, v, p, size, threads=(n, n))
-        pressure(p, u, v, size, times[step : step + 1], threads=(n, n), wait=False)
+        pressure(p, u, v, size, times[step : step + 1], threads=(n, n), wait=wait)
     return np.asarray(p).view(np.float32).reshape(n, n)
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,48 @@ def test_a_failed_launch_does_not_stop_the_queue(kernels, threads):
     assert kernels.wait(good).status == harness.OK
     assert kernels.wait(bad).status == harness.SIGNAL
     assert (counters == 1).all()
+
+
+@pytest.mark.parametrize("groups", [2, 7, 128])
+def test_rows_of_short_launches(kernels, threads, groups):
+    """Each is said to take 20 us: short, but worth several threads where they come in a row."""
+    values, cost = np.arange(32 * groups, dtype=np.uint32), np.zeros(1)
+    expected = values.copy()
+    for i in range(500):
+        cost[0] = 20_000 / groups
+        assert (
+            kernels.run("affine", values.size, 32, values, word(i), cost=cost).status == harness.OK
+        )
+        expected = expected * 3 + np.uint32(i)
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_in_rows_threads_have_equal_shares(kernels, threads):
+    """The caller the first, so that each finds in its cache what it worked on before."""
+    who, cost, steps = np.zeros(16, np.uint64), np.zeros(1), word(20_000)
+    kernels.run("sign", 1, 1, who, word(0))
+    caller, until = who[0], time.monotonic() + 30
+    share, is_shared = -(-16 // threads), False
+    while not is_shared and time.monotonic() < until:
+        cost[0] = 29_000 / 16  # of what is said to be short
+        kernels.run("sign", 16, 1, who, steps, cost=cost)
+        ran = [set(who[at : at + share]) for at in range(0, 16, share)]
+        if threads == 1:
+            assert ran == [{caller}]
+            return
+        is_shared = ran[0] == {caller} and caller not in ran[1] and all(len(x) == 1 for x in ran)
+    assert is_shared
+
+
+def test_a_fault_in_a_row(kernels, threads):
+    cost = np.zeros(1)
+    for _ in range(50):
+        cost[0] = 1_000
+        counters = np.zeros(20, np.uint32)
+        assert kernels.run("count", 20, 1, counters, cost=cost).status == harness.OK
+        assert (counters == 1).all()
+        cost[0] = 1_000
+        assert kernels.run("trap", 20, 1, cost=cost).status == harness.SIGNAL
 
 
 def launch_of_every_kind(kernels, seed, failures):

@@ -117,6 +117,11 @@ def test_the_usual_ones_do_not_take_pythons_road(pair, which, monkeypatch):
     assert event.seconds >= 0
 
 
+def test_so_does_who_says_that_it_shall_wait(pair, monkeypatch):
+    monkeypatch.setattr(pair[0], "_binder", None)
+    assert pair[0](*ARGUMENTS["usual"](), **SIZES[0], wait=True).done
+
+
 def test_a_fault_is_told_as_by_python():
     x, y = np.ones(1000, np.int32), np.zeros(1000, np.int32)
     x[777] = 0

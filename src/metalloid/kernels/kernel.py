@@ -111,7 +111,7 @@ class Kernel:
         KernelFault
             If the kernel failed and was waited for.
         """
-        if self._quick is not None and wait is None and not named:
+        if self._quick is not None and (wait is None or wait is True) and not named:
             event = self._quick(args, threads, group_size)
             if event is not None:
                 return event

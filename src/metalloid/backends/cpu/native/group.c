@@ -29,12 +29,18 @@ typedef struct shift {
     uint64_t deadline_ns; /* 0 = none; looked at once `started` */
     bool started;
     uint64_t share;     /* threadgroups to take next at most, while there is a deadline */
+    uint64_t own_share; /* the job's first threadgroups, if they are this thread's */
     uint64_t next, end; /* threadgroups taken and not yet started */
 } shift;
 
 /* Time is only asked for between takes that grow, so a short job hardly pays for it. */
 static bool take(shift *shift) {
     mtl_job *job = shift->context->job;
+    if (shift->own_share > 0) {
+        shift->next = 0, shift->end = shift->own_share;
+        shift->own_share = 0;
+        return true;
+    }
     uint64_t share = mtl_job_fair_share(job);
     if (shift->deadline_ns) {
         bool late = shift->started && mtl_now() >= shift->deadline_ns;
@@ -377,13 +383,15 @@ static bool prepare(mtl_context *context, mtl_job *job) {
     return true;
 }
 
-void mtl_job_work(mtl_job *job, uint64_t deadline_ns) {
+void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share) {
     mtl_context *context = mtl_context_get();
     if (!context || !prepare(context, job)) {
         mtl_job_fail(job, &(mtl_outcome){.status = MTL_OUT_OF_MEMORY});
         return;
     }
-    shift shift = {.context = context, .deadline_ns = deadline_ns, .share = 1};
+    shift shift = {
+        .context = context, .deadline_ns = deadline_ns, .share = 1, .own_share = own_share,
+    };
     mtl_float_mode host = mtl_float_mode_enter();
     if (job->uses_fibres) {
         run_fibres(&shift);

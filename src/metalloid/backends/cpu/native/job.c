@@ -82,6 +82,7 @@ uint64_t mtl_job_fair_share(const mtl_job *job) {
     uint64_t share = remaining(job) / (4 * (uint64_t)job->seats);
     double cost = mtl_job_cost(job);
     uint64_t least = cost > 0 && cost < worthwhile_ns ? (uint64_t)(worthwhile_ns / cost) : 1;
+    if (least < job->even_share) least = job->even_share;
     return share > least ? share : least;
 }
 
@@ -90,8 +91,16 @@ void mtl_job_fail(mtl_job *job, const mtl_outcome *failure) {
     if (!atomic_exchange(&job->cancelled, true)) job->outcome = *failure;
 }
 
+static _Atomic uint64_t last_ended_ns;
+
+/* When a job ended last; 0 if none has. */
+uint64_t mtl_job_last_ended(void) {
+    return atomic_load_explicit(&last_ended_ns, memory_order_relaxed);
+}
+
 /* All threads have left the job: complete its outcome and learn its cost. */
 void mtl_job_finish(mtl_job *job, uint64_t ended_ns) {
+    atomic_store_explicit(&last_ended_ns, ended_ns, memory_order_relaxed);
     if (job->group_count == 0) return;
     job->outcome.seconds = (double)(ended_ns - job->started_ns) * 1e-9;
     if (!job->cost || job->outcome.status != MTL_OK) return;

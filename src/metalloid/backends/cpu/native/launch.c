@@ -11,14 +11,32 @@ MTL_EXPORT uint32_t mtl_abi_version(void) { return MTL_ABI_VERSION; }
 
 /* Below this a launch is over before another thread would have woken up. */
 static const uint64_t alone_ns = 30000;
+/* In a row of launches the others are awake; from here on it is worth each one's while. */
+static const uint64_t share_in_row_ns = 3000;
 
-/* Runs the job on the calling thread without the pool. False if it is, or turns out to be, worth
- * more threads: then some of its threadgroups may have been run already. */
+/* Whether a short job is one of a row that several threads work on: it is prepared for them. Launches
+ * are in a row while they follow each other sooner than they take: for less nobody has to stay awake.
+ * Shares are equal, so that each thread finds in its cache what it worked on in the launch before. */
+static bool share_in_row(mtl_job *job, double expected_ns) {
+    uint32_t seats = (uint32_t)(expected_ns / (double)share_in_row_ns);
+    if (seats < 2 || (double)(mtl_now() - mtl_job_last_ended()) > expected_ns) return false;
+    if (seats < job->seats) job->seats = seats;
+    job->even_share = (job->group_count + job->seats - 1) / job->seats;
+    return true;
+}
+
+/* Whether the job is over too soon for the pool to be worth its while. */
+static bool is_for_one(mtl_job *job) {
+    if (job->seats < 2) return true;
+    const double expected_ns = mtl_job_cost(job) * (double)job->group_count;
+    return expected_ns <= (double)alone_ns && !share_in_row(job, expected_ns);
+}
+
+/* Runs the job on the calling thread without the pool. False if it turns out to be worth more
+ * threads: then some of its threadgroups may have been run already. */
 static bool run_alone(mtl_job *job) {
-    bool divisible = job->seats > 1;
-    if (divisible && mtl_job_cost(job) * (double)job->group_count > (double)alone_ns) return false;
     job->started_ns = mtl_now();
-    mtl_job_work(job, divisible ? job->started_ns + alone_ns : 0);
+    mtl_job_work(job, job->seats > 1 ? job->started_ns + alone_ns : 0, 0);
     uint64_t ended = mtl_now();
     atomic_store_explicit(&job->busy_ns, ended - job->started_ns, memory_order_relaxed);
     if (!mtl_job_exhausted(job)) return false;
@@ -32,10 +50,8 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     void *const *arguments = (void *const *)descriptor->arguments;
     mtl_job job;
     mtl_job_init(&job, descriptor, arguments, mtl_threads());
-    if (job.group_count > 0 && !(mtl_pool_idle() && run_alone(&job))) {
-        mtl_pool_append(&job, 1);
-        mtl_pool_wait(&job, -1);
-    }
+    bool is_alone = mtl_pool_idle() && is_for_one(&job);
+    if (job.group_count > 0 && !(is_alone && run_alone(&job))) mtl_pool_run(&job);
     *outcome = job.outcome;
     return job.outcome.status;
 }
@@ -96,7 +112,7 @@ MTL_EXPORT uint64_t mtl_submit(const void *block) {
     uint64_t ticket = job->ticket = ++tickets.last;
     job->next_in_bucket = NULL;
     *find(ticket) = job;
-    mtl_pool_append(job, 0); /* under the lock: the queue has the order of the tickets */
+    mtl_pool_append(job); /* under the lock: the queue has the order of the tickets */
     pthread_mutex_unlock(&tickets.lock);
     return ticket;
 }

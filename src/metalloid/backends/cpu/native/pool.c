@@ -123,10 +123,11 @@ static void serve_head(uint32_t helpers) {
 
 /* Works on the job, with the lock given up, until nothing is left to start or the deadline comes.
  * `awaited` is the job for which the caller waits; a worker waits for none. */
-static void work_seated(mtl_job *job, uint64_t deadline_ns, const mtl_job *awaited) {
+static void work_seated(mtl_job *job, uint64_t deadline_ns, uint64_t own_share,
+                        const mtl_job *awaited) {
     pthread_mutex_unlock(&pool.lock);
     uint64_t started = mtl_now();
-    mtl_job_work(job, deadline_ns);
+    mtl_job_work(job, deadline_ns, own_share);
     atomic_fetch_add_explicit(&job->busy_ns, mtl_now() - started, memory_order_relaxed);
     pthread_mutex_lock(&pool.lock);
     job->workers--;
@@ -143,7 +144,7 @@ static void *worker(void *unused) {
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         if (take_seat(pool.head)) {
-            work_seated(pool.head, 0, NULL);
+            work_seated(pool.head, 0, 0, NULL);
             continue;
         }
         uint32_t seen = atomic_load(&pool.work_epoch);
@@ -180,10 +181,9 @@ bool mtl_pool_idle(void) {
     return atomic_load_explicit(&pool.queued, memory_order_acquire) == 0;
 }
 
-/* Queues the job; its memory must last until it is complete. `helpers` threads are about to call
- * mtl_pool_wait for it, so that many fewer workers are needed. */
-void mtl_pool_append(mtl_job *job, uint32_t helpers) {
-    pthread_mutex_lock(&pool.lock);
+/* Needs the lock. `helpers` threads come to work on the job without being called, so that many fewer
+ * workers are needed. */
+static void append(mtl_job *job, uint32_t helpers) {
     if (job->seats > helpers) start_workers(job->seats - helpers);
     atomic_fetch_add(&pool.queued, 1);
     job->next = NULL;
@@ -194,7 +194,25 @@ void mtl_pool_append(mtl_job *job, uint32_t helpers) {
     }
     pool.tail = job;
     if (pool.head == job) serve_head(helpers);
+}
+
+/* Queues the job; its memory must last until it is complete. */
+void mtl_pool_append(mtl_job *job) {
+    pthread_mutex_lock(&pool.lock);
+    append(job, 0);
     pthread_mutex_unlock(&pool.lock);
+}
+
+/* Queues the job and works on it until it is complete. Of equal shares this thread has the first, in
+ * each launch of a row: so it takes its seat before anybody else can. */
+void mtl_pool_run(mtl_job *job) {
+    pthread_mutex_lock(&pool.lock);
+    bool is_first = job->even_share > 0 && !pool.head;
+    if (is_first) atomic_store(&job->next_group, job->even_share);
+    append(job, 1);
+    if (is_first && take_seat(job)) work_seated(job, 0, job->even_share, job);
+    pthread_mutex_unlock(&pool.lock);
+    mtl_pool_wait(job, -1);
 }
 
 /* Whether a thread with `left_ns` to wait may help with the job without being late, and until
@@ -222,7 +240,7 @@ bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
         if (now >= limit) break;
         uint64_t left = limit == FOREVER ? FOREVER : limit - now, deadline;
         if (has_time_for(pool.head, now, left, &deadline) && take_seat(pool.head)) {
-            work_seated(pool.head, deadline, job);
+            work_seated(pool.head, deadline, 0, job);
             continue;
         }
         uint32_t seen = atomic_load(&pool.done_epoch);

@@ -76,6 +76,7 @@ typedef struct mtl_job {
     uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;
+    uint64_t even_share; /* threadgroups for each thread, where all shares are to be equal, or 0 */
     _Atomic(double) *cost;
 
     _Alignas(64) _Atomic uint64_t next_group; /* the first threadgroup not yet handed out */
@@ -110,11 +111,12 @@ uint64_t mtl_job_fair_share(const mtl_job *job);
 double mtl_job_cost(const mtl_job *job);
 void mtl_job_fail(mtl_job *job, const mtl_outcome *failure);
 void mtl_job_finish(mtl_job *job, uint64_t ended_ns);
+uint64_t mtl_job_last_ended(void);
 void mtl_job_release(mtl_job *job);
 
 /* group.c: run threadgroups of the job on this thread until none is left or, with a deadline, until
- * the time has come. */
-void mtl_job_work(mtl_job *job, uint64_t deadline_ns);
+ * the time has come; first the `own_share` that begins the job, which nobody else was given. */
+void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share);
 
 /* report.c */
 void mtl_report_after_fork(void);
@@ -122,7 +124,8 @@ void mtl_report_after_fork(void);
 /* pool.c */
 uint32_t mtl_threads(void);
 bool mtl_pool_idle(void);
-void mtl_pool_append(mtl_job *job, uint32_t helpers);
+void mtl_pool_append(mtl_job *job);
+void mtl_pool_run(mtl_job *job);
 bool mtl_pool_wait(mtl_job *job, double timeout_seconds);
 bool mtl_pool_completed(mtl_job *job);
 
