@@ -69,7 +69,9 @@ def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
     assert bool(program._first.streamable) == (name in STREAMING)
     if name in STREAMING:
         [variant] = [v for v in program._variants if v.endswith("_streaming")]
-        assert "!nontemporal" in program._compile_variant(variant).asm()["ll"]
+        text = program._compile_variant(variant).asm()["ll"]
+        assert "!nontemporal" in text
+        assert ("call void @llvm.prefetch" in text) == (name != "vectors")
 
 
 def test_small_launches_do_not(monkeypatch):

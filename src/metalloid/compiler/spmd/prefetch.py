@@ -2,8 +2,9 @@
 
 It starts loads as far ahead as its window of some hundred instructions reaches. Where threads do
 much with what they load, that is not far enough to keep the memory busy meanwhile; where they do
-little it is, and asking would only cost time. In loops that go along an array it is not, either,
-whatever they do: processors guess what comes next within a page, and rows end with one.
+little it is, and asking would only cost time, unless what they store is too much for any cache. In
+loops that go along an array it is not, either, whatever they do: processors guess what comes next
+within a page, and rows end with one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def look_ahead(writer: Writer, address: Value, size: int) -> None:
     """
     if writer.mask_as_bits() is not None:
         return
-    ahead = _AHEAD if writer.computes_much else 0
+    ahead = _AHEAD if writer.looks_ahead else 0
     loop = writer.divergence.graph.loop_of[writer.block]
     if loop is not None:
         step = Rounds(writer, loop).step(address)

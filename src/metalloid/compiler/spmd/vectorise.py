@@ -144,7 +144,7 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     divergence = _divergence(function, graph, form)
     writer = Writer(divergence, form.mask_bits)
     writer.first_index = names[form.index]
-    writer.computes_much = not form.has_state and computes_much(function)
+    writer.looks_ahead = form.streams or (not form.has_state and computes_much(function))
     writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
     linearised = Linearised(writer, EXISTING if form.partial else None, form.has_state)
     writer.groups.update(find_groups(divergence))

@@ -57,7 +57,7 @@ class Writer:
         self.first_lanes = 0
         self.in_halves = False
         self.first_index = "0"  # of lane 0 in its threadgroup
-        self.computes_much = False  # with what it loads, see prefetch.py
+        self.looks_ahead = False  # outside of loops, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
         self.lines: list[str] = []
         self.declarations: dict[str, str] = {}
