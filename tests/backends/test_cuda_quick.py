@@ -247,6 +247,15 @@ def test_buffers_wait_for_the_event_and_its_marks_are_free_behind_it(kernel, usu
     assert card.timer.free == [(21, 22)]
 
 
+def test_who_says_so_waits_for_the_end(kernel, usual, monkeypatch):
+    slowly(kernel, *usual, **SIZES)
+    waited = []
+    monkeypatch.setattr(TimedEvent, "wait", lambda self, timeout=None: waited.append(self) or self)
+    monkeypatch.setattr(kernel, "_binder", None)  # not by Python's road
+    event = kernel(*usual, **SIZES, wait=True)
+    assert waited == [event]
+
+
 def test_without_timing_there_are_no_marks(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     with mtl.config.scope(timing=False):

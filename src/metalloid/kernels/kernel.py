@@ -114,7 +114,7 @@ class Kernel:
         if self._quick is not None and (wait is None or wait is True) and not named:
             event = self._quick(args, threads, group_size)
             if event is not None:
-                return event
+                return event.wait() if wait else event
         if threads is None:
             raise ArgumentError(
                 f"[{self.name}] wants threads=: the number of threads of the grid, "
