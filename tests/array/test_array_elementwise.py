@@ -28,7 +28,7 @@ def _rows(dtype, count, result=None):
 
 
 _CASES = [
-    (dtype, count, result)
+    pytest.param(dtype, count, result, marks=[pytest.mark.slow] * (dtype == "complex128"))
     for dtype in ALL
     for count in (1, 2)
     for result in dict.fromkeys(row.result(dtype) for row in _rows(dtype, count))

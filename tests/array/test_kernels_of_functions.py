@@ -73,7 +73,7 @@ def test_sorts_and_searches_have_ptx():
     _ptx(sort_kernels.text(), "_64")
 
 
-@pytest.mark.parametrize("type_", ["float", "double"])
+@pytest.mark.parametrize("type_", ["float", pytest.param("double", marks=pytest.mark.slow)])
 def test_transforms_have_ptx(type_):
     _ptx(transforms.text(type_), "")
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 
 DTYPES = ["int8", "uint8", "int16", "uint32", "int64", "float16", "float32", "float64", "bool"]
+LIKE_OTHERS = ("uint8", "int16", "uint32")
 RNG = np.random.default_rng(7)
 
 
@@ -42,7 +43,9 @@ def test_any_axes_of_any_layout(x, data):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(t, marks=[pytest.mark.slow] * (t in LIKE_OTHERS)) for t in DTYPES]
+)
 @pytest.mark.parametrize("axis", [0, pytest.param(1, marks=pytest.mark.slow), None])
 def test_every_type(dtype, axis):
     x = (RNG.standard_normal((40, 50)) * 5).astype(dtype)

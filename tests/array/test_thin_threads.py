@@ -304,6 +304,7 @@ def test_instructions_of_tensor_cores(tensor_cores, dtype, instruction):
     assert ".local" not in ptx
 
 
+@pytest.mark.slow
 def test_convolutions_by_tensor_cores_have_windows_in_memory(tensor_cores):
     x, w = normal(2, 20, 6).astype(np.float16), normal(8, 5, 3).astype(np.float16)
     got = mtl.conv1d(*(mtl.asarray(v, device=tensor_cores) for v in (x, w)), 2, 1, 1, 2)

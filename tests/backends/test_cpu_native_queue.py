@@ -168,6 +168,7 @@ def test_many_threads_launch_at_once(kernels, threads):
     assert not failures, failures[0]
 
 
+@pytest.mark.slow
 def test_threads_take_their_stacks_with_them(kernels):
     """500 callers one after another; each had 8 MiB of stack and 1024 fibres with 256 KiB."""
 

@@ -144,7 +144,9 @@ def test_scans(data, shape, dtype, inclusive):
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 255, 2047, 2048, 2049, 70_000])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize(
+    "dtype", [np.int32, np.uint8, pytest.param(np.int64, marks=pytest.mark.slow)]
+)
 def test_scans_around_the_sizes_of_chunks(count, dtype):
     x = np.random.default_rng(count).integers(0, 100, (2, count)).astype(dtype)
     np.testing.assert_array_equal(running(x, axis=1), x.cumsum(axis=1, dtype=dtype))

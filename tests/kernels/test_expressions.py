@@ -90,7 +90,9 @@ def special_values(type_, rng):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("type_", DTYPES)
+@pytest.mark.parametrize(
+    "type_", [pytest.param(t, marks=[pytest.mark.slow] * (t in ("uint", "bfloat"))) for t in DTYPES]
+)
 def test_random_expressions(type_):
     rng = np.random.default_rng(7)
     x, y = special_values(type_, rng), rng.permutation(special_values(type_, rng))

@@ -113,7 +113,7 @@ kernel void tn(device half* a, device bfloat* b, device float* c) { product<true
 """
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", ["simd", pytest.param("reference", marks=pytest.mark.slow)])
 def test_product_of_cooperative_tensors(engine, compiled, rng):
     library = compiled(engine, COOPERATIVE)
     for name in ("nt", "tn"):

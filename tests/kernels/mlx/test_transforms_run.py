@@ -11,7 +11,9 @@ from mlx_tree.fft import Numbers
 from mlx_tree.gemm import Tiling
 
 
-@pytest.mark.parametrize("size", [64, 60, 1001, 1024])
+@pytest.mark.parametrize(
+    "size", [60, 1024, *(pytest.param(n, marks=pytest.mark.slow) for n in (64, 1001))]
+)
 def test_fft(size, rng):
     complex_numbers = Numbers("float2", "float2")
     fft.check_stockham(driver("fft"), "fft_1024_float2_float2", complex_numbers, size, rng)
@@ -24,6 +26,7 @@ def test_fft_of_real_numbers(source, result, rng):
     fft.check_stockham(driver("fft"), name, Numbers(source, result), 64, rng)
 
 
+@pytest.mark.slow
 def test_fft_of_other_sizes(rng):
     library, numbers = driver("fft"), Numbers("float2", "float2")
     fft.check_stockham(library, "rader_fft_256_float2_float2", numbers, 34, rng, prime=17)

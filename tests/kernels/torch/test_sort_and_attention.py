@@ -9,7 +9,7 @@ DTYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "uchar": np.
 
 
 @pytest.mark.parametrize("type_", DTYPES)
-@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("descending", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_sorting_a_block(rng, type_, descending):
     """Rows of up to four elements a thread; equal ones keep their order."""
     size, rows = 117, 3

@@ -163,16 +163,20 @@ def same(bound: Bound, type_: str) -> Bound:
     return bound
 
 
-def sheets_of(table: Sequence[Builtin], data: Callable, bound_of: Callable = same) -> list[Sheet]:
+def sheets_of(
+    table: Sequence[Builtin], data: Callable, bound_of: Callable = same, turns: int = 1
+) -> list[Sheet]:
     """The sheets of a table: every type as a scalar, and as a vector of 2, 3 or 4 in turn.
 
-    As many types share a kernel as its arguments allow, since kernels are what costs time.
+    As many types share a kernel as its arguments allow, since kernels are what costs time. With
+    two `turns` a function has every second type: signed and unsigned ones, narrow and wide ones.
     """
     sheets = []
     for row, builtin in enumerate(table):
         parts = [
             Part(builtin, type_, (1, 2 + (row + column) % 3), data, bound_of)
             for column, type_ in enumerate(builtin.types)
+            if (column + column // 2 - row) % turns == 0
         ]
         each = max(part.buffers for part in parts)
         sheets += [joined(chunk) for chunk in even_chunks(parts, MOST_BUFFERS // each)]

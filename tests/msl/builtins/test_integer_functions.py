@@ -138,7 +138,7 @@ TABLE += [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("sheet", sheets_of(TABLE, integers), ids=str)
+@pytest.mark.parametrize("sheet", sheets_of(TABLE, integers, turns=2), ids=str)
 def test_integer_functions(sheet, kernel):
     sheet.check(kernel)
 

@@ -31,7 +31,9 @@ TYPES = (
     "char3",
 )
 #: Vectors like others among the types.
-LIKE_OTHERS = ("float2", "float4", "bfloat2", "uint3", "ushort4", "char3")
+LIKE_OTHERS = (
+    "char", "ushort", "uint", "ulong", "float2", "float4", "bfloat2", "uint3", "ushort4", "char3",
+)  # fmt: skip
 U = roundoff(np.dtype(np.float32))
 
 PARAMETERS = """uint3 place [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
