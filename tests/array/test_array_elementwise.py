@@ -27,8 +27,9 @@ def _rows(dtype, count, result=None):
     return [row for row in rows if result is None or row.result(dtype) == result]
 
 
+LIKE_OTHERS = ("complex128", "bfloat16", "int8", "uint16", "uint32")
 _CASES = [
-    pytest.param(dtype, count, result, marks=[pytest.mark.slow] * (dtype == "complex128"))
+    pytest.param(dtype, count, result, marks=[pytest.mark.slow] * (dtype in LIKE_OTHERS))
     for dtype in ALL
     for count in (1, 2)
     for result in dict.fromkeys(row.result(dtype) for row in _rows(dtype, count))
@@ -366,7 +367,9 @@ def test_quotients_of_infinities_and_by_zero(dtype):
     assert np.isnan(got[6].imag)
 
 
-@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize(
+    "dtype", [np.complex64, pytest.param(np.complex128, marks=pytest.mark.slow)]
+)
 def test_conjugates_of_operands_give_conjugates(dtype):
     values = operands(np.dtype(dtype))
     rows = [row for row in _rows(np.dtype(dtype), 1, np.dtype(dtype)) if row.cost >= 4]

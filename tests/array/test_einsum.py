@@ -46,7 +46,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES)
-@pytest.mark.parametrize("dtype", ["int32", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("int32", "complex128"))],
+)
 def test_cases(rng, text, dtype):
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]
     if dtype == "complex128":

@@ -152,7 +152,10 @@ def test_places_of_the_first_of_all(values, shape, axis):
     np.testing.assert_array_equal(turned.argmax(axis=axis), np.flip(x).argmax(axis=axis))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint64", "float16", "float64"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "float16", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uint64", "float64"))],
+)
 def test_places_in_other_types(dtype):
     x = np.random.default_rng(8).integers(0, 9, (3, 50_000)).astype(dtype)
     own = mtl.asarray(x)

@@ -139,7 +139,7 @@ def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
-@pytest.mark.parametrize("form", [(16, 1), (8, 32)], ids=str)
+@pytest.mark.parametrize("form", [(16, 1), pytest.param((8, 32), marks=pytest.mark.slow)], ids=str)
 def test_inactive_lanes_do_not_matter(form, waits, monkeypatch):
     check_with_spoilt_lanes(21, 2, waits, form, monkeypatch)
 

@@ -21,6 +21,7 @@ def test_product(name, dtype, tiling, ragged, rng):
     gemm.check_fused(driver("nax_gemm"), name, dtype, tiling, rng, ragged=ragged, source=source)
 
 
+@pytest.mark.slow
 def test_quantized_product(rng):
     flags = {"alN": "true", "batch": "0", "bm": "32", "bn": "64", "wm": "2", "wn": "2"}
     entry = Entry("affine", "qmm_t", BFLOAT, 64, 4, flags, nax=True)

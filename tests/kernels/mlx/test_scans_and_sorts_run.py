@@ -59,7 +59,9 @@ BLOCK_SORTS = [("float_32", np.float32), ("float_256", np.float32),
                ("bfloat_128", ml_dtypes.bfloat16), ("int_128", np.int32)]  # fmt: skip
 
 
-@pytest.mark.parametrize("indices", [False, True], ids=["sort", "argsort"])
+@pytest.mark.parametrize(
+    "indices", [pytest.param(False, marks=pytest.mark.slow), True], ids=["sort", "argsort"]
+)
 @pytest.mark.parametrize(("name", "dtype"), BLOCK_SORTS, ids=[row[0] for row in BLOCK_SORTS])
 def test_block_sort(name, dtype, indices, rng):
     group = int(name.split("_")[1])
