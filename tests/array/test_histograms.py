@@ -16,7 +16,7 @@ def numbers(dtype, count):
     return (np.random.default_rng(count).standard_normal(count) * 50).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+@pytest.mark.parametrize("dtype", ["uint8", pytest.param("int64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("minlength", [0, 5000])
 def test_bincount(dtype, minlength):
     for count in (0, 1, 1000, 70_000):

@@ -37,7 +37,9 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (i % 2)) for i, n in enumerate(DRAWS)]
+)
 def test_every_key_makes_what_it_makes_alone(name):
     draw = DRAWS[name]
     together = np.asarray(draw(KEYS))
