@@ -54,20 +54,19 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
     bytes_of = Counter[str]()
     for origin, name, store in stores:
         bytes_of[name] += store.operands[0].type.size * (origin not in read)
-    quick = {
-        name for name, size in bytes_of.items()
-        if _work(function, graph, name) < _FOR_PLACES + _MUCH * size
-    }  # fmt: skip
+    work = _work(function, graph)
+    quick = {name for name, size in bytes_of.items() if work[name] < _FOR_PLACES + _MUCH * size}
     found = {id(store) for origin, name, store in stores if origin not in read and name in quick}
     return found, max((bytes_of[name] for name in quick), default=0)
 
 
-def _work(function: Function, graph: Graph, block: str) -> float:
+def _work(function: Function, graph: Graph) -> dict[str, float]:
     """Instructions that all run who come to a block; without end if there are loops among them."""
-    above = [name for name in function.blocks if graph.dominates(name, block)]
-    if any(graph.loop_of[name] for name in above):
-        return math.inf
-    return sum(1 for name in above for _ in function.blocks[name].instructions())
+    work: dict[str, float] = {}
+    for name in graph.order:  # dominators first
+        own = math.inf if graph.loop_of[name] else len(list(function.blocks[name].instructions()))
+        work[name] = own if name == graph.entry else own + work[graph.dominator[name]]
+    return work
 
 
 def _origin(address: Value, computed_by: dict[str, Instruction]) -> str | None:
