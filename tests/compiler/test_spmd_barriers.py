@@ -10,8 +10,9 @@ from metalloid.compiler.llvm.types import POINTER, Unsupported
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
+from metalloid.compiler.spmd.region_lines import Definitions, Regions
 from metalloid.compiler.spmd.regions import split_at_barriers
-from metalloid.compiler.spmd.rounds import Rounds, known_outcome, region_bodies, used_lines
+from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
@@ -110,16 +111,24 @@ LINES = [
 
 
 def test_a_region_has_the_blocks_up_to_its_barriers():
-    first, second = region_bodies(LINES, ["b0", "behind1"])
-    assert first == LINES[:4]
-    assert second == LINES[2:]
+    regions = Regions(LINES, ["b0", "behind1"])
+    assert list(regions.bodies()) == [LINES[:4], LINES[2:]]
+    assert regions.length == 4 + 6
 
 
 def test_what_a_region_returns_is_known_if_it_has_one_end():
-    first, second = region_bodies(LINES, ["b0", "behind1"])
-    assert known_outcome(first) == 1 << 32 | 3
-    assert known_outcome(second) is None
-    assert known_outcome(["b0:", "  ret i64 %v7"]) is None
+    assert Regions(LINES, ["b0", "behind1"]).outcomes() == (1 << 32 | 3, None)
+    assert Regions(["b0:", "  ret i64 %v7"], ["b0"]).outcomes() == (None,)
+
+
+def test_a_region_uses_what_its_blocks_name_and_changes_what_they_store():
+    lines = [
+        "b0:", '  %v0 = load i32, ptr %"s.a", align 4', "  br label %b1",
+        "b1:", '  store i32 %v0, ptr %"s.b", align 4', "  ret i64 0",
+    ]  # fmt: skip
+    regions, numbers = Regions(lines, ["b0", "b1"]), {'%"s.a"': 0, '%"s.b"': 1, '%"s.c"': 2}
+    assert regions.uses(numbers) == ({0, 1}, {1})
+    assert regions.changes(numbers) == ({1}, {1})
 
 
 def test_definitions_are_kept_with_what_they_need():
@@ -129,12 +138,14 @@ def test_definitions_are_kept_with_what_they_need():
         '  %d = add i32 %"b c", 1',
         "  %e = alloca i8",
     ]
-    assert used_lines(lines, ["  store i32 %d, ptr %p"]) == lines[1:3]
+    assert Definitions(lines).of(["  store i32 %d, ptr %p"]) == lines[1:3]
 
 
-def rounds(outcomes, part="", in_step=False, common=(), changes=None, own_bytes=0):
+def rounds(outcomes, part="", in_step=False, common=(), uses=None, changes=None, own_bytes=0):
     none = [set() for _ in outcomes]
-    found = Rounds("f", part, outcomes, 8, 64, common, changes or none, in_step, None, own_bytes)
+    found = Rounds(
+        "f", part, outcomes, 8, 64, common, uses or none, changes or none, in_step, None, own_bytes
+    )
     return found.text()
 
 
@@ -164,12 +175,15 @@ def test_only_simdgroups_in_step_have_memory_of_their_own():
 
 
 def test_each_simdgroup_begins_with_what_they_had_in_common_before():
-    text = rounds([1 << 32 | 255, 0], common=["i32", "ptr"], changes=[{1}, set()])
+    uses, changes = [{0, 1}, {0}], [{1}, set()]
+    text = rounds([1 << 32 | 255, 0], common=["i32", "ptr"], uses=uses, changes=changes)
     first, second, _ = text.split("define")[1:]
     for one in (first, second):
         before, loop = one.split("simdgroup:")
         assert before.count("%before0 = load i32, ptr %common0") == 1
         assert "store i32 %before0, ptr %own0" in loop.split("call")[0]
+    assert "%before1" in first
+    assert "%before1" not in second
     assert "store ptr %after1, ptr %common1" in first.split("call")[1]
     assert "%after" not in second
     assert "%after0" not in first

@@ -240,10 +240,13 @@ def _rounds(
     """The loops over simdgroups; `first` is the position of a simdgroup, if it is known."""
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
-    changes = [set().union(*each) for each in zip(*(one.changes for one in made), strict=True)]
+    uses, changes = (
+        [set().union(*region) for region in zip(*of_forms, strict=True)]
+        for of_forms in ([one.uses for one in made], [one.changes for one in made])
+    )
     return Rounds(
         whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
-        made[0].common, changes, all(one.in_step for one in made), first, own_bytes,
+        made[0].common, uses, changes, all(one.in_step for one in made), first, own_bytes,
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.types import Unsupported
@@ -73,15 +74,29 @@ class Graph:
             below = self.dominator[below]
         return True
 
-    def reachable(self, starts: Iterable[str]) -> set[str]:
-        """The blocks of all paths from `starts`, with these."""
-        found: set[str] = set()
-        todo = list(starts)
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += self.successors[name]
+    @cached_property
+    def reach(self) -> dict[str, int]:
+        """The blocks of all paths from each block, with itself: bits by `number`."""
+        return self.ahead({name: 1 << place for name, place in self.number.items()})
+
+    def bits(self, names: Iterable[str]) -> int:
+        """A set of blocks."""
+        return sum(1 << self.number[name] for name in set(names))
+
+    def ahead(self, own: Mapping[str, int], ends: Set[str] = frozenset()) -> dict[str, int]:
+        """The bits that are the `own` ones of any block on paths from each; `ends` end paths."""
+        found = {name: own.get(name, 0) for name in self.order}
+        changed = True
+        while changed:  # once more for each level of loops
+            changed = False
+            for name in reversed(self.order):
+                if name in ends:
+                    continue
+                bits = found[name]
+                for successor in self.successors[name]:
+                    bits |= found[successor]
+                changed |= bits != found[name]
+                found[name] = bits
         return found
 
     def _find_loops(self) -> None:

@@ -14,7 +14,7 @@ from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Value
 from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import Crossing, is_barrier
+from metalloid.compiler.spmd.regions import Crossing, waiting_blocks
 from metalloid.compiler.spmd.shapes import VARYING, uniform
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, quoted
 
@@ -32,7 +32,7 @@ def common_values(function: Function, graph: Graph, parameters: Set[str]) -> lis
     shapes = {p.name: uniform(1) if p.name in parameters else VARYING for p in function.parameters}
     # Whether all threads are together is asked as of the lanes of a simdgroup.
     found = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
-    if any(any(map(is_barrier, function.blocks[name].body)) for name in found.masked):
+    if found.masked & waiting_blocks(function):
         return None
     crossing = Crossing(function, graph, block_order(graph))
     return [

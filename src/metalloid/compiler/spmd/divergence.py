@@ -8,6 +8,7 @@ SPMD Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form o
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -228,22 +229,27 @@ class _Analysis:
         """
         graph, number = self._graph, self._graph.number
         ways: dict[str, str] = {}
-        latched = left = False
+        todo: list[int] = []
+        left = False
 
         def arrive(block: str, way: str) -> None:
-            nonlocal latched, left
+            nonlocal left
             if loop is not None and block == loop.header:
-                latched = True
-            elif loop is not None and block not in loop.blocks:
+                return
+            if loop is not None and block not in loop.blocks:
                 left = True
-            elif ways.setdefault(block, way) != way:
+            elif block not in ways:
+                ways[block] = way
+                heapq.heappush(todo, number[block])
+            elif ways[block] != way:
                 ways[block] = block
                 self._result.joins.add(block)
 
         for target in targets:
             arrive(target, target)
-        for block in sorted(self._graph.order, key=number.__getitem__):
-            if block not in ways or block == stop:
+        while todo:
+            block = graph.order[heapq.heappop(todo)]
+            if block == stop:
                 continue
             self._result.masked.add(block)
             inner = graph.loop_of[block]

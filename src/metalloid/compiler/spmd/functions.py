@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.prologue import LANE_COUNT, SIZE_X, SIZE_Y
+from metalloid.compiler.spmd.region_lines import Definitions, Regions
 from metalloid.compiler.spmd.regions import COMMON, STATE
-from metalloid.compiler.spmd.rounds import used_lines
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
 
 #: Regions share blocks. So many copies of them all are made at most, or so many lines.
@@ -21,9 +21,7 @@ def functions_text(
     function: Function,
     form: Form,
     definitions: Sequence[str],
-    lines: Sequence[str],
-    starts: Sequence[str],
-    bodies: Sequence[Sequence[str]],
+    regions: Regions,
 ) -> str:
     """The functions.
 
@@ -34,23 +32,20 @@ def functions_text(
     form : Form
     definitions : sequence of str
         Lines for the beginning of each function, as far as it needs them.
-    lines : sequence of str
-        All blocks.
-    starts : sequence of str
-        Label of each region's first block.
-    bodies : sequence of sequence of str
-        The blocks of each region.
+    regions : Regions
+        What has been written.
     """
-    if sum(map(len, bodies)) > max(_MOST_LINES, _MOST_COPIES * len(lines)):
-        every = [*definitions, *_choice(starts), *lines]
-        return "\n".join(_one_for_all(function, form, every, len(starts)))
+    if regions.length > max(_MOST_LINES, _MOST_COPIES * len(regions.lines)):
+        every = [*definitions, *_choice(regions.starts), *regions.lines]
+        return "\n".join(_one_for_all(function, form, every, len(regions)))
     parameters = _parameters(function, form)
+    used = Definitions(definitions)
     return "\n".join(
         _define(
             _head(form, f".{region}" if form.has_state else "", parameters, _inlining(form)),
-            [*used_lines(definitions, body), f"  br label %{start}", *body],
+            [*used.of(body), f"  br label %{start}", *body],
         )
-        for region, (start, body) in enumerate(zip(starts, bodies, strict=True))
+        for region, (start, body) in enumerate(zip(regions.starts, regions.bodies(), strict=True))
     )
 
 

@@ -18,7 +18,7 @@ from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
 from metalloid.compiler.spmd.processor import is_lanewise
-from metalloid.compiler.spmd.regions import is_barrier
+from metalloid.compiler.spmd.regions import waiting_blocks
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
@@ -54,11 +54,15 @@ class Linearised:
         self._deferred: dict[str, set[str]] = {name: set() for name in self.order}
         self._loop_at = {loop.header: loop for loop in self._graph.loops}
         self._latch_of = {loop.latch: loop for loop in self._graph.loops}
+        self._preheaders = {loop.preheader for loop in self._graph.loops}
         self._mask_slots = {
             name: quoted("mask", name) for name in self.order if name in self._divergence.masked
         }
         self.set_by = self._find_masks_set_once()
+        self._gathered = self._find_gathered_masks()
         self._counted: set[str] = set()
+        self._waiting = waiting_blocks(self._divergence.function)
+        self._barriers = self._graph.bits(self._waiting)
         self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
         #: Edges that lanes follow at once, with no other block in between.
         self.straight: set[tuple[str, str]] = set()
@@ -79,6 +83,17 @@ class Linearised:
             same_level = [o for o in origins if graph.loop_of[o] is graph.loop_of[name]]
             if len(origins) == len(same_level) == 1 and origins[0] not in self._mask_slots:
                 found[name] = origins[0]
+        return found
+
+    def _find_gathered_masks(self) -> dict[Loop | None, list[str]]:
+        """Slots of the other masks, by the loop in whose rounds they begin with nothing."""
+        found: dict[Loop | None, list[str]] = {}
+        for name, slot in self._mask_slots.items():
+            loop = self._graph.loop_of[name]
+            if loop is not None and loop.header == name:
+                loop = loop.parent  # a header's mask comes from outside
+            if name not in self.set_by and name != self._graph.entry:
+                found.setdefault(loop, []).append(slot)
         return found
 
     def label(self, name: str) -> str:
@@ -121,21 +136,12 @@ class Linearised:
 
     def _clear_masks(self, name: str) -> None:
         """Masks are gathered edge by edge, from nothing: once, or anew in each round of a loop."""
-        writer, graph = self._writer, self._graph
-        if name == self._graph.entry:
-            level: Loop | None = None
-            if self._entry_mask is not None:
-                writer.store_mask(self._entry_mask, self._mask_slots[name])
-        elif name in self._loop_at:
-            level = self._loop_at[name]
-        else:
-            return
-        for other, slot in self._mask_slots.items():
-            loop = graph.loop_of[other]
-            if loop is not None and loop.header == other and loop is not level:
-                loop = loop.parent  # a header's mask comes from outside
-            if other != name and loop is level and other not in self.set_by:
-                writer.store_mask("zeroinitializer", slot)
+        is_entry = name == self._graph.entry
+        if is_entry and self._entry_mask is not None:
+            self._writer.store_mask(self._entry_mask, self._mask_slots[name])
+        if is_entry or name in self._loop_at:
+            for slot in self._gathered.get(self._loop_at.get(name), ()):
+                self._writer.store_mask("zeroinitializer", slot)
 
     def _skip_if_unwanted(self, name: str) -> bool:
         """Go past the block if no lane wants it; whether that is asked at all."""
@@ -154,7 +160,7 @@ class Linearised:
     def _should_skip(self, name: str) -> bool:
         """Whether the block would do harm without an active lane, or cost much."""
         writer = self._writer
-        if name in self.dispatched or any(loop.preheader == name for loop in self._graph.loops):
+        if name in self.dispatched or name in self._preheaders:
             return True
         for instruction in self._blocks[name].body:
             if instruction.op in ("load", "store", "copy"):
@@ -217,7 +223,7 @@ class Linearised:
             self._write_latch(self._latch_of[name])
         elif len(end.labels) == 1:
             self._follow(name, end.labels[0], None)
-            if any(map(is_barrier, self._blocks[name].body)):
+            if name in self._waiting:
                 self._wait(name)
             elif self._nearest(deferred | {end.labels[0]}) == end.labels[0]:
                 self.straight.add((name, end.labels[0]))
@@ -345,11 +351,8 @@ class Linearised:
 
     def _reach_another_barrier(self, starts: set[str], name: str) -> bool:
         """Whether a path from `starts` meets a barrier that none from `name` does."""
-        graph = self._graph
-        return any(
-            any(map(is_barrier, self._blocks[block].body))
-            for block in graph.reachable(starts) - graph.reachable({name})
-        )
+        reach = self._graph.reach
+        return any(reach[start] & ~reach[name] & self._barriers for start in starts)
 
     def _leave(self, region: int, arrived: str) -> None:
         """Return where the simdgroup has come to: the region, and the lanes that have arrived."""

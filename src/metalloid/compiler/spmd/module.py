@@ -19,7 +19,7 @@ _WITH_LONG_MASKS = re.compile(
     r"\+(avx512(?:bw|vbmi2?|bitalg|bf16|fp16|vp2intersect)|avx10[.\d-]+)\b"
 )
 #: What cannot do without them: numbers of less than 32 bits.
-_SHORT_NUMBERS = re.compile(r"<\d+ x i(?:8|16)>|\b(?:half|bfloat)\b")
+_SHORT_NUMBERS = tuple(map(re.compile, (r" x i8>", r" x i16>", r"half\b", r"bfloat\b")))
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 
 
@@ -45,7 +45,9 @@ def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str 
             "",
         )
     )
-    return module if _SHORT_NUMBERS.search(module) else _WITH_LONG_MASKS.sub(r"-\1", module)
+    if any(pattern.search(module) for pattern in _SHORT_NUMBERS):
+        return module
+    return _WITH_LONG_MASKS.sub(r"-\1", module)
 
 
 def _vector_attributes(ir: str, groups: str) -> str:

@@ -7,6 +7,8 @@ control-flow linearization, PLDI 2018, section 3.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from metalloid.compiler.llvm.cfg import Graph, Loop, reverse_postorder
 
 
@@ -35,29 +37,40 @@ class _Dominance:
         for name in graph.order[1:]:
             self._dominated.setdefault(graph.dominator[name], []).append(name)
         self._loop_at = {loop.header: loop for loop in graph.loops}
-        self.order: list[str] = []
-        self._place(graph.entry, None)
+        #: As keys, for they are asked for.
+        self._placed: dict[str, None] = {}
+        # Python's stack is too short for the tree of a long kernel.
+        stack = [self._place(graph.entry, None)]
+        while stack:
+            following = next(stack[-1], None)
+            if following is None:
+                stack.pop()
+            else:
+                stack.append(self._place(*following))
+        self.order = list(self._placed)
 
-    def _place(self, name: str, loop: Loop | None) -> None:
+    def _place(self, name: str, loop: Loop | None) -> Iterator[tuple[str, Loop | None]]:
+        """Place a block; what it yields is to be placed before it is asked for more."""
         inner = self._loop_at.get(name)
         if inner is not None and inner is not loop:
             if inner.parent is loop:
-                self._place_loop(inner)
+                yield from self._place_loop(inner)
         elif self._graph.loop_of[name] is loop:
-            self.order.append(name)
+            self._placed[name] = None
             for below in self._dominated.get(name, ()):
                 if loop is None or below in loop.blocks:
-                    self._place(below, loop)
+                    yield below, loop
 
-    def _place_loop(self, loop: Loop) -> None:
-        self._place(loop.header, loop)
-        self.order.remove(loop.latch)
-        self.order.append(loop.latch)
+    def _place_loop(self, loop: Loop) -> Iterator[tuple[str, Loop | None]]:
+        yield loop.header, loop
+        del self._placed[loop.latch]
+        self._placed[loop.latch] = None
         outer = loop.parent
-        for name in self._graph.order:
-            behind = name not in loop.blocks and self._graph.dominator[name] in loop.blocks
-            if behind and (outer is None or name in outer.blocks) and name not in self.order:
-                self._place(name, outer)
+        dominated = [below for name in loop.blocks for below in self._dominated.get(name, ())]
+        for name in sorted(dominated, key=self._graph.number.__getitem__):
+            behind = name not in loop.blocks and (outer is None or name in outer.blocks)
+            if behind and name not in self._placed:
+                yield name, outer
 
 
 def _collapsed(graph: Graph, loop: Loop | None, start: str) -> list[str]:

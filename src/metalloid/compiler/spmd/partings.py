@@ -10,7 +10,7 @@ from __future__ import annotations
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.spmd.canonical import EXIT
-from metalloid.compiler.spmd.regions import is_barrier
+from metalloid.compiler.spmd.regions import waiting_blocks
 
 
 def forbidden_partings(function: Function, graph: Graph) -> dict[str, tuple[int, str]]:
@@ -19,34 +19,22 @@ def forbidden_partings(function: Function, graph: Graph) -> dict[str, tuple[int,
     Not those whose other side comes to a barrier that this one never meets: then the fault is that
     threads wait at different barriers, which is more than the state of a simdgroup can say.
     """
-    barriers = {name for name, block in function.blocks.items() if any(map(is_barrier, block.body))}
+    names = waiting_blocks(function)
+    if not names:
+        return {}
+    barriers, end = graph.bits(names), graph.bits([EXIT])
+    ends = names | {EXIT}
+    # The barriers that paths come to first; the exit among them, if one has none.
+    first = graph.ahead({name: graph.bits([name]) for name in ends}, ends)
     found = {}
-    for name in graph.order if barriers else ():
+    for name in graph.order:
         labels = function.blocks[name].end.labels
         if len(labels) != 2:
             continue
-        firsts = [_first_met(graph, label, barriers) for label in labels]
-        for side in (0, 1):
-            here, there = firsts[side], firsts[1 - side]
-            others = graph.reachable([labels[1 - side]]) - graph.reachable([labels[side]])
-            if here and EXIT not in here and not here & there and not barriers & others:
-                found[name] = side, min(here, key=graph.number.__getitem__)
+        for side, (label, other) in enumerate((labels, labels[::-1])):
+            here, there = first[label], first[other]
+            others = graph.reach[other] & ~graph.reach[label]
+            if here and not here & (end | there) and not barriers & others:
+                found[name] = side, graph.order[(here & -here).bit_length() - 1]
                 break
-    return found
-
-
-def _first_met(graph: Graph, start: str, barriers: set[str]) -> set[str]:
-    """The barriers that paths from `start` come to first; the exit among them, if one has none."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo = [start]
-    while todo:
-        name = todo.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if name in barriers or name == EXIT:
-            found.add(name)
-        else:
-            todo += graph.successors[name]
     return found

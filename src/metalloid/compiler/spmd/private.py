@@ -18,6 +18,8 @@ from metalloid.compiler.spmd.addresses import terms_of
 from metalloid.compiler.spmd.shapes import alignment_of
 
 _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
+#: Of the computation of an index, which may be as long as the kernel.
+_STEPS = 6
 
 
 def interleave(function: Function, width: int) -> None:
@@ -104,18 +106,18 @@ def _accessed(access: Instruction) -> Type:
     return access.type if access.op == "load" else access.operands[0].type
 
 
-def _factor(index: Value, computed_by: dict[str, Instruction]) -> int:
-    """A power of two that divides `index`."""
+def _factor(index: Value, computed_by: dict[str, Instruction], steps: int = _STEPS) -> int:
+    """A power of two that divides `index`, as the last `steps` of its computation tell."""
     number, origin = index.integer, computed_by.get(index.name)
     if number is not None:
         return 1 << alignment_of(number)
-    if origin is None or origin.op not in _ARITHMETIC:
+    if origin is None or origin.op not in _ARITHMETIC or not steps:
         return 1
     if origin.op in ("zext", "sext"):
-        return _factor(origin.operands[0], computed_by)
+        return _factor(origin.operands[0], computed_by, steps)
     if origin.op == "shl":
         return 1 << (origin.operands[1].integer or 0)
-    factors = [_factor(value, computed_by) for value in origin.operands]
+    factors = [_factor(value, computed_by, steps - 1) for value in origin.operands]
     if origin.op == "mul":
         return factors[0] * factors[1]
     if origin.op == "and":

@@ -9,11 +9,13 @@ IJPP 2015, section 4.7, and of hipSYCL.)
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+from operator import or_
 
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.spmd.regions import is_barrier
+from metalloid.compiler.spmd.regions import waiting_blocks
 
 _PURE = frozenset(
     (
@@ -38,7 +40,7 @@ def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str
         Parameters that all lanes have in common. A load of constant memory is cheap if its address
         depends on these alone.
     """
-    barriers = [b.name for b in function.blocks.values() if any(map(is_barrier, b.body))]
+    barriers = waiting_blocks(function)
     if barriers:
         _Recomputing(function, graph, barriers, uniform).run()
 
@@ -62,12 +64,17 @@ def mark_unchanging(function: Function, read_only: set[str]) -> None:
 
 class _Recomputing:
     def __init__(
-        self, function: Function, graph: Graph, barriers: list[str], uniform: set[str]
+        self, function: Function, graph: Graph, barriers: set[str], uniform: set[str]
     ) -> None:
-        self._function, self._graph, self._barriers = function, graph, barriers
+        self._function, self._graph = function, graph
         self._uniform = set(uniform)
-        self._behind = {name: graph.reachable(graph.successors[name]) for name in barriers}
-        self._reach = {name: graph.reachable({name}) for name in graph.order}
+        # The blocks that paths from each block come to behind a barrier.
+        self._beyond = graph.ahead(
+            {
+                name: functools.reduce(or_, (graph.reach[s] for s in graph.successors[name]), 0)
+                for name in barriers
+            }
+        )
         self._home: dict[str, str] = {}
         self._cheap: dict[str, Instruction] = {}
         self._cost: dict[str, int] = {}
@@ -112,10 +119,7 @@ class _Recomputing:
 
     def _crosses(self, home: str, use: str) -> bool:
         """Whether a barrier may stand between the blocks."""
-        return any(
-            barrier in self._reach[home] and use in self._behind[barrier]
-            for barrier in self._barriers
-        )
+        return bool(self._beyond[home] >> self._graph.number[use] & 1)
 
     def _near(self, value: Value, block: str) -> Value:
         """`value`, or a copy of it in `block`."""

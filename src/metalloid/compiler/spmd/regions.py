@@ -7,6 +7,7 @@ Values that are needed behind a barrier live in the simdgroup's *state* instead 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Set
 from types import MappingProxyType
 
@@ -32,14 +33,16 @@ def split_at_barriers(function: Function) -> int:
     """Let every barrier stand at the end of its block; how many there are."""
     count = 0
     for block in list(function.blocks.values()):
-        current = block
-        while True:
-            places = [i for i, inst in enumerate(current.body) if is_barrier(inst)]
-            if not places:
-                break
-            count += 1
-            current = split_block(function, current, places[0], f"%mtl.behind{count}")
+        places = [i for i, inst in enumerate(block.body) if is_barrier(inst)]
+        for number, place in reversed(list(enumerate(places, count + 1))):
+            split_block(function, block, place, f"%mtl.behind{number}")
+        count += len(places)
     return count
+
+
+def waiting_blocks(function: Function) -> set[str]:
+    """The blocks that end by a barrier."""
+    return {name for name, block in function.blocks.items() if any(map(is_barrier, block.body))}
 
 
 class Crossing:
@@ -71,7 +74,10 @@ class Crossing:
         self._graph = graph
         self._place = {name: place for place, name in enumerate(order)}
         blocks = function.blocks
-        self._barriers = [name for name in order if any(map(is_barrier, blocks[name].body))]
+        barriers = waiting_blocks(function)
+        #: Their places, and the headers of the loops that they are in.
+        self._barriers = [self._place[name] for name in order if name in barriers]
+        self._waiting = {loop.header for loop in graph.loops if loop.blocks & barriers}
         # By what the names of slots end with.
         self._blocks = {bare(name): name for name in order}
         self._homes: dict[str, str] = {}
@@ -105,30 +111,27 @@ class Crossing:
 
     def _between(self, write: str, read: str) -> bool:
         """Whether a barrier stands behind `write` (or at its end) and before `read`."""
-        place = self._place
-        for barrier in self._barriers:
-            if place[write] <= place[barrier] < place[read]:
-                return True
-            loop = self._graph.loop_of[barrier]
-            while loop is not None:
-                if read in loop.blocks and write not in loop.blocks:
-                    return True
-                loop = loop.parent
-        return False
+        return self._is_above(write, read) or self._waits_around(read, write)
 
     def _carried_across(self, origin: str, block: str) -> bool:
         """Whether lanes on the way from `origin` to `block` may wait for others at a barrier."""
         if (origin, block) in self._straight:
             return False
-        place, loop_of = self._place, self._graph.loop_of
-        for barrier in self._barriers:
-            if place[origin] <= place[barrier] < place[block]:
+        # If they have left a loop, the others go round it again.
+        return self._is_above(origin, block) or self._waits_around(origin, block)
+
+    def _is_above(self, above: str, below: str) -> bool:
+        """Whether a barrier comes between the two in the order of blocks."""
+        following = bisect_left(self._barriers, self._place[above])
+        return following < len(self._barriers) and self._barriers[following] < self._place[below]
+
+    def _waits_around(self, inside: str, outside: str) -> bool:
+        """Whether a loop with a barrier has the one block in it, and not the other."""
+        loop = self._graph.loop_of[inside]
+        while loop is not None and outside not in loop.blocks:
+            if loop.header in self._waiting:
                 return True
-            loop = loop_of[origin]
-            while loop is not None and block not in loop.blocks:
-                if barrier in loop.blocks:
-                    return True  # they have left the loop, the others go round again
-                loop = loop.parent
+            loop = loop.parent
         return False
 
     def _mask_crosses(self, name: str) -> bool:
@@ -137,7 +140,7 @@ class Crossing:
             return self._between(self._set_by[name], name)
         loop = self._graph.loop_of[name]
         if loop is not None and loop.header == name:
-            if any(barrier in loop.blocks for barrier in self._barriers):
+            if name in self._waiting:
                 return True
             loop = loop.parent
         start = self._graph.entry if loop is None else loop.header

@@ -1,73 +1,16 @@
 """A simdgroup's function in pieces, from barrier to barrier, and the loops over simdgroups.
 
-A *region* is what runs between two barriers; its number says where it begins (0: the beginning).
-Each becomes a function, and each such function stands in a loop over the simdgroups of a
-threadgroup: a *round*. So nothing is decided inside the loop, what simdgroups have in common is
-computed once, and their instructions overlap.
+Each region (`region_lines`) becomes a function, and each such function stands in a loop over the
+simdgroups of a threadgroup: a *round*. So nothing is decided inside the loop, what simdgroups have
+in common is computed once, and their instructions overlap.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, VECTOR_ATTRIBUTES
-
-_TARGET = re.compile(r"label %([\w.]+)")
-_LOCAL = re.compile(r'%(?:"[^"]+"|[\w.]+)')
-
-
-def blocks_of(lines: Sequence[str]) -> dict[str, list[str]]:
-    """The blocks by label, each with the line of its label."""
-    blocks: dict[str, list[str]] = {}
-    for line in lines:
-        if line[0] != " ":
-            block = blocks[line[:-1]] = []
-        block.append(line)
-    return blocks
-
-
-def targets_of(block: Sequence[str]) -> list[str]:
-    """Labels of the blocks that come next in the same region."""
-    return _TARGET.findall("\n".join(block))
-
-
-def region_bodies(lines: Sequence[str], starts: Sequence[str]) -> list[list[str]]:
-    """The blocks on the paths from each of the labels `starts`, in the order of the text."""
-    blocks = blocks_of(lines)
-    targets = {name: targets_of(block) for name, block in blocks.items()}
-    bodies = []
-    for start in starts:
-        found: set[str] = set()
-        todo = [start]
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += targets[name]
-        bodies.append([line for name, block in blocks.items() if name in found for line in block])
-    return bodies
-
-
-def used_lines(definitions: Sequence[str], body: Sequence[str]) -> list[str]:
-    """Those of the `definitions` (lines ``%name = ...``) that `body` needs, and that these need."""
-    needed = set(_LOCAL.findall("\n".join(body)))
-    kept = []
-    for line in reversed(definitions):
-        name, *rest = _LOCAL.findall(line)
-        if name in needed:
-            needed.update(rest)
-            kept.append(line)
-    return kept[::-1]
-
-
-def known_outcome(body: Sequence[str]) -> int | None:
-    """What a region returns, if that is known now."""
-    returned = {line.split()[-1] for line in body if line.startswith("  ret ")}
-    number = returned.pop() if len(returned) == 1 else ""
-    return int(number) if number.isdigit() else None
-
 
 #: What a round is given: what the kernel's function is given of the launch and the threadgroup; the
 #: simdgroups to run, the position of the first thread, their states, and what they have in common.
@@ -96,8 +39,8 @@ class Rounds:
         Distance of the states of two simdgroups.
     common : sequence of str
         Types of what simdgroups have in common.
-    changes : sequence of set of int
-        Which of these each region changes.
+    uses, changes : sequence of set of int
+        Which of these each region needs, and which of those it changes.
     in_step : bool
         Whether all simdgroups come to the same barriers for certain, with all their lanes.
     positions : tuple of str or None
@@ -114,6 +57,7 @@ class Rounds:
     width: int
     state_bytes: int
     common: Sequence[str]
+    uses: Sequence[Set[int]]
     changes: Sequence[Set[int]]
     in_step: bool
     positions: tuple[str, str, str] | None
@@ -176,7 +120,7 @@ class Rounds:
 
     def _round(self, number: int) -> str:
         is_watched = self._outcome(number) is None and not self.in_step
-        common = range(len(self.common))
+        common = sorted(self.uses[number])
         lines = [
             f"define internal i64 @mtl_round.{number}({_PARAMETERS}) {VECTOR_ATTRIBUTES} {{",
             "entry:",

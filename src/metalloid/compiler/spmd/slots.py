@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from metalloid.compiler.llvm.ir import Function, Value
+from metalloid.compiler.spmd.region_lines import blocks_of, targets_of
 from metalloid.compiler.spmd.regions import COMMON, HEADER_BYTES, STATE
-from metalloid.compiler.spmd.rounds import blocks_of, targets_of
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}

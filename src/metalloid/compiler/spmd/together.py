@@ -61,17 +61,18 @@ def keep_lanes_together(function: Function, positions: Set[str]) -> None:
         Parameters that lanes have different values of.
     """
     graph = Graph(function)
-    done = {loop.parent.header for loop in graph.loops if loop.parent is not None}  # outer ones
-    while todo := [loop for loop in graph.loops if loop.header not in done]:
-        done.add(todo[0].header)
-        found = _counting(function, graph, todo[0], positions)
+    differing = _depend_on(function, graph, positions)
+    outer = {loop.parent.header for loop in graph.loops if loop.parent is not None}
+    others = outer | _used_outside(function, graph)
+    inner = [loop for loop in graph.loops if loop.header not in others]
+    # No copy changes what is known of another loop.
+    for found in [_counting(function, graph, loop, differing) for loop in inner]:
         if found is not None:
-            done.add(_copy(function, found))
-            graph = Graph(function)
+            _copy(function, found)
 
 
 def _counting(
-    function: Function, graph: Graph, loop: Loop, positions: Set[str]
+    function: Function, graph: Graph, loop: Loop, differing: Set[str]
 ) -> _Counting | None:
     """What there is to know of a loop over indices; None if it is another."""
     blocks = function.blocks
@@ -85,7 +86,7 @@ def _counting(
     inside = [one for name in loop.blocks for one in blocks[name].instructions()]
     if len(inside) > _LONG or any(map(_meets_others, [*inside, *blocks[before].body])):
         return None
-    if not _is_counted(function, graph, loop, positions):
+    if not _is_counted(function, loop, differing):
         return None
     guard = before
     if len(blocks[before].end.labels) == 1:
@@ -94,14 +95,27 @@ def _counting(
         guard = graph.predecessors[before][0]
     if len(blocks[guard].end.labels) != 2 or behind not in blocks[guard].end.labels:
         return None
-    results = {one.result for one in inside if one.result}
-    for block in blocks.values():
-        for one in block.instructions() if block.name not in loop.blocks else ():
-            from_latch = [label == loop.latch for label in one.labels] if one.op == "phi" else []
-            for place, value in enumerate(one.operands):
-                if value.name in results and not (from_latch and from_latch[place]):
-                    return None
     return _Counting(loop, behind, before, guard)
+
+
+def _used_outside(function: Function, graph: Graph) -> set[str]:
+    """Headers of loops whose values are used outside, not just by phis that come behind them."""
+    loop_of = {
+        one.result: loop
+        for name in graph.order
+        if (loop := graph.loop_of[name]) is not None
+        for one in function.blocks[name].instructions()
+    }
+    found = set()
+    for name in graph.order:
+        for one in function.blocks[name].instructions():
+            for place, value in enumerate(one.operands):
+                loop = loop_of.get(value.name)
+                if loop is None or name in loop.blocks:
+                    continue
+                if one.op != "phi" or one.labels[place] != loop.latch:
+                    found.add(loop.header)
+    return found
 
 
 def _meets_others(instruction: Instruction) -> bool:
@@ -110,7 +124,7 @@ def _meets_others(instruction: Instruction) -> bool:
     return instruction.op in ("fence", "alloca")
 
 
-def _is_counted(function: Function, graph: Graph, loop: Loop, positions: Set[str]) -> bool:
+def _is_counted(function: Function, loop: Loop, differing: Set[str]) -> bool:
     """Whether it compares a sum of what lanes have different values of with what they share."""
     blocks = function.blocks
     made = {one.result: one for name in loop.blocks for one in blocks[name].instructions()}
@@ -125,7 +139,6 @@ def _is_counted(function: Function, graph: Graph, loop: Loop, positions: Set[str
     if index is None:
         return False
     first = index.operands[index.labels.index(loop.preheader)]
-    differing = _depend_on(function, graph, positions)
     return first.name in differing and test.operands[1].name not in differing
 
 
@@ -139,12 +152,13 @@ def _depend_on(function: Function, graph: Graph, names: Set[str]) -> set[str]:
     return found
 
 
-def _copy(function: Function, counting: _Counting) -> str:
-    """Put the copy there; its header."""
+def _copy(function: Function, counting: _Counting) -> None:
+    """Put the copy there."""
     blocks, loop = function.blocks, counting.loop
     guard, before = blocks[counting.guard], blocks[counting.before]
     entered = [] if before is guard else [before.name]
-    new = {name: f"{name}.together" for name in blocks if name in {*entered, *loop.blocks}}
+    copied_too = loop.blocks.union(entered)
+    new = {name: f"{name}.together" for name in blocks if name in copied_too}
     values = {
         one.result: f"{one.result}.together"
         for name in new
@@ -223,7 +237,6 @@ def _copy(function: Function, counting: _Counting) -> str:
     for phi in behind:
         place = phi.labels.index(loop.latch)
         phi.operands[place] = computed.get(phi.operands[place].name, phi.operands[place])
-    return new[loop.header]
 
 
 def _asked(block: Block, branch: Instruction, way: str, name: str) -> Value:

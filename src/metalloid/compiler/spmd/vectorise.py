@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Value
+from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
@@ -27,8 +25,8 @@ from metalloid.compiler.spmd.prefetch import computes_much
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
+from metalloid.compiler.spmd.region_lines import Regions
 from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
-from metalloid.compiler.spmd.rounds import known_outcome, region_bodies
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.slots import places
 from metalloid.compiler.spmd.streaming import streamable
@@ -37,8 +35,6 @@ from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
 from metalloid.compiler.spmd.writer import Writer, quoted
-
-_STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ class Vectorised:
         What each region's function (``name.0``, ``name.1`` ...) returns, where that is known.
     common : tuple of str
         Types of what all simdgroups of a threadgroup have in common.
-    changes : tuple of set of int
-        Which of these each region changes.
+    uses, changes : tuple of set of int
+        Which of these each region needs, and which of those it changes.
     in_step : bool
         Whether all simdgroups come to the same barriers for certain, with all their lanes.
     streamable : int
@@ -70,6 +66,7 @@ class Vectorised:
     state_bytes: int
     outcomes: tuple[int | None, ...]
     common: tuple[str, ...]
+    uses: tuple[set[int], ...]
     changes: tuple[set[int], ...]
     in_step: bool
     streamable: int
@@ -163,14 +160,16 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     slots, state_bytes = places(function, writer, kept, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
-    bodies = region_bodies(writer.lines, starts)
+    regions = Regions(writer.lines, starts)
+    in_common = {quoted("s", value.name): number for number, value in enumerate(common or ())}
     return Vectorised(
-        functions_text(function, form, definitions, writer.lines, starts, bodies),
+        functions_text(function, form, definitions, regions),
         writer.declarations,
         state_bytes,
-        tuple(known_outcome(body) for body in bodies),
+        regions.outcomes(),
         tuple(str(value.type) for value in common or ()),
-        tuple(_changes(body, common or []) for body in bodies),
+        regions.uses(in_common),
+        regions.changes(in_common),
         common is not None,
         0 if form.has_state else streamed_bytes,
     )
@@ -188,9 +187,3 @@ def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
     )
     found = find()
     return find() if keep_whole(function, found, pairs=form.mask_bits == 1) else found
-
-
-def _changes(body: Sequence[str], common: list[Value]) -> set[int]:
-    """Which of the `common` values are stored."""
-    stored = {match[1] for line in body if (match := _STORED.match(line))}
-    return {number for number, value in enumerate(common) if quoted("s", value.name) in stored}
