@@ -101,19 +101,20 @@ def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: 
         # Flattened into one text: a precompiled header remembers the times of the files it read
         # and dies when a reinstallation touches them.
         folders = [f"-I{folder}", f"-I{target.entry_header.parent}"]
-        flat = _checked(
+        flat = checked(
             clang.run(
                 ["clang", *flags, *folders, "-E", "-frewrite-includes", "-"],
                 "".join(f'#include "{header}"\n' for header in headers),
             )
         )
         flags[flags.index("c++")] = "c++-header"
-        header = _checked(clang.run(["clang", *flags, "-w", "-o", "-", "-"], flat.output))
+        header = checked(clang.run(["clang", *flags, "-w", "-o", "-", "-"], flat.output))
         files = cache.save(key, {"prelude.pch": header.output})
     return files["prelude.pch"]
 
 
-def _checked(outcome: clang.Outcome) -> clang.Outcome:
+def checked(outcome: clang.Outcome) -> clang.Outcome:
+    """What came of code of ours, which compiles."""
     if outcome.status != 0:
         raise MetalloidError(
             "[compiler] the Metal standard library does not compile with "

@@ -10,18 +10,18 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from metalloid.compiler.cache import Cache
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
+from metalloid.compiler.prelude import checked, toolchain_digest
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 
 #: Functions by which a thread says something to the host; by the others it waits for threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
-_SYNCHRONISES = re.compile(
-    rf"^declare [^\n]*(?!{_REPORTING})@__msl_(?!barrier_missed\b|barriers_differ\b)", re.M
-)
+_SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
 _VECTOR_ACCESS = re.compile(
@@ -69,6 +69,11 @@ class KernelIR:
     cpp : str
         The text that clang compiled.
     ir : str
+    beside : callable
+        From C++ of functions of ours, which know nothing of the kernel, to their IR. They are
+        compiled once.
+    parameters : int
+        How many it has.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
@@ -85,6 +90,8 @@ class KernelIR:
 
     cpp: str
     ir: str
+    beside: Callable[[str], str]
+    parameters: int
     layouts: tuple[int, ...]
     synchronises: bool
     shares: bool
@@ -157,6 +164,13 @@ def kernel_ir(
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]
 
+    def beside(text: str) -> str:
+        key = digest("beside", toolchain_digest(), target.identity, *target.flags, text)
+        files = cache.load(key)
+        if files is None:
+            files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
+        return files["functions.ll"].read_text()
+
     def compiled(reports: bool) -> tuple[str, str]:
         def embed(text: str) -> str:
             return entry_text(text, unit, entry, constants, functions(reports))
@@ -179,7 +193,10 @@ def kernel_ir(
         _inline_instructions,
     ):
         ir = adapt(ir)
-    return KernelIR(text, ir, layouts, synchronises, shares, reports, logs, target.vectors)
+    return KernelIR(
+        text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
+        target.vectors,
+    )  # fmt: skip
 
 
 def _mark_constant_loads(ir: str) -> str:

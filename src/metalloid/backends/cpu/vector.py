@@ -24,6 +24,7 @@ from dataclasses import replace
 from metalloid.backends.cpu.grouping import reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
@@ -86,25 +87,11 @@ def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
 
 
 def functions(reports: bool) -> str:
-    """What the runtime may call, of which `lower` keeps one; and the code of one thread."""
-    drivers = (
-        ("whole", "run_rows<mtl_entry_type, false>"),
-        ("ragged", "run_rows<mtl_entry_type, true>"),
-        ("waiting", "run_simdgroups"),
-    )
-    return "\n".join(
-        (
-            'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void mtl_thread'
-            "(METALLOID_THREAD_PARAMETERS)"
-            " { metalloid::run_thread<mtl_entry_type>(ids, words, threadgroup_memory, "
-            "x, y, z, grid_x, grid_y, grid_z, index); }",
-            *(
-                f'extern "C" [[clang::sycl_external]] void mtl_run_{name}'
-                "(const mtl_launch* launch, mtl_range* range)"
-                f" {{ metalloid::{run}(launch, range); }}"
-                for name, run in drivers
-            ),
-        )
+    """The code of one thread."""
+    return (
+        f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
+        "(METALLOID_THREAD_PARAMETERS) { metalloid::run_thread<mtl_entry_type>"
+        "(ids, words, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
     )
 
 
@@ -202,6 +189,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     reads = reads_in_loops(functions[0])
     made = [*map(vectorise, functions, forms)]
     state = max(each.state_bytes for each in made)
+    ir = _with_driver(ir, kernel, kind)
     constants = (
         ("state_bytes", "i64", state),
         ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
@@ -212,7 +200,6 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
-    ir = _with_driver(ir, "waiting" if kernel.synchronises else kind)
     is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
     own_bytes = 0 if is_given else variable_bytes
     rounds = ""
@@ -290,13 +277,13 @@ def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[For
     return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
 
 
-def _with_driver(ir: str, name: str) -> str:
-    """Keep one of the drivers, as the kernel's entry, and what it calls."""
-
-    def keep(match: re.Match[str]) -> str:
-        if match[1] != name:
-            return ""
-        return match[0].replace(f"@mtl_run_{name}(", f"@{ENTRY_SYMBOL}(", 1)
-
+def _with_driver(ir: str, kernel: KernelIR, kind: str) -> str:
+    """With the kernel's entry: the loops that call its vector code."""
+    rows = f"run_rows<{kernel.parameters}, {str(kind == 'ragged').lower()}>"
+    driver = (
+        f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
+        "(const mtl_launch* launch, mtl_range* range)"
+        f" {{ metalloid::{'run_simdgroups' if kernel.synchronises else rows}(launch, range); }}"
+    )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return re.sub(r"^define [^\n]*@mtl_run_(\w+)\(.*?^\}\n", keep, ir, flags=re.M | re.S)
+    return join_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

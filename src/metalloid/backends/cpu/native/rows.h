@@ -108,10 +108,10 @@ METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
   }
 }
 
-template <class Entry, bool ragged>
+template <int parameters, bool ragged>
 METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
-  void* words[Entry::parameter_count + 1];
-  for (int i = 0; i < Entry::parameter_count; ++i) words[i] = launch->arguments[i];
+  void* words[parameters + 1];
+  for (int i = 0; i < parameters; ++i) words[i] = launch->arguments[i];
   char* const memory = range->threadgroup_memory;
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_rows<ragged>(ids, launch, words, memory);
