@@ -55,6 +55,18 @@ def test_a_damaged_entry_is_not_loaded_but_made_again(tmp_path, damage):
     assert cache.load("abc")["kernel.so"].read_bytes() == FILES["kernel.so"]
 
 
+def test_what_was_read_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
+    cache = Cache(tmp_path, 2**20)
+    file = cache.save("abc", FILES)["kernel.so"]
+    assert cache.load("abc")
+    with monkeypatch.context() as patch:
+        patch.setattr("metalloid.compiler.cache.digest", None)
+        assert cache.load("abc")  # its checksums are known
+    file.write_bytes(b"X" + FILES["kernel.so"][1:])
+    os.utime(file, (0, 0))  # another time than before, however coarse the clock is
+    assert cache.load("abc") is None
+
+
 def test_nothing_is_left_when_writing_fails(tmp_path):
     cache = Cache(tmp_path, 2**20)
     with pytest.raises(TypeError):
