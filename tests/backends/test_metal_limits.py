@@ -38,6 +38,11 @@ kernel void huge(device float* x, uint i [[thread_index_in_threadgroup]]) {
   x[i] = own[1 - i];
 }
 """
+
+#: Kernels of the reference engine bring their threadgroup memory, as if there were no limit.
+needs_vector_code = pytest.mark.skipif(
+    mtl.config.cpu_engine != "simd", reason="the reference engine knows no limit of this memory"
+)
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 
 COUNT = """
@@ -138,6 +143,7 @@ def test_empty_grids_are_not_dispatched(metal, lib, monkeypatch):
         assert event.seconds == 0
 
 
+@needs_vector_code
 def test_threadgroup_memory(lib):
     x = np.zeros(2, np.float32)
     lib.shared(x, mtl.threadgroup_memory(32768 - 16000 - 128), threads=2)
@@ -206,6 +212,7 @@ def test_buffers_are_no_longer_than_metal_has_them(metal, monkeypatch):
 # -- the software device says no, too
 
 
+@needs_vector_code
 def test_what_the_software_device_asserts(metal, lib):
     gpu, most = metal.gpu, metal.gpu.maxBufferLength()
     with pytest.raises(
