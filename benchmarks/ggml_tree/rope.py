@@ -62,7 +62,7 @@ def _compare(source, library, name, rng, layout, dtype, yarn, with_factors, inte
     factors = rng.uniform(0.5, 2, pairs).astype(np.float32)
     out = np.full_like(x, np.nan)
     arguments = source.arguments(
-        "rope", **extents(x, "0"), **extents(out), n_past=0, n_dims=width,
+        "rope", **extents(x, "0"), **extents(out), n_past=0, n_dims=width, n_offs=0, inplace=0,
         n_ctx_orig=_TRAINED_CONTEXT, freq_base=base, freq_scale=scale, ext_factor=float(yarn),
         attn_factor=gain, beta_fast=fast, beta_slow=slow, src2=with_factors,
         **{f"sect_{i}": count for i, count in enumerate(_SECTIONS)},

@@ -13,7 +13,8 @@ from ggml_tree.quantise import EXPECTED, TOLERANCE
 from ggml_tree.source import extents, run
 
 _GET = re.compile(rf"kernel_get_rows_({TYPES}|i32)$")
-_SET = re.compile(rf"kernel_set_rows_({TYPES})_(i32|i64)$")
+#: From 2026 on the names begin with the type of the source: what they had before comes last.
+_SET = re.compile(rf"kernel_set_rows_({TYPES})_(i32|i64)(?:_({TYPES}))?$")
 _COPY = re.compile(rf"kernel_cpy_({TYPES}|i32)_({TYPES}|i32)$")
 
 _INTEGERS = {"i32": np.int32, "i64": np.int64}
@@ -77,10 +78,11 @@ def _assert_quantised(source, type_, blocks, x):
 
 
 def check_set(source, library, name, rng):
-    type_, index_type = _SET.match(name).groups()
+    first, index_type, last = _SET.match(name).groups()
+    source_type, type_ = (first, last) if last else ("f32", first)
     kernel = library.function(name)
     for columns in _columns(type_):
-        x = _plain("f32", (2, 3, 5, columns), rng)
+        x = _plain(source_type, (2, 3, 5, columns), rng)
         width = FORMATS[type_].width if type_ in FORMATS else 1
         dtype = FORMATS[type_].dtype if type_ in FORMATS else FLOATS[type_]
         rows = np.stack([rng.permutation(9)[:5] for _ in range(3)]).astype(_INTEGERS[index_type])
