@@ -6,7 +6,7 @@ A *region* is what runs between two barriers; its number says where it begins (0
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _TARGET = re.compile(r"label %([\w.]+)")
 _LOCAL = re.compile(r'%(?:"[^"]+"|[\w.]+)')
@@ -79,29 +79,22 @@ class Regions:
 
     def uses(self, numbers: Mapping[str, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region names."""
-        return self._found_in(
-            {name: set(_LOCAL.findall("\n".join(block))) for name, block in self._blocks.items()},
-            numbers,
-        )
+        return self._found_in(lambda block: _LOCAL.findall("\n".join(block)), numbers)
 
     def changes(self, numbers: Mapping[str, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region stores."""
         return self._found_in(
-            {
-                name: {match[1] for line in block if (match := _STORED.match(line))}
-                for name, block in self._blocks.items()
-            },
-            numbers,
+            lambda block: [match[1] for line in block if (match := _STORED.match(line))], numbers
         )
 
     def _found_in(
-        self, slots: Mapping[str, set[str]], numbers: Mapping[str, int]
+        self, named: Callable[[Sequence[str]], list[str]], numbers: Mapping[str, int]
     ) -> tuple[set[int], ...]:
         if not numbers:
             return (set(),) * len(self)
         of_block = {
-            name: {numbers[slot] for slot in those if slot in numbers}
-            for name, those in slots.items()
+            name: {numbers[slot] for slot in named(block) if slot in numbers}
+            for name, block in self._blocks.items()
         }
         return tuple(set().union(*(of_block[name] for name in names)) for names in self._names)
 

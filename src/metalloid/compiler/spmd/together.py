@@ -157,8 +157,8 @@ def _copy(function: Function, counting: _Counting) -> None:
     blocks, loop = function.blocks, counting.loop
     guard, before = blocks[counting.guard], blocks[counting.before]
     entered = [] if before is guard else [before.name]
-    copied_too = loop.blocks.union(entered)
-    new = {name: f"{name}.together" for name in blocks if name in copied_too}
+    twice = loop.blocks.union(entered)
+    new = {name: f"{name}.together" for name in blocks if name in twice}
     values = {
         one.result: f"{one.result}.together"
         for name in new
