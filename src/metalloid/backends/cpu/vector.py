@@ -28,6 +28,7 @@ from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.collectors import at_the_end
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.likely_threads import likely_threads
@@ -185,14 +186,23 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         forms = _waiting(width, kind, mask_bits, is_strict="lenient" not in manner)
     else:
         forms = _independent(width, kind, mask_bits, streams)
+    forms = [
+        replace(form, collectors=(_WORDS, kernel.parameters))
+        if form.has_state or not form.partial  # else called for the rest of a row
+        else form
+        for form in forms
+    ]
     functions = [parse(ir, scalar) for _ in forms]
     reads = reads_in_loops(functions[0])
     made = [*map(vectorise, functions, forms)]
     state = max(each.state_bytes for each in made)
+    collectors = [each.collectors for each in made if each.collectors]
     ir = _with_driver(ir, kernel, kind)
     constants = (
         ("state_bytes", "i64", state),
         ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
+        ("shared_bytes", "i64", max(each.shared_bytes for each in collectors)),
+        ("own_bytes", "i64", max(each.own_bytes for each in collectors)),
         ("width", "i32", width),
         ("streams", "i8", int(streams)),
         *((f"size_{axis}", "i32", count) for axis, count in zip("xyz", size, strict=True)),
@@ -207,7 +217,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time"
     return Lowered(
-        assemble(ir, _SCALAR, made, rounds),
+        assemble(ir, _SCALAR, made, rounds + at_the_end(collectors)),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,
@@ -279,11 +289,13 @@ def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[For
 
 def _with_driver(ir: str, kernel: KernelIR, kind: str) -> str:
     """With the kernel's entry: the loops that call its vector code."""
-    rows = f"run_rows<{kernel.parameters}, {str(kind == 'ragged').lower()}>"
+    run = f"run_rows<{kernel.parameters}, {str(kind == 'ragged').lower()}>"
+    if kernel.synchronises:
+        run = f"run_simdgroups<{kernel.parameters}>"
     driver = (
         f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
         "(const mtl_launch* launch, mtl_range* range)"
-        f" {{ metalloid::{'run_simdgroups' if kernel.synchronises else rows}(launch, range); }}"
+        f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
     return join_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

@@ -80,3 +80,10 @@ def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, i
                 return address.name, distance
             distance += constant
         address = step.operands[0]
+
+
+def origin_of(address: Value, computed_by: dict[str, Instruction]) -> str | None:
+    """The pointer that an address is computed from; None if it may be one of several."""
+    while (made := computed_by.get(address.name)) and made.op in ("getelementptr", "bitcast"):
+        address = made.operands[0]
+    return None if made is not None and made.op in ("phi", "select") else address.name

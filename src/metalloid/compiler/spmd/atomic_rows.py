@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Value
 from metalloid.compiler.llvm.types import Type
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
 
 _EACH, _TOGETHER = 4, 4  # bytes of a number, and numbers that are exchanged at once
 #: With zeros these change nothing, as where most counts of a histogram are none.
@@ -24,57 +24,69 @@ def are_side_by_side(writer: Writer, address: Value, type: Type) -> bool:
     return offsets == tuple(_EACH * lane for lane in range(writer.width))
 
 
-def update(writer: Writer, operation: str, address: Value, value: Value) -> tuple[str, str]:
-    """Do an operation of vectors, if the memory is aligned.
+def update(writer: Writer, operation: str, type: Type, given: tuple[str, str]) -> None:
+    """Write the update of numbers from an address on, by a vector."""
+    name, text = function(operation, type, writer.width)
+    address, vector = given
+    writer.call("void", name, [("ptr", address), (writer.wide(type), vector)])
+    writer.declarations[name] = text
 
-    Returns
-    -------
-    tuple of str
-        Labels: of where to go on if it is not, which the caller writes, and behind that.
-    """
-    type, base = value.type, writer.scalar(address)
-    vector, wide = writer.vector(value), f"<{_TOGETHER} x {type}>"
-    name = writer.fresh_label("row")
-    place = writer.new(f"ptrtoint ptr {base} to i64")
-    beyond = writer.new(f"and i64 {place}, {_EACH * _TOGETHER - 1}")
-    is_aligned = writer.new(f"icmp eq i64 {beyond}, 0")
-    writer.emit(f"br i1 {is_aligned}, label %{name}.from0, label %{name}.apart")
-    for first in range(0, writer.width, _TOGETHER):
-        here, again = f"{name}.guess{first}", f"{name}.try{first}"
-        after = first + _TOGETHER
-        following = f"{name}.from{after}" if after < writer.width else f"{name}.done"
-        writer.label(f"{name}.from{first}")
-        at = writer.new(f"getelementptr i8, ptr {base}, i64 {_EACH * first}")
-        lanes = ", ".join(f"i32 {lane}" for lane in range(first, after))
-        own = writer.new(
-            f"shufflevector {writer.wide(type)} {vector}, {writer.wide(type)} poison, "
-            f"<{_TOGETHER} x i32> <{lanes}>"
-        )
+
+def function(operation: str, type: Type, width: int) -> tuple[str, str]:
+    """Name and text of the function that does an operation on numbers from an address on."""
+    name = f"@mtl.row.{operation}.{type}"
+    whole, wide = f"<{width} x {type}>", f"<{_TOGETHER} x {type}>"
+    lines = [
+        f"define internal void {name}(ptr %base, {whole} %given) noinline {VECTOR_ATTRIBUTES} {{",
+        "entry:",
+        "  %place = ptrtoint ptr %base to i64",
+        f"  %beyond = and i64 %place, {_EACH * _TOGETHER - 1}",
+        "  %is_aligned = icmp eq i64 %beyond, 0",
+        "  br i1 %is_aligned, label %from0, label %apart",
+    ]
+    for n in range(0, width, _TOGETHER):
+        lanes = ", ".join(f"i32 {lane}" for lane in range(n, n + _TOGETHER))
+        lines += [
+            f"from{n}:",
+            f"  %at{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
+            f"  %own{n} = shufflevector {whole} %given, {whole} poison, "
+            f"<{_TOGETHER} x i32> <{lanes}>",
+        ]
         if operation in _IDLE_WITH_ZERO:
-            number = writer.new(f"bitcast {wide} {own} to i128")
-            is_idle = writer.new(f"icmp eq i128 {number}, 0")
-            writer.emit(f"br i1 {is_idle}, label %{following}, label %{here}")
+            lines += [
+                f"  %number{n} = bitcast {wide} %own{n} to i128",
+                f"  %is_idle{n} = icmp eq i128 %number{n}, 0",
+                f"  br i1 %is_idle{n}, label %from{n + _TOGETHER}, label %guess{n}",
+            ]
         else:
-            writer.emit(f"br label %{here}")
-        writer.label(here)
-        # A guess: only the exchange has to see all four as they are together.
-        low = writer.new(f"load atomic i64, ptr {at} monotonic, align 8")
-        at_high = writer.new(f"getelementptr i8, ptr {at}, i64 8")
-        high = writer.new(f"load atomic i64, ptr {at_high} monotonic, align 8")
-        half = writer.new(f"insertelement <2 x i64> poison, i64 {low}, i64 0")
-        whole = writer.new(f"insertelement <2 x i64> {half}, i64 {high}, i64 1")
-        guess = writer.new(f"bitcast <2 x i64> {whole} to {wide}")
-        writer.emit(f"br label %{again}")
-        writer.label(again)
-        found = f"%{writer.fresh_label('found')}"
-        old = writer.new(f"phi {wide} [ {guess}, %{here} ], [ {found}, %{again} ]")
-        new = writer.new(f"{operation} {wide} {old}, {own}")
-        bits = [writer.new(f"bitcast {wide} {each} to i128") for each in (old, new)]
-        both = writer.new(
-            f"cmpxchg ptr {at}, i128 {bits[0]}, i128 {bits[1]} monotonic monotonic, align 16"
-        )
-        was = writer.new(f"extractvalue {{ i128, i1 }} {both}, 0")
-        writer.emit(f"{found} = bitcast i128 {was} to {wide}")
-        is_done = writer.new(f"extractvalue {{ i128, i1 }} {both}, 1")
-        writer.emit(f"br i1 {is_done}, label %{following}, label %{again}")
-    return f"{name}.apart", f"{name}.done"
+            lines.append(f"  br label %guess{n}")
+        lines += [
+            f"guess{n}:",
+            # Only the exchange has to see all four as they are together.
+            f"  %low{n} = load atomic i64, ptr %at{n} monotonic, align 8",
+            f"  %high_at{n} = getelementptr i8, ptr %at{n}, i64 8",
+            f"  %high{n} = load atomic i64, ptr %high_at{n} monotonic, align 8",
+            f"  %half{n} = insertelement <2 x i64> poison, i64 %low{n}, i64 0",
+            f"  %both{n} = insertelement <2 x i64> %half{n}, i64 %high{n}, i64 1",
+            f"  %guess{n}.all = bitcast <2 x i64> %both{n} to {wide}",
+            f"  br label %try{n}",
+            f"try{n}:",
+            f"  %old{n} = phi {wide} [ %guess{n}.all, %guess{n} ], [ %found{n}, %try{n} ]",
+            f"  %new{n} = {operation} {wide} %old{n}, %own{n}",
+            f"  %old_bits{n} = bitcast {wide} %old{n} to i128",
+            f"  %new_bits{n} = bitcast {wide} %new{n} to i128",
+            f"  %pair{n} = cmpxchg ptr %at{n}, i128 %old_bits{n}, i128 %new_bits{n} "
+            "monotonic monotonic, align 16",
+            f"  %was{n} = extractvalue {{ i128, i1 }} %pair{n}, 0",
+            f"  %found{n} = bitcast i128 %was{n} to {wide}",
+            f"  %is_done{n} = extractvalue {{ i128, i1 }} %pair{n}, 1",
+            f"  br i1 %is_done{n}, label %from{n + _TOGETHER}, label %try{n}",
+        ]
+    lines += [f"from{width}:", "  ret void", "apart:"]
+    for n in range(width):
+        lines += [
+            f"  %apart{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
+            f"  %lane{n} = extractelement {whole} %given, i64 {n}",
+            f"  %before{n} = atomicrmw {operation} ptr %apart{n}, {type} %lane{n} monotonic",
+        ]
+    return name, "\n".join((*lines, "  ret void", "}", ""))

@@ -11,6 +11,7 @@ from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
 from metalloid.compiler.spmd import atomic_rows
+from metalloid.compiler.spmd.collected import number_of
 from metalloid.compiler.spmd.lane_addresses import lane_by_lane
 from metalloid.compiler.spmd.writer import Writer, quoted
 
@@ -51,20 +52,25 @@ def _update(writer: Writer, instruction: Instruction) -> None:
 
     combined = operation in _COMBINED and isinstance(value.type, Integer)
     unused = not writer.uses[instruction.result]
+    collectors = writer.collectors
+    number = number_of(instruction) if collectors else None
     if combined and writer.is_uniform(address) and unused:
-        one([writer.scalar(address), _fold(writer, operation, value)])
+        given = writer.scalar(address), _fold(writer, operation, value)
+        if collectors and number is not None:
+            collectors.collect(writer, number, operation, value.type, given, is_row=False)
+        else:
+            one([*given])
+    elif unused and not private and _goes_by_rows(writer, operation, ordering, address, value):
+        given = writer.scalar(address), writer.vector(value)
+        if collectors and collectors.has_rows and number is not None:
+            collectors.collect(writer, number, operation, value.type, given, is_row=True)
+        else:
+            atomic_rows.update(writer, _PLAIN[operation], value.type, given)
     elif unused and writer.mask is None:
-        behind = ""
-        if not private and _goes_by_rows(writer, operation, ordering, address, value):
-            apart, behind = atomic_rows.update(writer, _PLAIN[operation], address, value)
-            writer.label(apart)
         addresses, same = lane_by_lane(writer, address), writer.is_uniform(value)
         for lane in range(writer.width):
             own = writer.scalar(value) if same else writer.lane(value, lane)
             one([addresses(lane), own])
-        if behind:
-            writer.emit(f"br label %{behind}")
-            writer.label(behind)
     else:
         writer.set(instruction, vector=in_turn(writer, instruction.operands, value.type, one))
 

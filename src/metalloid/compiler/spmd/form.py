@@ -38,6 +38,9 @@ class Form:
         Positions of the parameters that are the same for all threads of a threadgroup.
     streams : bool
         Whether what is stored goes past the caches where it can.
+    collectors : tuple of (int, int) or None
+        Where the address is of what is collected (`collected`): position of the parameter that
+        points to the words of the call, and which of them.
     """
 
     name: str
@@ -51,3 +54,4 @@ class Form:
     common: tuple[int, ...] = ()
     is_strict: bool = False
     streams: bool = False
+    collectors: tuple[int, int] | None = None

@@ -11,8 +11,9 @@ import math
 from collections import Counter
 
 from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.llvm.types import Type
+from metalloid.compiler.spmd.addresses import origin_of
 from metalloid.compiler.spmd.permute import cut
 from metalloid.compiler.spmd.writer import Writer
 
@@ -43,7 +44,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
                 return set(), 0
             if not is_access:
                 continue
-            origin = _origin(one.operands[-1], computed_by)
+            origin = origin_of(one.operands[-1], computed_by)
             if origin is None:
                 return set(), 0
             made = computed_by.get(origin)
@@ -67,13 +68,6 @@ def _work(function: Function, graph: Graph) -> dict[str, float]:
         own = math.inf if graph.loop_of[name] else len(list(function.blocks[name].instructions()))
         work[name] = own if name == graph.entry else own + work[graph.dominator[name]]
     return work
-
-
-def _origin(address: Value, computed_by: dict[str, Instruction]) -> str | None:
-    """The pointer that an address is computed from; None if it may be one of several."""
-    while (made := computed_by.get(address.name)) and made.op in ("getelementptr", "bitcast"):
-        address = made.operands[0]
-    return None if made is not None and made.op in ("phi", "select") else address.name
 
 
 def store(writer: Writer, vector: str, total: int, type: Type, address: str, align: int) -> None:

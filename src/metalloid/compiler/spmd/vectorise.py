@@ -11,6 +11,8 @@ from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.collected import mark_collected, number_of
+from metalloid.compiler.spmd.collectors import Collectors
 from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import Divergence, analyse
@@ -59,6 +61,8 @@ class Vectorised:
         Whether all simdgroups come to the same barriers for certain, with all their lanes.
     streamable : int
         Bytes that each thread could store past the caches.
+    collectors : Collectors or None
+        Of atomic updates, if the form has any.
     """
 
     text: str
@@ -70,6 +74,7 @@ class Vectorised:
     changes: tuple[set[int], ...]
     in_step: bool
     streamable: int
+    collectors: Collectors | None
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ def parse(ir: str, scalar: Scalar) -> Function:
     find_products(function)
     take_apart(function)
     keep_as_bits(function)
+    mark_collected(function, function.parameters[scalar.memory])
     split_at_barriers(function)
     return function
 
@@ -139,7 +145,8 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     if form.has_state:
         common = common_values(function, graph, {names[place] for place in form.common})
     divergence = _divergence(function, graph, form)
-    writer = Writer(divergence, form.mask_bits)
+    collectors = _collectors(function, form)
+    writer = Writer(divergence, form.mask_bits, collectors)
     writer.first_index = names[form.index]
     writer.looks_ahead = form.streams or (not form.has_state and computes_much(function))
     writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
@@ -172,6 +179,19 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         regions.changes(in_common),
         common is not None,
         0 if form.has_state else streamed_bytes,
+        collectors,
+    )
+
+
+def _collectors(function: Function, form: Form) -> Collectors | None:
+    """Those that the function's updates need, if the form has any."""
+    numbers = [number_of(one) for one in function.instructions()]
+    if form.collectors is None:
+        return None
+    parameter, word = form.collectors
+    count = 1 + max((number for number in numbers if number is not None), default=-1)
+    return Collectors(
+        function.parameters[parameter].name, word, count, form.width, has_rows=form.has_state
     )
 
 

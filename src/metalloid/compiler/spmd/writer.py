@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import FAST_MATH
 from metalloid.compiler.llvm.types import I1, I64, Float, Integer, Pointer, Type
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
+
+if TYPE_CHECKING:
+    from metalloid.compiler.spmd.collectors import Collectors
 
 _SLOT_ALIGNMENT = 64
 #: What a scalar takes at most, and lies at a multiple of.
@@ -49,9 +52,12 @@ class Writer:
     #: tests set this to see that nothing does.
     spoils_inactive_lanes = False
 
-    def __init__(self, divergence: Divergence, mask_bits: int) -> None:
+    def __init__(
+        self, divergence: Divergence, mask_bits: int, collectors: Collectors | None = None
+    ) -> None:
         self.divergence, self.width = divergence, divergence.width
         self.mask_type = Integer(mask_bits)
+        self.collectors = collectors
         self.block = ""
         self.mask: str | None = None
         self.first_lanes = 0

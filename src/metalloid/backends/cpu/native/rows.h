@@ -31,6 +31,10 @@ extern const uint mtl_width;  // lanes of a simdgroup
 extern const bool mtl_streams;  // whether stores go past the caches
 extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
+// Of the updates that are collected until the call ends (spmd/collected.py): together, and by each
+// simdgroup.
+extern const unsigned long mtl_shared_bytes, mtl_own_bytes;
+void mtl_hand_over(char* collectors, uint simdgroups);
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
 }
@@ -108,14 +112,26 @@ METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
   }
 }
 
+// Arguments of a launch, and where a call collects updates.
+template <int parameters>
+struct words_of_call {
+  void* words[parameters + 1];
+
+  METALLOID_INLINE words_of_call(const mtl_launch* launch, char* collectors, unsigned long size) {
+    for (int i = 0; i < parameters; ++i) words[i] = launch->arguments[i];
+    words[parameters] = __builtin_memset(collectors, 0, size);
+  }
+};
+
 template <int parameters, bool ragged>
 METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
-  void* words[parameters + 1];
-  for (int i = 0; i < parameters; ++i) words[i] = launch->arguments[i];
+  char* const collectors = (char*)__builtin_alloca_with_align(mtl_shared_bytes, 512);
+  const words_of_call<parameters> own(launch, collectors, mtl_shared_bytes);
   char* const memory = range->threadgroup_memory;
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
-    run_rows<ragged>(ids, launch, words, memory);
+    run_rows<ragged>(ids, launch, own.words, memory);
   });
+  mtl_hand_over(collectors, 0);
   // What went past the caches is ordered by full fences alone.
   if (mtl_streams) __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -154,19 +170,19 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
 
 // Threads of a threadgroup that wait for each other: all simdgroups up to a barrier, then all up to
 // the next.
-METALLOID_INLINE void run_simdgroups(thread_ids ids, const mtl_launch* launch, char* memory,
-                                     char* states, char* common) {
+METALLOID_INLINE void run_simdgroups(thread_ids ids, void* const* words, char* memory,
+                                     char* states, char* common, bool lenient) {
   if (mtl_size_x) ids.group_size = ids.dispatched_size = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   const auto round = [&](uint region, bool goes_on, uint first, uint count) {
     const uint index = first * mtl_width, row = index / size.x;
-    return mtl_round(region, goes_on, &ids, launch->arguments, memory, origin.x, origin.y, origin.z,
+    return mtl_round(region, goes_on, &ids, words, memory, origin.x, origin.y, origin.z,
                      size.x, size.y, threads, first, count, index % size.x, row % size.y,
                      row / size.y, states, common);
   };
   if (round(0, true, 0, simdgroups) & 1) return;
-  while (go_on_apart(states, threads, launch->lenient_barriers)) {
+  while (go_on_apart(states, threads, lenient)) {
     for (uint i = 0; i < simdgroups; ++i) {
       const uint region = state_of(states, i).region;
       if (region != 0) round(region, false, i, 1);
@@ -174,16 +190,21 @@ METALLOID_INLINE void run_simdgroups(thread_ids ids, const mtl_launch* launch, c
   }
 }
 
+template <int parameters>
 METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range) {
   const metal::uint3 known = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 largest = mtl_size_x ? known : triple(launch->threads_per_threadgroup);
   const uint most = divide_up(volume(largest), mtl_width);
   char* const states = (char*)__builtin_alloca_with_align(most * mtl_state_bytes, 512);
   char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
+  const unsigned long collected = mtl_shared_bytes + most * mtl_own_bytes;
+  char* const collectors = (char*)__builtin_alloca_with_align(collected, 512);
+  const words_of_call<parameters> own(launch, collectors, collected);
   char* const memory = range->threadgroup_memory;
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
-    run_simdgroups(ids, launch, memory, states, common);
+    run_simdgroups(ids, own.words, memory, states, common, launch->lenient_barriers);
   });
+  mtl_hand_over(collectors, most);
 }
 
 }  // namespace metalloid
