@@ -23,7 +23,8 @@ FLOAT_OPERATIONS = {
     "({} + {})": np.add, "({} - {})": np.subtract, "({} * {})": np.multiply, "({} / {})": np.divide,
     "(-{})": np.negative, "fabs({})": np.abs, "floor({})": np.floor, "ceil({})": np.ceil,
     "trunc({})": np.trunc, "rint({})": np.rint, "sqrt({})": np.sqrt,
-    "copysign({}, {})": np.copysign,
+    # The sign of a NaN that was computed is the processor's own.
+    "copysign({}, fmin({}, {type}(1)))": lambda a, b: np.copysign(a, np.fmin(b, b.dtype.type(1))),
     "({} < {} ? {} : {})": lambda a, b, c, d: np.where(a < b, c, d),
     "select({}, {}, {} == {})": lambda a, b, c, d: np.where(c == d, b, a),
 }  # fmt: skip
@@ -40,7 +41,7 @@ INTEGER_OPERATIONS = {
     "absdiff({}, {})": lambda a, b: np.maximum(a, b) - np.minimum(a, b),
 }  # fmt: skip
 #: What ml_dtypes computes with more precision than one rounding, or not at all.
-NOT_FOR_BFLOAT = {"({} / {})", "sqrt({})", "copysign({}, {})"}
+NOT_FOR_BFLOAT = {"({} / {})", "sqrt({})", "copysign({}, fmin({}, {type}(1)))"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def expressions(type_):
         return st.sampled_from(sorted(operations)).flatmap(
             lambda text: st.tuples(*[children] * text.count("{}")).map(
                 lambda operands: Expression(
-                    text.format(*(operand.text for operand in operands)),
+                    text.format(*(operand.text for operand in operands), type=type_),
                     lambda x, y: operations[text](*(o.value(x, y) for o in operands)).astype(dtype),
                 )
             )
