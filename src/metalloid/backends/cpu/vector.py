@@ -24,10 +24,12 @@ from dataclasses import replace
 from metalloid.backends.cpu.grouping import reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.coarsen import coarsen
 from metalloid.compiler.spmd.collectors import at_the_end
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
@@ -52,6 +54,9 @@ _LOOPS_COMMAND = (*CODE_COMMAND, "-mllvm", "-enable-nontrivial-unswitch")
 #: that masks are made of. More lanes than a register has hide the latency of arithmetic.
 _FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
 _NARROW = ((8,), 32)
+#: Numbers of each lane that loops over several rows of threads may carry on, in half of the
+#: registers.
+_CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
 #: Instructions that store past the caches, in pieces that any array of NumPy's is aligned to.
 _STREAMING = ("AVX-512", "AVX2", "SSE4.2")
 
@@ -181,32 +186,29 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     size = next((each.split("x") for each in manner if each[0].isdigit()), (0, 0, 0))
     streams = "streaming" in manner
     width = int(lanes_of_variant)
-    mask_bits = lanes(kernel.vectors)[1]
-    if kernel.synchronises:
-        forms = _waiting(width, kind, mask_bits, is_strict="lenient" not in manner)
-    else:
-        forms = _independent(width, kind, mask_bits, streams)
-    forms = [
-        replace(form, collectors=(_WORDS, kernel.parameters))
-        if form.has_state or not form.partial  # else called for the rest of a row
-        else form
-        for form in forms
-    ]
+    forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     functions = [parse(ir, scalar) for _ in forms]
     reads = reads_in_loops(functions[0])
+    rows = 1
+    if reads and not (kernel.synchronises or streams) and _uses(kernel, "(?:grid_)?y"):
+        several = parse(ir, scalar)
+        rows = _rows_at_a_time(several, kernel)
+        if rows > 1:
+            forms.append(replace(forms[0], name="mtl_rows_of_threads"))
+            functions.append(several)
     made = [*map(vectorise, functions, forms)]
-    state = max(each.state_bytes for each in made)
     collectors = [each.collectors for each in made if each.collectors]
-    ir = _with_driver(ir, kernel, kind)
     constants = (
-        ("state_bytes", "i64", state),
+        ("state_bytes", "i64", max(each.state_bytes for each in made)),
         ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
         ("shared_bytes", "i64", max(each.shared_bytes for each in collectors)),
         ("own_bytes", "i64", max(each.own_bytes for each in collectors)),
         ("width", "i32", width),
+        ("rows", "i32", rows),
         ("streams", "i8", int(streams)),
         *((f"size_{axis}", "i32", count) for axis, count in zip("xyz", size, strict=True)),
     )
+    ir = _with_driver(ir, kernel, kind)
     for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
@@ -215,7 +217,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     rounds = ""
     if kernel.synchronises:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
-    way = f"simd: {width} threads at a time"
+    way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
         assemble(ir, _SCALAR, made, rounds + at_the_end(collectors)),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
@@ -226,6 +228,14 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         reads_in_loops=reads,
         streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
     )
+
+
+def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
+    """Let a function of one thread do the work of several rows, if that pays; of how many."""
+    names = [parameter.name for parameter in function.parameters]
+    along, across = ({names[n] for n in places} for places in ((_Y, _GRID_Y), (_X, _GRID_X)))
+    most = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
+    return coarsen(function, along, across, names[_INDEX], most)
 
 
 def _rounds(
@@ -255,6 +265,21 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
+def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool) -> list[Form]:
+    """Forms of the functions that a variant calls."""
+    mask_bits = lanes(kernel.vectors)[1]
+    if kernel.synchronises:
+        forms = _waiting(width, kind, mask_bits, is_strict)
+    else:
+        forms = _independent(width, kind, mask_bits, streams)
+    return [
+        form
+        if form.partial and not form.has_state  # called for the rest of a row
+        else replace(form, collectors=(_WORDS, kernel.parameters))
+        for form in forms
+    ]
+
+
 def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[Form]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
@@ -265,7 +290,6 @@ def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[F
 
 
 def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
-    """Forms of the functions that a variant calls."""
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind == "scattered":

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from metalloid.compiler.llvm.cfg import Graph, Loop
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
 from metalloid.compiler.llvm.types import I1
+from metalloid.compiler.spmd.clones import clone
 from metalloid.compiler.spmd.processor import is_lanewise
 
 #: Functions that tell whether all lanes have a condition, or none has.
@@ -158,36 +159,11 @@ def _copy(function: Function, counting: _Counting) -> None:
     guard, before = blocks[counting.guard], blocks[counting.before]
     entered = [] if before is guard else [before.name]
     twice = loop.blocks.union(entered)
-    new = {name: f"{name}.together" for name in blocks if name in twice}
-    values = {
-        one.result: f"{one.result}.together"
-        for name in new
-        for one in blocks[name].instructions()
-        if one.result
-    }
+    new, mapped = clone(function, twice, ".together")
     again, between, parted, enter = (
         f"{loop.header}.{end}" for end in ("guard", "between", "parted", "enter")
     )
 
-    def mapped(value: Value) -> Value:
-        return Value(value.type, values.get(value.name, value.name))
-
-    def copied(one: Instruction) -> Instruction:
-        return replace(
-            one,
-            result=values.get(one.result, ""),
-            operands=[mapped(value) for value in one.operands],
-            labels=[new.get(label, label) for label in one.labels],
-        )
-
-    for name in new:
-        block = blocks[name]
-        blocks[new[name]] = Block(
-            new[name],
-            [copied(one) for one in block.phis],
-            [copied(one) for one in block.body],
-            copied(block.end),
-        )
     last, header = blocks[new[loop.latch]], blocks[loop.header]
     test = last.end
     [way_on] = [label for label in test.labels if label != counting.behind]

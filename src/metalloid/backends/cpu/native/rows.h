@@ -20,6 +20,7 @@ extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
 void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
+void mtl_rows_of_threads(METALLOID_THREAD_PARAMETERS);  // and those below each, mtl_rows of them
 // Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
 // as long as all are together (spmd/rounds.py). The origin is the position of the threadgroup's
 // first thread in the grid, x, y, z that of the first simdgroup's in the threadgroup.
@@ -28,6 +29,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
+extern const uint mtl_rows;   // 1 if there are no rows of threads
 extern const bool mtl_streams;  // whether stores go past the caches
 extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
@@ -87,8 +89,8 @@ METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* rang
   }
 }
 
-// Independent threads of a threadgroup, row by row. The rest of a row as part of a simdgroup, or one
-// by one, which spares the compiler a second form of the kernel.
+// Independent threads of a threadgroup, row by row or several rows at a time. The rest of a row as
+// part of a simdgroup, or one by one, which spares the compiler a second form of the kernel.
 template <bool ragged>
 METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
                                void* const* words, char* memory) {
@@ -97,9 +99,15 @@ METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
   const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
   const uint whole = size.x - size.x % mtl_width;
   for (uint z = 0; z < size.z; ++z) {
+    // Down first: what rows share is still in the cache for those below.
+    const uint together = mtl_rows > 1 ? size.y - size.y % mtl_rows : 0;
+    for (uint x = 0; together > 0 && x < whole; x += mtl_width)
+      for (uint y = 0; y < together; y += mtl_rows)
+        mtl_rows_of_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z,
+                            size.x * (y + size.y * z) + x);
     for (uint y = 0; y < size.y; ++y) {
       const uint row = size.x * (y + size.y * z);
-      for (uint x = 0; x < whole; x += mtl_width)
+      for (uint x = 0; y >= together && x < whole; x += mtl_width)
         mtl_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z, row + x);
       if (ragged && whole < size.x)
         mtl_part_of_threads(&ids_in_memory, launch->arguments, memory, whole, y, z,
