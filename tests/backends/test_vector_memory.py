@@ -184,3 +184,25 @@ def test_copies_of_many_bytes(lib, memory, n):
     y = memory.array(np.zeros(n, np.float32))
     lib.by_threadgroup(y, memory.array(x.view(np.uint8)), threads=n, group_size=n)
     np.testing.assert_array_equal(y, x[::-1][range(n), np.arange(n) % 8])
+
+
+def test_neighbours_on_their_way_to_a_private_array():
+    """A thread's eight numbers, some of which are missing in the last thread: one wide load."""
+    body = """
+    kernel void last(device float* y, device const float* x, constant uint& n, ID) {
+        float own[8] = {0};
+        int left = int(n) - int(8 * i);
+        if (8 * i + 8 <= n) for (int k = 0; k < 8; ++k) own[k] = x[8 * i + k];
+        else for (int k = 0; k < left; ++k) own[k] = x[8 * i + k];
+        float sum = 0;
+        for (int k = 0; k < 8; ++k) sum += own[k];
+        y[i] = sum;
+    }"""
+    n = 8 * 40 - 3
+    x, y = np.arange(n, dtype=np.float32), np.zeros(40, np.float32)
+    with mtl.config.scope(cpu_engine="simd"):
+        last = mtl.library(SOURCE + body)["last"]
+    last(y, x, n, threads=40)
+    assert np.array_equal(y, np.append(x, np.zeros(3, np.float32)).reshape(40, 8).sum(1))
+    whole = last.asm["ll"].split("define internal void @mtl_threads(")[1].split("\n}")[0]
+    assert whole.count("@llvm.masked.gather") <= 2  # in the loop of the last thread

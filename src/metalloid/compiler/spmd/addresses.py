@@ -67,18 +67,22 @@ def parts_of(
     return address, distance, variable
 
 
-def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
+#: An address by what it is computed from: a pointer, and indices with what each is multiplied by.
+Root = tuple[str, tuple[tuple[str, int], ...]]
+
+
+def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[Root, int]:
     """The address that `address` is at a constant distance from, and the distance."""
     distance = 0
+    variable: list[tuple[str, int]] = []
     while True:
         step = computed_by.get(address.name)
         if step is None or step.op not in ("getelementptr", "bitcast"):
-            return address.name, distance
+            return (address.name, tuple(sorted(variable))), distance
         if step.op == "getelementptr":
-            constant, variable = terms_of(step)
-            if variable:
-                return address.name, distance
+            constant, terms = terms_of(step)
             distance += constant
+            variable += [(index.name, size) for index, size in terms]
         address = step.operands[0]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, Integer, Type
 from metalloid.compiler.spmd import streaming
-from metalloid.compiler.spmd.addresses import root_of
+from metalloid.compiler.spmd.addresses import Root, origin_of, root_of
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.permute import cut, joined, shuffled
 from metalloid.compiler.spmd.prefetch import is_in_buffer
@@ -78,7 +78,7 @@ def _groups_of(
     computed_by: dict[str, Instruction],
 ) -> list[Group]:
     finished: list[Group] = []
-    open_: dict[tuple[str, str, int, int], Group] = {}
+    open_: dict[tuple[str, Root, int, int], Group] = {}
 
     def close(op: str = "") -> None:
         for key in [key for key in open_ if not op or key[0] == op]:
@@ -92,6 +92,8 @@ def _groups_of(
             ):
                 close()
             continue
+        if _is_interleaved_array(instruction, computed_by):
+            continue  # which no other address leads to
         key = _key(instruction, block, divergence, computed_by)
         if op == "load":
             close("store")  # the stores before it must be seen
@@ -116,6 +118,12 @@ def _groups_of(
     return [group for group in finished if _is_worthwhile(group)]
 
 
+def _is_interleaved_array(access: Instruction, computed_by: dict[str, Instruction]) -> bool:
+    """Whether it is to a private array that `private` has interleaved."""
+    made = computed_by.get(origin_of(access.operands[-1], computed_by) or "")
+    return made is not None and made.op == "alloca" and bool(made.detail)
+
+
 def _fits(group: Group, place: int) -> bool:
     """Whether a member at `place` belongs to the same elements, and a store's is a new one."""
     places = [*group.members, place]
@@ -131,7 +139,7 @@ def _is_worthwhile(group: Group) -> bool:
 
 def _key(
     access: Instruction, block: str, divergence: Divergence, computed_by: dict[str, Instruction]
-) -> tuple[tuple[str, str, int, int], int] | None:
+) -> tuple[tuple[str, Root, int, int], int] | None:
     """What accesses of a group have in common, and the offset from there."""
     type = access.type if access.op == "load" else access.operands[0].type
     address = access.operands[-1]
