@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -50,8 +51,12 @@ def in_turns(
         seconds = _seconds(action, 1, clock)
         runs.append(1 + int(_TURN / max(seconds, _TURN / _MOST_RUNS)))
     taken: list[list[float]] = [[] for _ in actions]
+    turns = list(zip(taken, actions, runs, strict=True))
+    order = random.Random(0)
     for _ in range(repeat):
-        for own, action, number in zip(taken, actions, runs, strict=True):
+        # A processor is slower behind what has heated it: nobody shall always come next.
+        order.shuffle(turns)
+        for own, action, number in turns:
             if pause:
                 time.sleep(pause)
             begun = time.perf_counter()
