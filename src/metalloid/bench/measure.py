@@ -22,6 +22,8 @@ def in_turns(
 ) -> list[list[float]]:
     """Seconds per run of each action; they take turns, so that noise meets all of them.
 
+    The order changes from turn to turn, always in the same way.
+
     A turn of a quick action is several runs: what happens before the first, such as a launch from
     Python whose code has left the caches, is not what is to be measured.
 
@@ -54,7 +56,7 @@ def in_turns(
     turns = list(zip(taken, actions, runs, strict=True))
     order = random.Random(0)
     for _ in range(repeat):
-        # A processor is slower behind what has heated it: nobody shall always come next.
+        # Behind AVX-512 code a processor is slower for a while: nobody shall always come next.
         order.shuffle(turns)
         for own, action, number in turns:
             if pause:

@@ -80,5 +80,5 @@ def mark_collected(function: Function, threadgroup_memory: Value) -> None:
 
 
 def number_of(instruction: Instruction) -> int | None:
-    """The number that `mark_collected` gave to an update."""
+    """The number that `mark_collected` gave to an update; None if it is not to be collected."""
     return next((int(f.removeprefix(_FLAG)) for f in instruction.flags if _FLAG in f), None)

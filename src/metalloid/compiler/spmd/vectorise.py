@@ -185,10 +185,11 @@ def vectorise(function: Function, form: Form) -> Vectorised:
 
 def _collectors(function: Function, form: Form) -> Collectors | None:
     """Those that the function's updates need, if the form has any."""
-    numbers = [number_of(one) for one in function.instructions()]
     if form.collectors is None:
         return None
     parameter, word = form.collectors
+    numbers = map(number_of, function.instructions())
+    # A number may occur twice, in the copy of a loop.
     count = 1 + max((number for number in numbers if number is not None), default=-1)
     return Collectors(
         function.parameters[parameter].name, word, count, form.width, has_rows=form.has_state
