@@ -56,7 +56,7 @@ class CpuProgram(Program):
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
-        self._reads_in_loops = kernel.reads_in_loops
+        self._best_row = kernel.best_row
         self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
@@ -86,7 +86,7 @@ class CpuProgram(Program):
         left = self.max_group_size
         if self.flags & native.FIBRES:
             left = min(left, _FIBRES_BY_DEFAULT)
-        return default_size(grid, left, self._reads_in_loops and self.may_join)
+        return default_size(grid, left, self._best_row if self.may_join else 0)
 
     def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""

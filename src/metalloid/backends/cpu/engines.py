@@ -58,8 +58,9 @@ class CompiledKernel:
         Whether it sends messages to the host.
     widths : tuple of int
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
-    reads_in_loops : bool
-        Whether threads load again and again.
+    best_row : int
+        Threads in a row of a threadgroup of which nobody says how large it shall be; 0: all of the
+        grid's.
     streamable : int
         Bytes that each thread could store past the caches.
     variant : str
@@ -81,7 +82,7 @@ class CompiledKernel:
     variable_bytes: int
     logs: bool
     widths: tuple[int, ...]
-    reads_in_loops: bool
+    best_row: int
     streamable: int
     variant: str
     engine: str
@@ -158,7 +159,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["variable_bytes"],
         facts["logs"],
         tuple(facts["widths"]),
-        facts["reads_in_loops"],
+        facts["best_row"],
         facts["streamable"],
         facts["variant"],
         facts["engine"],
@@ -203,7 +204,7 @@ def _compiled_by(
         "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
         "widths": lowered.widths,
-        "reads_in_loops": lowered.reads_in_loops,
+        "best_row": lowered.best_row,
         "streamable": lowered.streamable,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,

@@ -4,8 +4,8 @@ Independent threads that see no more than their position in the grid run the sam
 threadgroups. Narrow ones, which GPUs like as well as others, leave lanes of vector code without
 work; so neighbours in x are joined. And where nobody says how large they shall be, threads that
 read in loops are near each other in both directions: in a product of matrices each column is read
-for as many rows as there are before it leaves the cache. What reads a few numbers only, as a
-stencil, is quickest along whole rows, as memory is.
+for as many rows as there are before it leaves the cache, all the more where several rows are done
+at a time. What reads a few numbers only, as a stencil, is quickest along whole rows, as memory is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from metalloid.runtime.program import Size, spread
 
 #: A row of a threadgroup that has this many threads is long enough.
 _LONG_ROW = 64
+#: Where threads of several rows run as one, the more rows, the better.
+_SHORT_ROW = 32
 #: What is joined has rows about this long, and at most so many threads: all cores want some.
 _JOINED_ROW, _MOST_THREADS = 256, 4096
 #: Where parameters may come from without a trace of the threadgroup.
@@ -51,16 +53,23 @@ def reads_in_loops(function: Function) -> bool:
     return any(load.operands[0].name in made for load in loads)
 
 
-def default_size(grid: Size, most: int, is_compact: bool) -> Size:
-    """A threadgroup of at most so many threads: rows of the grid, or several rows that are shorter.
+def best_row(reads: bool, rows_at_a_time: int) -> int:
+    """How many threads a row of a threadgroup should have; 0 if there cannot be too many."""
+    if rows_at_a_time > 1:
+        return _SHORT_ROW
+    return _LONG_ROW if reads else 0
+
+
+def default_size(grid: Size, most: int, row: int) -> Size:
+    """A threadgroup of at most so many threads: rows of the grid, or more that have `row` threads.
 
     Examples
     --------
-    >>> default_size((512, 512, 1), 1024, is_compact=False)
+    >>> default_size((512, 512, 1), 1024, row=0)
     (512, 2, 1)
-    >>> default_size((512, 512, 1), 1024, is_compact=True)
+    >>> default_size((512, 512, 1), 1024, row=64)
     (64, 16, 1)
     """
     x, y, z = grid
-    fits = is_compact and x > _LONG_ROW and y >= most // _LONG_ROW
-    return spread((_LONG_ROW, y, z) if fits else grid, most)
+    fits = row and x > row and y >= most // row
+    return spread((row, y, z) if fits else grid, most)

@@ -120,8 +120,9 @@ class Lowered:
         Memory for threadgroup variables that a launch has to give.
     fibres : bool
         Whether each thread needs a stack of its own.
-    reads_in_loops : bool
-        Whether threads load again and again.
+    best_row : int
+        Threads in a row of a threadgroup of which nobody says how large it shall be; 0: all of the
+        grid's.
     streamable : int
         Bytes that each thread could store past the caches.
     """
@@ -133,7 +134,7 @@ class Lowered:
     widths: tuple[int, ...] = ()
     variable_bytes: int = 0
     fibres: bool = False
-    reads_in_loops: bool = False
+    best_row: int = 0
     streamable: int = 0
 
 

@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metalloid.backends.cpu.grouping import reads_in_loops
+from metalloid.backends.cpu.grouping import best_row, reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
@@ -225,7 +225,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         variant,
         _widths_of(kernel),
         variable_bytes,
-        reads_in_loops=reads,
+        best_row=best_row(reads, rows),
         streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
     )
 
