@@ -12,7 +12,7 @@ import operator
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,8 +32,6 @@ from metalloid.kernels.library import Library
 
 Action = Callable[[], object]
 
-#: By hand with the steps of the kernel's text, where code by hand has a better way.
-_AS_TOLD = "its own steps by hand"
 #: Seconds after which threads are awake and processors quick.
 _AWAKE = 0.003
 
@@ -106,37 +104,35 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     with cores(1), tempfile.TemporaryDirectory() as folder:
         built = {rival: CLibrary(rival, Path(folder)) for rival in RIVALS}
         for case in chosen:
-            actions = {"metalloid": case.launcher(lib)}
-            for rival, library in built.items():
-                if action := library.launcher(case):
-                    actions[rival] = action
-            if action := built["by hand"].launcher(case, "_as_told"):
-                actions[_AS_TOLD] = action
-            for rival, action in actions.items():
+            # Some are there with the steps of the kernel's text as well, where C has a better way.
+            actions = {
+                (name, rival): action
+                for name, variant in ((case.name, ""), (goals.as_told(case.name), "_as_told"))
+                for rival, library in built.items()
+                if (action := library.launcher(case, variant))
+            }
+            launch = case.launcher(lib)
+            for (_, rival), action in {("", "metalloid"): launch, **actions}.items():
                 checked(case, rival, action, lambda case=case: case.arguments[0])
-            times = medians(list(actions.values()), repeat, time.process_time)
+            own, *times = medians([launch, *actions.values()], repeat, time.process_time)
             seconds = dict(zip(actions, times, strict=True))
-            own = seconds["metalloid"]
-            hand = seconds.get("by hand")
-            floor = goals.OVER_HAND.get(case.name, goals.OVER_HAND_ELSE)
-            rows.append(
-                (
-                    case.name,
-                    *(show(seconds[r]) if r in seconds else "-" for r in (*RIVALS, "metalloid")),
-                    goals.verdict(
-                        seconds["loop, no vectoriser"] / own, goals.OVER_SCALAR.get(case.name)
-                    ),
-                    goals.verdict(seconds["loop"] / own, goals.OVER_LOOP.get(case.name)),
-                    goals.verdict(hand / own, floor) if hand else "-",
-                    _short(lib[case.name].engine),
-                )
-            )
-            if told := seconds.get(_AS_TOLD):
-                ratio = goals.verdict(told / own, floor)
-                row = (f"  {_AS_TOLD}", "", "", show(told), show(own), "", "", ratio, "")
-                rows.append(row)
+            engine = _short(lib[case.name].engine)
+            names = dict.fromkeys(name for name, _ in actions)
+            rows += [_against_c(name, own, seconds, engine) for name in names]
     head = ("", *RIVALS, "metalloid", "over scalar", "over loop", "over hand", "engine")
     table("One core: times, and how many times as fast metalloid is", head, rows)
+
+
+def _against_c(
+    name: str, own: float, seconds: Mapping[tuple[str, str], float], engine: str
+) -> tuple[str, ...]:
+    """A row of the table: times of the rivals that there are, and what `own` is beside them."""
+    given = [seconds.get((name, rival)) for rival in RIVALS]
+    ratios = [
+        goals.verdict(time / own, goals.over(rival, name)) if time else "-"
+        for rival, time in zip(RIVALS, given, strict=True)
+    ]
+    return (name, *(show(time) if time else "-" for time in given), show(own), *ratios, engine)
 
 
 def functions_of_a_number(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
