@@ -14,8 +14,9 @@ pytestmark = pytest.mark.needs("the CPU")
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 RELAXED = "memory_order_relaxed"
 OPERATIONS = {
-    "fetch_add": np.add, "fetch_and": np.bitwise_and, "fetch_or": np.bitwise_or,
-    "fetch_xor": np.bitwise_xor, "fetch_min": np.minimum, "fetch_max": np.maximum,
+    "fetch_add": np.add, "fetch_sub": np.subtract, "fetch_and": np.bitwise_and,
+    "fetch_or": np.bitwise_or, "fetch_xor": np.bitwise_xor, "fetch_min": np.minimum,
+    "fetch_max": np.maximum,
 }  # fmt: skip
 # Barriers make a simdgroup's code another: the one with collectors for each simdgroup.
 WAIT = "threadgroup_barrier(mem_flags::mem_none);"

@@ -13,17 +13,8 @@ from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
 from metalloid.compiler.spmd import atomic_rows
 from metalloid.compiler.spmd.collected import number_of
 from metalloid.compiler.spmd.lane_addresses import lane_by_lane
+from metalloid.compiler.spmd.updates import BOTH, PLAIN, computed
 from metalloid.compiler.spmd.writer import Writer, quoted
-
-#: Operations whose order does not show when nobody looks at the results.
-_COMBINED = {"add": "add", "and": "and", "or": "or", "xor": "xor", "min": "smin", "max": "smax",
-             "umin": "umin", "umax": "umax"}  # fmt: skip
-
-
-#: Operations without atomicity, by instruction or by intrinsic.
-_PLAIN = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd",
-          "fsub": "fsub", "min": "@llvm.smin", "max": "@llvm.smax", "umin": "@llvm.umin",
-          "umax": "@llvm.umax", "fmin": "@llvm.minnum", "fmax": "@llvm.maxnum"}  # fmt: skip
 
 
 def is_private(instruction: Instruction) -> bool:
@@ -41,7 +32,7 @@ def make_private_accesses_plain(function: Function) -> None:
 def _update(writer: Writer, instruction: Instruction) -> None:
     address, value = instruction.operands
     operation, ordering = instruction.detail.split(" ", 1)
-    private = is_private(instruction) and (operation in _PLAIN or operation == "xchg")
+    private = is_private(instruction) and (operation in PLAIN or operation == "xchg")
 
     def one(given: list[str]) -> str:
         if private:
@@ -50,7 +41,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
             f"atomicrmw {operation} ptr {given[0]}, {value.type} {given[1]} {ordering}"
         )
 
-    combined = operation in _COMBINED and isinstance(value.type, Integer)
+    combined = operation in BOTH and isinstance(value.type, Integer)
     unused = not writer.uses[instruction.result]
     collectors = writer.collectors
     number = number_of(instruction) if collectors else None
@@ -65,7 +56,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
         if collectors and collectors.has_rows and number is not None:
             collectors.collect(writer, number, operation, value.type, given, is_row=True)
         else:
-            atomic_rows.update(writer, _PLAIN[operation], value.type, given)
+            atomic_rows.update(writer, PLAIN[operation], value.type, given)
     elif unused and writer.mask is None:
         addresses, same = lane_by_lane(writer, address), writer.is_uniform(value)
         for lane in range(writer.width):
@@ -78,7 +69,7 @@ def _update(writer: Writer, instruction: Instruction) -> None:
 def _goes_by_rows(
     writer: Writer, operation: str, ordering: str, address: Value, value: Value
 ) -> bool:
-    is_known = operation in _PLAIN and _PLAIN[operation][0] != "@"
+    is_known = operation in PLAIN and PLAIN[operation][0] != "@"
     relaxed = ordering.startswith("monotonic")
     return is_known and relaxed and atomic_rows.are_side_by_side(writer, address, value.type)
 
@@ -88,12 +79,7 @@ def _update_plainly(writer: Writer, operation: str, given: list[str], type: Type
     old = writer.new(f"load {type}, ptr {address}")
     new = value
     if operation != "xchg":
-        name = _PLAIN[operation]
-        if name[0] == "@":
-            callee = f"{name}.{type if isinstance(type, Integer) else f'f{8 * type.size}'}"
-            new = writer.call(str(type), callee, [(str(type), old), (str(type), value)])
-        else:
-            new = writer.new(f"{name} {type} {old}, {value}")
+        new = writer.new(computed(writer.declarations, PLAIN[operation], str(type), old, value))
     writer.emit(f"store {type} {new}, ptr {address}")
     return old
 
@@ -108,7 +94,7 @@ def _fold(writer: Writer, operation: str, value: Value) -> str:
     bits = writer.mask_as_bits()
     if bits is not None:
         vector = writer.blend(bits, vector, f"splat ({type} {neutral})", type)
-    callee = f"@llvm.vector.reduce.{_COMBINED[operation]}.v{writer.width}{type}"
+    callee = f"@llvm.vector.reduce.{BOTH[operation].removeprefix('@llvm.')}.v{writer.width}{type}"
     return writer.call(str(type), callee, [(wide, vector)])
 
 

@@ -17,7 +17,7 @@ from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.types import POINTER, Integer
 from metalloid.compiler.spmd.addresses import origin_of
-from metalloid.compiler.spmd.collectors import BOTH
+from metalloid.compiler.spmd.updates import BOTH
 
 #: So many instructions of a kernel have collectors.
 _MOST = 8

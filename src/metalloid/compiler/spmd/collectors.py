@@ -11,13 +11,9 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.llvm.types import Type
 from metalloid.compiler.spmd import atomic_rows
+from metalloid.compiler.spmd.updates import BOTH, computed
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
 
-#: What does for two numbers at once what an operation does for one after the other; of some the
-#: comparison by which one of the two stays.
-BOTH = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor",
-        "min": "slt", "max": "sgt", "umin": "ult", "umax": "ugt"}  # fmt: skip
-_COMPARED = ("min", "max", "umin", "umax")
 #: Bytes of a place and a number, of what is in front of the numbers of a row, and of each of them.
 _ONE, _LINE, _NUMBER = 16, 64, 4
 
@@ -89,7 +85,8 @@ class Collectors:
             row, writer.declarations[row] = atomic_rows.function(operation, type, self.width)
             update = f"call void {row}(ptr %place, {wide} %sum)"
         writer.declarations[hand_over] = _hand_over(hand_over, update, wide, numbers)
-        writer.declarations[collect] = _collect(collect, hand_over, operation, wide, numbers)
+        both = computed(writer.declarations, BOTH[operation], wide, "%sum", "%given")
+        writer.declarations[collect] = _collect(collect, hand_over, both, wide, numbers)
         self.used.add((is_row, distance, hand_over))
 
 
@@ -116,14 +113,8 @@ end:
 """
 
 
-def _collect(name: str, hand_over: str, operation: str, wide: str, numbers: int) -> str:
+def _collect(name: str, hand_over: str, both: str, wide: str, numbers: int) -> str:
     """The function that adds to what a collector has, or begins anew if the place is another."""
-    both = f"%both = {BOTH[operation]} {wide} %sum, %given"
-    if operation in _COMPARED:
-        both = (
-            f"%stays = icmp {BOTH[operation]} {wide} %sum, %given\n"
-            f"  %both = select i1 %stays, {wide} %sum, {wide} %given"
-        )
     head = f"{name}(ptr %collector, ptr %at, {wide} %given) alwaysinline {VECTOR_ATTRIBUTES}"
     return f"""\
 define internal void {head} {{
@@ -134,7 +125,7 @@ entry:
   br i1 %is_same, label %more, label %another
 more:
   %sum = load {wide}, ptr %numbers, align {numbers}
-  {both}
+  %both = {both}
   br label %end
 another:
   call void {hand_over}(ptr %collector)
