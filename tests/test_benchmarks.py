@@ -4,6 +4,7 @@ import sys
 
 import cpu
 import numpy as np
+import passes
 import pytest
 from cpu_rivals import goals, oracles
 from cpu_rivals.native import RIVALS, CLibrary
@@ -76,6 +77,15 @@ def test_tables(capsys):
     assert f": {goals.OVER_LOOP['nbody']:.2g})" in rows[2]
     assert functions.splitlines()[3].startswith("exp_of")
     assert "reference" in engines.splitlines()[1]
+
+
+@pytest.mark.needs("the CPU")
+def test_passes_and_back_end_are_timed_apart(tmp_path):
+    with mtl.config.scope(cpu_engine="simd", cache_dir=tmp_path), passes.watched() as spent:
+        engine = kernels()["saxpy"].engine
+    assert engine.startswith("simd"), engine
+    assert set(spent) == {"passes", "back end"}
+    assert all(seconds > 0 for seconds in spent.values())
 
 
 def test_a_verdict_says_whether_a_goal_is_met():

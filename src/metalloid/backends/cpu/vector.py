@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from metalloid.backends.cpu.grouping import best_row, reads_in_loops
@@ -30,7 +30,7 @@ from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.coarsen import coarsen
-from metalloid.compiler.spmd.collectors import at_the_end
+from metalloid.compiler.spmd.collectors import Collectors, at_the_end
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.likely_threads import likely_threads
@@ -183,13 +183,11 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel, ir)
     kind, lanes_of_variant, *manner = variant.split("_")
-    size = next((each.split("x") for each in manner if each[0].isdigit()), (0, 0, 0))
-    streams = "streaming" in manner
-    width = int(lanes_of_variant)
+    size = next((each.split("x") for each in manner if each[0].isdigit()), ("0", "0", "0"))
+    width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     functions = [parse(ir, scalar) for _ in forms]
-    reads = reads_in_loops(functions[0])
-    rows = 1
+    reads, rows = reads_in_loops(functions[0]), 1
     if reads and not (kernel.synchronises or streams) and _uses(kernel, "(?:grid_)?y"):
         several = parse(ir, scalar)
         rows = _rows_at_a_time(several, kernel)
@@ -197,29 +195,22 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
     made = [*map(vectorise, functions, forms)]
-    collectors = [each.collectors for each in made if each.collectors]
-    constants = (
-        ("state_bytes", "i64", max(each.state_bytes for each in made)),
-        ("common_bytes", "i64", SCALAR_BYTES * len(made[0].common)),
-        ("shared_bytes", "i64", max(each.shared_bytes for each in collectors)),
-        ("own_bytes", "i64", max(each.own_bytes for each in collectors)),
+    ir = _with_constants(
+        _with_driver(ir, kernel, kind),
         ("width", "i32", width),
         ("rows", "i32", rows),
         ("streams", "i8", int(streams)),
-        *((f"size_{axis}", "i32", count) for axis, count in zip("xyz", size, strict=True)),
+        *((f"size_{axis}", "i32", int(count)) for axis, count in zip("xyz", size, strict=True)),
+        *_sizes(made),
     )
-    ir = _with_driver(ir, kernel, kind)
-    for name, type, number in constants:
-        pattern = rf"^@mtl_{name} = .*$"
-        ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
-    is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
-    own_bytes = 0 if is_given else variable_bytes
     rounds = ""
     if kernel.synchronises:
+        is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
+        own_bytes = 0 if is_given else variable_bytes
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, made, rounds + at_the_end(collectors)),
+        assemble(ir, _SCALAR, made, rounds + at_the_end(_collectors(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,
@@ -228,6 +219,30 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         best_row=best_row(reads, rows),
         streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
     )
+
+
+def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:
+    return [each.collectors for each in made if each.collectors]
+
+
+def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
+    """What the loops have to know of the memory that functions use, by name and type."""
+    collectors = _collectors(made)
+    for name, count in (
+        ("state", max(each.state_bytes for each in made)),
+        ("common", SCALAR_BYTES * len(made[0].common)),
+        ("shared", max(each.shared_bytes for each in collectors)),
+        ("own", max(each.own_bytes for each in collectors)),
+    ):
+        yield f"{name}_bytes", "i64", count
+
+
+def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
+    """With values of what rows.h declares as constants."""
+    for name, type, number in constants:
+        pattern = rf"^@mtl_{name} = .*$"
+        ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
+    return ir
 
 
 def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
