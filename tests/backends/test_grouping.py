@@ -36,16 +36,30 @@ sides = st.integers(1, 300)
 
 @given(st.tuples(sides, sides, sides), st.tuples(*[st.integers(1, 10)] * 3))
 def test_joined_groups_are_neighbours_in_x_and_few_enough(grid, group):
-    count = joined(grid, group)
+    count, down = joined(grid, group, 1)
+    assert down == 1
     assert count >= 1
     assert count == 1 or (count - 1) * group[0] < grid[0]
     assert count == 1 or count * int(np.prod(group)) <= 4096
 
 
-@given(st.tuples(sides, sides, sides), st.integers(1, 10), st.sampled_from([0, 32, 64]))
-def test_a_size_nobody_chose_fits_the_grid(grid, exponent, row):
+@given(
+    st.tuples(sides, sides, sides),
+    st.tuples(st.integers(1, 300), st.integers(1, 40), st.integers(1, 10)),
+    st.sampled_from([2, 4, 8]),
+)
+def test_joined_groups_have_as_many_rows_as_are_done_at_a_time(grid, group, rows):
+    across, down = joined(grid, group, rows)
+    assert (down - 1) * group[1] < grid[1]
+    assert down * group[1] % rows == 0 or down * group[1] >= grid[1]
+    fewest = rows // np.gcd(rows, group[1])
+    assert down <= fewest or across * down * int(np.prod(group)) <= 4096
+
+
+@given(st.tuples(sides, sides, sides), st.integers(1, 10), st.booleans(), st.sampled_from([1, 8]))
+def test_a_size_nobody_chose_fits_the_grid(grid, exponent, is_compact, rows):
     most = 2**exponent
-    size = default_size(grid, most, row)
+    size = default_size(grid, most, is_compact, rows)
     assert all(1 <= n <= m for n, m in zip(size, grid, strict=True))
     assert int(np.prod(size)) <= most
 

@@ -56,7 +56,7 @@ class CpuProgram(Program):
         self.logs = kernel.logs
         self.entry, self.flags = code = _load(kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
-        self._best_row = kernel.best_row
+        self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
@@ -86,7 +86,7 @@ class CpuProgram(Program):
         left = self.max_group_size
         if self.flags & native.FIBRES:
             left = min(left, _FIBRES_BY_DEFAULT)
-        return default_size(grid, left, self._best_row if self.may_join else 0)
+        return default_size(grid, left, self._reads_in_loops and self.may_join, self._rows)
 
     def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
@@ -108,14 +108,14 @@ class CpuProgram(Program):
         self._chosen[grid, group, is_lenient] = code
         return code
 
-    def together(self, grid: Size, group: Size) -> int:
-        """How many threadgroups a launch runs as one."""
-        return joined(grid, group) if self.may_join else 1
+    def together(self, grid: Size, group: Size) -> tuple[int, int]:
+        """How many threadgroups a launch runs as one, in x and in y."""
+        return joined(grid, group, self._rows) if self.may_join else (1, 1)
 
-    def job(self, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, int]:
+    def job(self, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, tuple[int, int]]:
         """A launch as the runtime reads it, and how many threadgroups it runs as one."""
         words, wanted, together = arguments.words, group, self.together(grid, group)
-        group = (group[0] * together, group[1], group[2])
+        group = (group[0] * together[0], group[1] * together[1], group[2])
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
@@ -157,7 +157,7 @@ class QueuedEvent(Event):
         ticket: int,
         program: CpuProgram,
         arguments: Arguments,
-        joined: int,
+        joined: tuple[int, int],
     ) -> None:
         self._device, self._ticket, self._joined = device, ticket, joined
         # What the launch uses must live until it has ended.

@@ -58,9 +58,10 @@ class CompiledKernel:
         Whether it sends messages to the host.
     widths : tuple of int
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
-    best_row : int
-        Threads in a row of a threadgroup of which nobody says how large it shall be; 0: all of the
-        grid's.
+    reads_in_loops : bool
+        Whether threads load again and again.
+    rows : int
+        How many rows of threads are done at a time.
     streamable : int
         Bytes that each thread could store past the caches.
     variant : str
@@ -82,7 +83,8 @@ class CompiledKernel:
     variable_bytes: int
     logs: bool
     widths: tuple[int, ...]
-    best_row: int
+    reads_in_loops: bool
+    rows: int
     streamable: int
     variant: str
     engine: str
@@ -159,7 +161,8 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["variable_bytes"],
         facts["logs"],
         tuple(facts["widths"]),
-        facts["best_row"],
+        facts["reads_in_loops"],
+        facts["rows"],
         facts["streamable"],
         facts["variant"],
         facts["engine"],
@@ -204,7 +207,8 @@ def _compiled_by(
         "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
         "widths": lowered.widths,
-        "best_row": lowered.best_row,
+        "reads_in_loops": lowered.reads_in_loops,
+        "rows": lowered.rows,
         "streamable": lowered.streamable,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,

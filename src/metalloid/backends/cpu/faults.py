@@ -33,7 +33,9 @@ _SIGNALS = {
 }
 
 
-def error_of(outcome: Outcome, kernel: str, joined: int = 1) -> KernelFault | LaunchError:
+def error_of(
+    outcome: Outcome, kernel: str, joined: tuple[int, int] = (1, 1)
+) -> KernelFault | LaunchError:
     """The exception for a job that did not end well, by the kernel's fault or without it.
 
     Parameters
@@ -41,8 +43,8 @@ def error_of(outcome: Outcome, kernel: str, joined: int = 1) -> KernelFault | La
     outcome : Outcome
     kernel : str
         Its name.
-    joined : int
-        How many of the launch's threadgroups ran as one.
+    joined : (int, int)
+        How many of the launch's threadgroups ran as one, in x and in y.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -53,9 +55,9 @@ def error_of(outcome: Outcome, kernel: str, joined: int = 1) -> KernelFault | La
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
     place = ""
-    if threadgroup is not None and joined > 1:
-        x, y, z = threadgroup
-        first, last = (x * joined, y, z), ((x + 1) * joined - 1, y, z)
+    if threadgroup is not None and joined != (1, 1):
+        (x, y, z), (across, down) = threadgroup, joined
+        first, last = (x * across, y * down, z), ((x + 1) * across - 1, (y + 1) * down - 1, z)
         place = f", in one of the threadgroups {first} to {last}"
         threadgroup = thread = None
     elif threadgroup is not None:

@@ -120,9 +120,10 @@ class Lowered:
         Memory for threadgroup variables that a launch has to give.
     fibres : bool
         Whether each thread needs a stack of its own.
-    best_row : int
-        Threads in a row of a threadgroup of which nobody says how large it shall be; 0: all of the
-        grid's.
+    reads_in_loops : bool
+        Whether threads load again and again.
+    rows : int
+        How many rows of threads are done at a time.
     streamable : int
         Bytes that each thread could store past the caches.
     """
@@ -134,7 +135,8 @@ class Lowered:
     widths: tuple[int, ...] = ()
     variable_bytes: int = 0
     fibres: bool = False
-    best_row: int = 0
+    reads_in_loops: bool = False
+    rows: int = 1
     streamable: int = 0
 
 

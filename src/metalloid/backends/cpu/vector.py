@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from metalloid.backends.cpu.grouping import best_row, reads_in_loops
+from metalloid.backends.cpu.grouping import reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
@@ -216,7 +216,8 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         variant,
         _widths_of(kernel),
         variable_bytes,
-        best_row=best_row(reads, rows),
+        reads_in_loops=reads,
+        rows=rows,
         streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
     )
 
