@@ -6,7 +6,7 @@
  * position in the threadgroup lies in the box first <= position < last, x fastest. The runtime
  * calls it
  *   - in LOOP mode once per threadgroup with the whole box (kernels that never wait for each
- *     other). A kernel may go on with those that follow, x fastest, taking each off
+ *     other). A kernel may go on with those that follow, x fastest, taking them off
  *     mtl_range.following and leaving its position and size in the range: a call is a good part
  *     of what a small threadgroup costs;
  *   - in FIBRE mode once per thread with a box of one thread, each call on a stack of its own, so

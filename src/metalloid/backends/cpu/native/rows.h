@@ -57,18 +57,23 @@ METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
 // Where a call is along an axis of the grid.
 struct place {
   uint position, size;
+  const uint last, full_size, last_size;
+
+  METALLOID_INLINE place(const mtl_launch* launch, const mtl_range* range, int axis)
+      : position(range->threadgroup[axis]), size(range->size[axis]),
+        last(launch->threadgroups_per_grid[axis] - 1),
+        full_size(launch->threads_per_threadgroup[axis]),
+        last_size(launch->threads_per_grid[axis] - last * full_size) {}
 
   // On to the next threadgroup: false behind the last, and the first follows.
-  METALLOID_INLINE bool next(const mtl_launch* launch, mtl_range* range, int axis) {
-    const bool is_last = ++position == launch->threadgroups_per_grid[axis];
-    if (is_last) position = 0;
-    const uint full = launch->threads_per_threadgroup[axis];
-    const uint left = launch->threads_per_grid[axis] - position * full;
-    size = left < full ? left : full;
+  METALLOID_INLINE bool next(mtl_range* range, int axis) {
+    const bool was_last = position == last;
+    position = was_last ? 0 : position + 1;
+    size = position == last ? last_size : full_size;
     // Read if a thread fails, hence volatile.
     *(volatile uint*)&range->threadgroup[axis] = position;
     *(volatile uint*)&range->size[axis] = size;
-    return !is_last;
+    return !was_last;
   }
 };
 
@@ -76,16 +81,16 @@ struct place {
 // what was stored in pieces waits until all stores before have left it for the cache.
 template <class Run>
 METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* range, Run run) {
-  place x = {range->threadgroup[0], range->size[0]}, y = {range->threadgroup[1], range->size[1]},
-        z = {range->threadgroup[2], range->size[2]};
+  place x(launch, range, 0), y(launch, range, 1), z(launch, range, 2);
   thread_ids ids = ids_of(launch, range);
-  for (uint following = range->following;; --following) {
-    *(volatile uint*)&range->following = following;
+  uint following = range->following;
+  range->following = 0;
+  for (;; --following) {
     ids.group = {x.position, y.position, z.position};
     ids.group_size = {x.size, y.size, z.size};
     run(ids);
     if (following == 0) return;
-    if (!x.next(launch, range, 0) && !y.next(launch, range, 1)) z.next(launch, range, 2);
+    if (!x.next(range, 0) && !y.next(range, 1)) z.next(range, 2);
   }
 }
 
