@@ -1,5 +1,7 @@
 """Threadgroups that nobody can tell apart are joined; the others are left alone."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +21,12 @@ kernel void places(device uint* out, constant uint& width, uint2 g [[thread_posi
 }
 kernel void groups(device uint* out, uint g [[thread_position_in_grid]],
                    uint group [[threadgroup_position_in_grid]]) { out[g] = group; }
+kernel void quotients(device int* y, device const int* a, device const int* b, constant uint& n,
+                      uint2 g [[thread_position_in_grid]]) {
+    int sum = 0;
+    for (uint k = 0; k < n; k++) sum += a[g.y * n + k] / b[k * n + g.x];
+    y[g.y * n + g.x] = sum;
+}
 kernel void divide(device int* p, uint g [[thread_position_in_grid]]) { p[g] = 100 / p[g]; }
 """
 
@@ -111,6 +119,23 @@ def test_a_fault_in_joined_groups_says_so():
         divide(x, threads=1000, group_size=8)
     assert "in one of the threadgroups (96, 0, 0) to (127, 0, 0)" in str(caught.value)
     assert caught.value.threadgroup is None
+
+
+def test_a_fault_in_rows_that_are_done_together_says_where():
+    n = 64
+    a, b = np.ones((n, n), np.int32), np.ones((n, n), np.int32)
+    b[5, 40] = 0  # which all threads of a column read
+    with mtl.config.scope(cpu_engine="simd"):
+        quotients = mtl.library(TEXT)["quotients"]
+    assert quotients.engine.endswith(" rows")
+    with pytest.raises(mtl.KernelFault) as caught:
+        quotients(np.zeros((n, n), np.int32), a, b, n, threads=(n, n), group_size=(32, 1))
+    place = re.search(
+        r"one of the threadgroups \((\d), (\d+), 0\) to \((\d), (\d+), 0\)", str(caught.value)
+    )
+    first, top, last, bottom = map(int, place.groups())
+    assert first <= 40 // 32 <= last
+    assert 0 <= top < bottom < n
 
 
 def test_all_variants_come_from_the_engine_of_the_first():
