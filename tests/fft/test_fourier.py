@@ -84,7 +84,7 @@ def test_one_axis(way, data):
 
 @pytest.mark.parametrize("way", ["auto", "kernels"])
 @given(data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_several_axes(way, data):
     shape = tuple(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
     axes = data.draw(st.none() | st.permutations(range(len(shape))).flatmap(

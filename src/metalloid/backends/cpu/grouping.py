@@ -90,5 +90,5 @@ def default_size(grid: Size, most: int, is_compact: bool, rows: int = 1) -> Size
     x, y, z = grid
     if is_compact:
         row = _SHORT_ROW if rows > 1 else _LONG_ROW
-        x = min(x, row * max(1, most // (row * y)))
+        x = min(x, row * max(1, most // (row * max(1, y))))
     return spread((x, y, z), most)
