@@ -25,7 +25,7 @@ from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
 from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
-from metalloid.errors import LaunchError, OutOfMemory
+from metalloid.errors import LaunchError, MetalloidError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import Device, DeviceInfo
@@ -108,14 +108,24 @@ class CpuProgram(Program):
         self._chosen[grid, group, is_lenient] = code
         return code
 
-    def together(self, grid: Size, group: Size) -> tuple[int, int]:
-        """How many threadgroups a launch runs as one, in x and in y."""
+    def _joined(self, grid: Size, group: Size) -> tuple[int, int]:
         return joined(grid, group, self._rows) if self.may_join else (1, 1)
 
-    def job(self, arguments: Arguments, grid: Size, group: Size) -> tuple[bytes, tuple[int, int]]:
-        """A launch as the runtime reads it, and how many threadgroups it runs as one."""
-        words, wanted, together = arguments.words, group, self.together(grid, group)
-        group = (group[0] * together[0], group[1] * together[1], group[2])
+    def failure(self, outcome: native.Outcome, grid: Size, group: Size) -> MetalloidError:
+        """The exception for a launch that did not end well."""
+        across, down = self._joined(grid, group)
+
+        def run_as_one(position: Size) -> tuple[Size, Size]:
+            x, y, z = position[0] * across, position[1] * down, position[2]
+            columns, rows = -(-grid[0] // group[0]), -(-grid[1] // group[1])
+            return (x, y, z), (min(x + across, columns) - 1, min(y + down, rows) - 1, z)
+
+        return error_of(outcome, self.signature.name, run_as_one)
+
+    def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
+        """A launch as the runtime reads it."""
+        words, wanted, (across, down) = arguments.words, group, self._joined(grid, group)
+        group = (group[0] * across, group[1] * down, group[2])
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
@@ -131,7 +141,7 @@ class CpuProgram(Program):
             if len(self.jobs) >= _MOST_REMEMBERED:
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native.JOB_BYTES]
-        return job, together
+        return job
 
 
 def _load(kernel: CompiledKernel) -> tuple[int, int]:
@@ -157,11 +167,13 @@ class QueuedEvent(Event):
         ticket: int,
         program: CpuProgram,
         arguments: Arguments,
-        joined: tuple[int, int],
+        grid: Size,
+        group: Size,
     ) -> None:
-        self._device, self._ticket, self._joined = device, ticket, joined
+        self._device, self._ticket = device, ticket
+        self._program, self._sizes = program, (grid, group)
         # What the launch uses must live until it has ended.
-        self._in_use: tuple[CpuProgram, Arguments] | None = (program, arguments)
+        self._in_use: Arguments | None = arguments
         self._kernel = program.signature.name
         self._outcome = native.Outcome()
         self._lock = threading.Lock()
@@ -173,7 +185,7 @@ class QueuedEvent(Event):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
         if self._outcome.status != 0:
-            raise error_of(self._outcome, self._kernel, self._joined)
+            raise self._program.failure(self._outcome, *self._sizes)
         return self
 
     def _finish(self, seconds: float) -> bool:
@@ -186,11 +198,10 @@ class QueuedEvent(Event):
             slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
             if not self._device.runtime.wait(self._ticket, slice_, self._outcome):
                 return False
-            program, _ = self._in_use
             self._in_use = None
         finally:
             self._lock.release()
-        if program.logs:
+        if self._program.logs:
             self._device.emit_messages()
         return True
 
@@ -285,19 +296,19 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
-        job, together = program.job(arguments, grid, group)
+        job = program.job(arguments, grid, group)
         if wait:
             outcome = native.Outcome()
             status = self._run(job, outcome)
             if program.logs:
                 self.emit_messages()
             if status != 0:
-                raise error_of(outcome, program.signature.name, together)
+                raise program.failure(outcome, grid, group)
             return FinishedEvent(outcome.seconds)
         ticket = self.runtime.submit(job)
         if ticket == 0:
             raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
-        event = QueuedEvent(self, ticket, program, arguments, together)
+        event = QueuedEvent(self, ticket, program, arguments, grid, group)
         with self._in_flight_lock:
             while self._in_flight and self._in_flight[0].done:
                 self._in_flight.popleft()
@@ -316,11 +327,12 @@ class CpuDevice(Device):
             return super().launch_row(launches, wait)
         jobs = [one.program.job(one.arguments, one.grid, one.group) for one in launches]
         outcome = native.Outcome()
-        done = self.runtime.run_row(b"".join(job for job, _ in jobs), len(jobs), outcome)
+        done = self.runtime.run_row(b"".join(jobs), len(jobs), outcome)
         if any(launch.program.logs for launch in launches):
             self.emit_messages()
         if done < len(jobs):
-            raise error_of(outcome, launches[done].program.signature.name, jobs[done][1])
+            failed = launches[done]
+            raise failed.program.failure(outcome, failed.grid, failed.group)
         return [FinishedEvent(outcome.seconds)] * len(jobs)
 
     def synchronize(self) -> None:

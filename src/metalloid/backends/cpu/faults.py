@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import signal as signals
+from collections.abc import Callable
 from typing import Any
 
 from metalloid.backends.cpu.native import Outcome
 from metalloid.errors import KernelFault, LaunchError
+from metalloid.runtime.program import Size
 
 # Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
 (
@@ -34,7 +36,7 @@ _SIGNALS = {
 
 
 def error_of(
-    outcome: Outcome, kernel: str, joined: tuple[int, int] = (1, 1)
+    outcome: Outcome, kernel: str, run_as_one: Callable[[Size], tuple[Size, Size]]
 ) -> KernelFault | LaunchError:
     """The exception for a job that did not end well, by the kernel's fault or without it.
 
@@ -43,8 +45,8 @@ def error_of(
     outcome : Outcome
     kernel : str
         Its name.
-    joined : (int, int)
-        How many of the launch's threadgroups ran as one, in x and in y.
+    run_as_one : callable
+        The first and the last threadgroup of the launch that ran as the one at a position.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -55,13 +57,13 @@ def error_of(
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
     place = ""
-    if threadgroup is not None and joined != (1, 1):
-        (x, y, z), (across, down) = threadgroup, joined
-        first, last = (x * across, y * down, z), ((x + 1) * across - 1, (y + 1) * down - 1, z)
-        place = f", in one of the threadgroups {first} to {last}"
-        threadgroup = thread = None
-    elif threadgroup is not None:
-        place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
+    if threadgroup is not None:
+        first, last = run_as_one(threadgroup)
+        if first == last:
+            place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
+        else:
+            place = f", in one of the threadgroups {first} to {last}"
+            threadgroup = thread = None
     return KernelFault(
         f"[{kernel}] {reason}{place}. {advice}".rstrip(),
         kernel=kernel,
@@ -71,7 +73,7 @@ def error_of(
     )
 
 
-def _position(words: Any, valid: int) -> tuple[int, int, int] | None:
+def _position(words: Any, valid: int) -> Size | None:
     return (words[0], words[1], words[2]) if valid else None
 
 

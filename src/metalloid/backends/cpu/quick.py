@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.faults import error_of
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
 from metalloid.runtime.event import FinishedEvent
@@ -82,7 +81,7 @@ def quick_launch(
     def fail(outcome: bytes, threads: Any, group_size: Any) -> NoReturn:
         grid, group = sizes[threads, group_size]
         told = native.Outcome.from_buffer_copy(outcome)
-        raise error_of(told, program.signature.name, program.together(grid, group))
+        raise program.failure(told, grid, group)
 
     plan = _Plan(
         head, sizes, program.jobs, device, settings, np.ndarray, float, int,
