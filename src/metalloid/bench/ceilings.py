@@ -38,6 +38,18 @@ class Ceilings:
         """Operations per second that are possible with so many operations per byte."""
         return min(self.arithmetic, intensity * self.bandwidth)
 
+    def or_higher(self, other: Ceilings) -> Ceilings:
+        """The higher of each of two measurements' limits.
+
+        Examples
+        --------
+        >>> Ceilings(1e10, 1e11).or_higher(Ceilings(2e10, 5e10))
+        Ceilings(bandwidth=20000000000.0, arithmetic=100000000000.0)
+        """
+        return Ceilings(
+            max(self.bandwidth, other.bandwidth), max(self.arithmetic, other.arithmetic)
+        )
+
 
 def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
     """Measure the limits of the default device: the best of some runs, as they are limits."""

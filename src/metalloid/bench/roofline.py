@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,11 +93,15 @@ def draw(
         f"{limits.arithmetic / 1e9:.0f} GFLOP/s", (right, limits.arithmetic / 1e9), (-4, 6),
         textcoords="offset points", ha="right",
     )  # fmt: skip
-    for point in counted:
+    above: dict[float, float] = {}
+    for point in sorted(counted, key=lambda one: one.seconds / one.operations):
         rate = point.operations / point.seconds / 1e9
         axes.plot(point.intensity, rate, "o")
+        # Not over the name of one right above it.
+        place = (5, -10 if above.get(point.intensity, math.inf) < 1.2 * rate else -3)
+        above[point.intensity] = rate
         axes.annotate(
-            point.name, (point.intensity, rate), (5, -3), textcoords="offset points", fontsize=8
+            point.name, (point.intensity, rate), place, textcoords="offset points", fontsize=8
         )
     axes.set(xlabel="operations per byte", ylabel="GFLOP/s", title=title)
     axes.grid(which="major", alpha=0.3)
