@@ -49,6 +49,7 @@ LACKING = {
     "the CPU": {"cuda", "metal", "own"},
     "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
     "a context that outlives a fault": {"cuda"},
+    "an end to launches": {"metal", "own"},  # by Ctrl-C, time limits and Event.cancel
     "every kind of texture": {"metal"},  # multisampled ones, texture buffers
     "tensors": {"metal"},
     "more than 31 buffers": {"metal"},

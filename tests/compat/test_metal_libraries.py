@@ -155,7 +155,7 @@ def test_pipelines(device, library, pipeline):
     function = unfinished.newFunctionWithName_("f")
     state, error = device.newComputePipelineStateWithFunction_error_(function, None)
     assert state is None
-    assert "nowhere is declared and called, but nowhere defined" in error.localizedDescription()
+    assert "error: undefined: 'nowhere' is declared and used" in error.localizedDescription()
 
 
 def test_pipelines_by_descriptor_and_by_handler(device, library):

@@ -1,7 +1,10 @@
 """Libraries: sources, options, warnings, inspection."""
 
+import gc
 import os
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,3 +279,26 @@ def test_an_engine_that_there_is_not():
     lib = mtl.library(HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = 3; }}")
     with mtl.config.scope(cpu_engine="fast"), pytest.raises(ValueError, match="one of simd, refer"):
         _ = lib.f
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
+def test_code_goes_with_its_kernels():
+    """A process may have 65,530 mappings."""
+    x = np.zeros(64, np.int32)
+
+    def run(count):
+        for value in range(count):
+            text = f"""kernel void f(device int* x, uint i [[thread_position_in_threadgroup]]) {{
+                threadgroup int t[{value + 1}];
+                t[i % {value + 1}] = {value};
+                threadgroup_barrier(mem_flags::mem_threadgroup);
+                x[i] = t[0];
+            }}"""
+            mtl.library(HEADER + text).f(x, threads=64, group_size=64)
+            assert (x == value).all()
+        gc.collect()
+        return Path("/proc/self/maps").read_text().count("/kernel.so")
+
+    before = run(2)
+    assert run(12) == before
