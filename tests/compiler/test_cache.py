@@ -1,11 +1,15 @@
 """The disk cache: atomic, checksummed, capped, shared by processes, never in the way."""
 
+import errno
 import json
 import multiprocessing
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import types
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -121,6 +125,144 @@ def test_a_limit_of_zero_keeps_nothing_on_disk(tmp_path):
     files = cache.save("abc", FILES)
     assert cache.load("abc") == files
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_cache_that_was_cleared_is_used_again(tmp_path):
+    first, second = Cache(tmp_path, 2**20), Cache(tmp_path, 2**20)
+    first.save("abc", FILES)
+    assert second.clear() == 1
+    files = first.save("abc", FILES)
+    assert second.load("abc") == files
+    assert str(files["kernel.so"]).startswith(str(tmp_path))
+
+
+def test_no_room_anywhere_is_an_error_that_says_so(tmp_path, monkeypatch):
+    wanted = pytest.raises(mtl.MetalloidError, match=r"^\[cache\] .*\(No space left on device\)")
+    with monkeypatch.context() as patch, wanted:
+        patch.setattr("tempfile.mkdtemp", _no_room)
+        Cache(tmp_path, 2**20).save("abc", FILES)
+
+
+def _no_room(*arguments, **options):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_leaves_its_parents_temporary_cache(tmp_path):
+    script = f"""
+import os, pathlib, sys
+from metalloid.compiler.cache import Cache
+cache = Cache(pathlib.Path({str(tmp_path)!r}), 0)
+file = cache.save("abc", {{"data": b"1"}})["data"]
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+print(file.read_bytes(), file.parent.parent.parent)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    contents, folder = done.stdout.split()
+    assert contents == "b'1'"
+    assert not Path(folder).exists()  # the parent removes it
+
+
+# -- who may write to it
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_folders_are_for_their_user_alone(tmp_path):
+    cache = Cache(tmp_path / "new", 2**20)
+    entry = cache.save("abc", FILES)["kernel.so"].parent
+    for folder in (tmp_path / "new", cache.folder, entry.parent, entry):
+        assert mode(folder) == 0o700
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_a_folder_of_ours_that_others_may_write_to_is_narrowed(tmp_path):
+    cache = Cache(tmp_path / "ours", 2**20, is_ours=True)
+    cache.folder.mkdir(parents=True, mode=0o777)
+    entry = cache.save("abc", FILES)["kernel.so"].parent
+    assert [mode(folder) for folder in (tmp_path / "ours", cache.folder)] == [0o700, 0o700]
+    entry.chmod(0o770)  # somebody may have written to it
+    assert Cache(tmp_path / "ours", 2**20).load("abc") is None
+
+
+def refused(folder, caplog):
+    """Why a cache there is not used."""
+    cache = Cache(folder, 2**20)
+    files = cache.save("abc", FILES)
+    assert not str(files["kernel.so"]).startswith(str(folder))  # kept aside
+    assert cache.load("abc") == files
+    (record,) = caplog.records
+    assert cache.refusal in record.getMessage()
+    assert "Set METALLOID_CACHE_DIR" in record.getMessage()
+    return cache.refusal
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path, caplog):
+    tmp_path.chmod(0o777)
+    assert refused(tmp_path, caplog) == f"other users may write to {tmp_path} (mode 0777)"
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path, caplog, monkeypatch):
+    Cache(tmp_path, 2**20).save("abc", FILES)
+    tmp_path.chmod(0o1777)  # as /tmp is: the cache in it was made first by another user
+    user = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: user + 1000)
+    assert "this process to user" in refused(tmp_path, caplog)
+
+
+def test_an_entry_of_somebody_else_is_not_loaded(tmp_path, monkeypatch):
+    cache = Cache(tmp_path, 2**20)
+    files = cache.save("abc", FILES)
+    assert cache.load("abc") == files
+    user = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: user + 1000)
+    assert cache.load("abc") is None
+
+
+def test_a_link_in_the_place_of_the_folder_is_refused(tmp_path, caplog):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "v1").symlink_to(tmp_path / "elsewhere")
+    assert refused(tmp_path, caplog) == f"{tmp_path / 'v1'} is no folder"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as two users")
+def test_two_users_do_not_run_each_others_code(tmp_path):
+    """The first one prepares an entry with good checksums in a folder for all."""
+    tmp_path.chmod(0o1777)
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(0o755)
+
+    def act(user, script):
+        text = f"""
+import os
+from pathlib import Path
+from metalloid.compiler.cache import Cache
+os.setuid({user})
+cache = Cache(Path({str(tmp_path)!r}), 2**20)
+{script}
+"""
+        command = [sys.executable, "-B", "-c", text]
+        return subprocess.run(command, capture_output=True, text=True, check=True)
+
+    act(54321, "cache.save('abc', {'kernel.so': b'evil'}); cache.folder.chmod(0o777)")
+    done = act(54322, "print(cache.load('abc'))")
+    assert done.stdout == "None\n"
+    assert "belongs to user 54321, this process to user 54322" in done.stderr
 
 
 def _race(folder, barrier, results):

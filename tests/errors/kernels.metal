@@ -78,3 +78,7 @@ struct Scene {
 kernel void render(constant Scene& scene) { scene.out[0] = scene.light.power; }
 
 kernel void particle(constant Particle& p) {}
+
+kernel void endless(device atomic_int* x) {
+    while (atomic_load_explicit(x, memory_order_relaxed) == 0) {}
+}

@@ -35,4 +35,6 @@ def _act(options: argparse.Namespace) -> int:
         entries = cache.entries()
         used = sum(size for _, size, _ in entries)
         print(f"{cache.folder}: {len(entries)} entries, {used / 2**20:.1f} MiB")
+        if cache.refusal:
+            print(f"not used: {cache.refusal}")
     return 0

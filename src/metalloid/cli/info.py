@@ -94,7 +94,7 @@ def _cache() -> list[tuple[str, str]]:
     entries = cache.entries()
     used = sum(size for _, size, _ in entries) / 2**20
     return [
-        ("folder", str(cache.folder)),
+        ("folder", f"{cache.folder}{f' (not used: {cache.refusal})' if cache.refusal else ''}"),
         ("entries", f"{len(entries)}, {used:.1f} MiB of {cache.limit / 2**20:.0f}"),
     ]
 

@@ -1,8 +1,9 @@
 """Compiled kernels on disk: checksummed, replaced atomically, capped in size, shared by processes.
 
-An entry is a folder of files. It is written under a temporary name and renamed into place, so a
-reader sees all of it or nothing; a process that loses the race takes the winner's. An entry whose
-checksums do not hold is removed and made again.
+The folder is the user's own (`metalloid.compiler.cache_folder`): other users can neither read it
+nor write to it. An entry is a folder of files. It is written under a temporary name and renamed
+into place, so a reader sees all of it or nothing; a process that loses the race takes the winner's.
+An entry whose checksums do not hold is removed and made again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -19,8 +21,11 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from metalloid.compiler.cache_folder import UntrustedFolder, check_entry, open_private
+from metalloid.errors import MetalloidError
 from metalloid.settings import settings
 
+_logger = logging.getLogger("metalloid")
 _MANIFEST = "manifest.json"
 _LAYOUT = "v1"  # of this folder; a change makes old entries invisible
 #: Entries are counted, which takes a second for ten thousand, when so many have come, or an eighth.
@@ -38,31 +43,64 @@ def digest(*parts: str | bytes) -> str:
 
 
 class Cache:
-    """A folder of entries, or a private one for this process where that cannot be written.
+    """A folder of entries, or a temporary one for this process where that cannot be used.
 
     Parameters
     ----------
     folder : path
-        Where entries live; made when the first one is saved.
+        Where entries live; made when the cache is first used.
     limit : int
         Bytes the entries may take; the ones not used for longest go first. 0 keeps nothing.
+    is_ours : bool
+        Whether nothing but the cache lives in `folder`.
+
+    Attributes
+    ----------
+    refusal : str
+        Why the folder is not used, if it cannot be trusted; else empty.
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, is_ours: bool = False) -> None:
         self.folder, self.limit = folder / _LAYOUT, limit
-        self._private: Path | None = None
+        self.refusal = ""
+        self._is_ours = is_ours
+        self._is_checked = False
+        self._temporary: Path | None = None
         self._saves_to_trim = 1
+
+    def _root(self) -> Path | None:
+        """The folder, made and checked when it is first needed; None if it cannot be used."""
+        is_there = self.folder.is_dir()
+        if not is_there and self.limit <= 0:
+            return None
+        if not (self._is_checked and is_there):
+            try:
+                open_private(self.folder.parent, _LAYOUT, self._is_ours)
+            except UntrustedFolder as error:
+                self.refusal = str(error)
+                _logger.warning(
+                    "the cache of compiled kernels is not used: %s. Set METALLOID_CACHE_DIR to a "
+                    "folder of your own, to which nobody else may write.", error,
+                )  # fmt: skip
+            except OSError:  # a read-only home, a full disk
+                return None
+            self._is_checked = True
+        return None if self.refusal else self.folder
 
     def load(self, key: str) -> dict[str, Path] | None:
         """Files of the entry `key` by name, their checksums verified; None if there is none."""
-        for root in (self.folder, self._private):
+        for root in (self._root(), self._temporary):
             if root is None:
                 continue
             entry = _entry(root, key)
-            if not entry.exists():
-                continue
             try:
+                if root is self.folder:
+                    check_entry(entry)
                 files = _verified(entry)
+            except FileNotFoundError:
+                if entry.is_dir():  # a part of it is missing
+                    shutil.rmtree(entry, ignore_errors=True)
+                continue
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 shutil.rmtree(entry, ignore_errors=True)
                 continue
@@ -77,9 +115,10 @@ class Cache:
             name: data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
             for name, data in files.items()
         }
-        if self.limit > 0 and self._private is None:
+        root = self._root() if self.limit > 0 and self._temporary is None else None
+        if root is not None:
             try:
-                written = _write(self.folder, key, contents)
+                written = _write(root, key, contents)
             except OSError:  # a read-only home, a full disk
                 pass
             else:
@@ -87,14 +126,21 @@ class Cache:
                 if self._saves_to_trim <= 0:
                     self.trim()
                 return written
-        if self._private is None:
-            self._private = Path(tempfile.mkdtemp(prefix="metalloid-"))
-            atexit.register(shutil.rmtree, self._private, ignore_errors=True)
-        return _write(self._private, key, contents)
+        try:
+            if self._temporary is None:
+                self._temporary = Path(tempfile.mkdtemp(prefix="metalloid-"))
+                atexit.register(_remove, self._temporary, os.getpid())
+            return _write(self._temporary, key, contents)
+        except OSError as error:
+            raise MetalloidError(
+                f"[cache] compiled code can be kept neither in {self.folder} nor in "
+                f"{tempfile.gettempdir()} ({error.strerror or error}). Free some space, or set "
+                "METALLOID_CACHE_DIR or TMPDIR to a folder with room."
+            ) from error
 
     def discard(self, key: str) -> None:
         """Remove the entry `key`, if there is one."""
-        for root in (self.folder, self._private):
+        for root in (self._root(), self._temporary):
             if root is not None:
                 shutil.rmtree(_entry(root, key), ignore_errors=True)
 
@@ -123,6 +169,8 @@ class Cache:
 
     def clear(self) -> int:
         """Remove everything; how many entries that were."""
+        if self._root() is None:
+            return 0
         count = len(self.entries())
         shutil.rmtree(self.folder, ignore_errors=True)
         return count
@@ -134,6 +182,12 @@ class Cache:
             with contextlib.suppress(OSError):
                 if folder.stat().st_mtime < hour_ago:
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove a temporary folder at the end of its process, but not of a child that was forked."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _entry(root: Path, key: str) -> Path:
@@ -157,7 +211,7 @@ def _digest_of(file: Path, modified: int, size: int, inode: int) -> str:
 
 def _write(root: Path, key: str, files: Mapping[str, bytes]) -> dict[str, Path]:
     entry = _entry(root, key)
-    entry.parent.mkdir(parents=True, exist_ok=True)
+    entry.parent.mkdir(mode=0o700, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix="tmp-", dir=root))
     try:
         for name, data in files.items():
@@ -185,7 +239,7 @@ def shared_cache() -> Cache:
     """The cache that the present settings name."""
     where = (settings.cache_dir, settings.cache_bytes)
     if where not in _shared:
-        _shared[where] = Cache(_folder(where[0]), where[1])
+        _shared[where] = Cache(_folder(where[0]), where[1], is_ours=not where[0])
     return _shared[where]
 
 

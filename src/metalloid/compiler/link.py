@@ -31,7 +31,12 @@ def shared_object(objects: dict[str, bytes], name: str) -> bytes:
             # zig's own linker signs the result, without which macOS refuses to load it.
             command = ["cc", "-shared", "-nostdlib", "-Wl,-undefined,dynamic_lookup"]
         else:
-            command = ["ld.lld", "-shared", "-soname", name, "-z", "now", "-z", "noexecstack"]
+            # Two mappings a library, of the 65,530 that Linux gives a process; it would be three.
+            few_mappings = ["--no-rosegment", "-z", "norelro"]
+            command = [
+                "ld.lld", "-shared", "-soname", name, "-z", "now", "-z", "noexecstack",
+                *few_mappings,
+            ]  # fmt: skip
         outcome = clang.run([*command, "-o", str(output), *paths], scratch=folder)
         if outcome.status != 0:
             raise DeviceUnavailable(f"[compiler] {name} could not be linked:\n{outcome.messages}")

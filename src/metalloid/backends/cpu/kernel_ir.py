@@ -15,7 +15,14 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.prelude import checked, toolchain_digest
+from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.target import Target
+from metalloid.compiler.undefined import (
+    LINE_TABLES,
+    MEMORY_FUNCTIONS,
+    undefined,
+    undefined_names,
+)
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 
@@ -174,13 +181,15 @@ def kernel_ir(
             files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
         return files["functions.ll"].read_text()
 
-    def compiled(reports: bool) -> tuple[str, str]:
+    def compiled(reports: bool, *more: str) -> tuple[str, str]:
         def embed(text: str) -> str:
             return entry_text(text, unit, entry, constants, functions(reports))
 
-        return compile_entry(command, unit, entry, target, embed)
+        return compile_entry([*command, *more], unit, entry, target, embed)
 
     text, ir = compiled(reports=False)
+    for name in undefined_names(ir, _is_offered):
+        raise undefined(name, unit, entry, lambda: compiled(False, LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
     if reports:
         text, ir = compiled(reports=True)
@@ -200,6 +209,11 @@ def kernel_ir(
         text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
+
+
+def _is_offered(name: str) -> bool:
+    """Whether kernels may call a function of the process."""
+    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_of_the_c_library(f"@{name}")
 
 
 def _mark_constant_loads(ir: str) -> str:

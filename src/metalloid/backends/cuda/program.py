@@ -12,6 +12,7 @@ from metalloid.backends.cuda.driver import check, driver
 from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.launcher import launch_layout, pack_shape
 from metalloid.backends.cuda.neighbours import is_aligned
+from metalloid.backends.cuda.polls import CANCEL_SYMBOL
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.backends.cuda.several_text import SEVERAL_SYMBOL
 from metalloid.compiler.cache import shared_cache
@@ -101,11 +102,13 @@ class CudaProgram(OfflineProgram):
         with_threads: Callable[[int], PtxKernel],
         report_block: int,
         multiprocessors: int,
+        add_flag: Callable[[int], None],
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self.name = self.signature.name
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
+        self._add_flag = add_flag
         self._has_order, self.asked_bytes = kernel.has_order, kernel.asked_bytes
         module = self._load(kernel)
         self._first = self._find(module, ENTRY_SYMBOL)
@@ -160,6 +163,10 @@ class CudaProgram(OfflineProgram):
             )
             check(bindings.cuMemsetD32(place, self._report_block & 0xFFFFFFFF, 1), "loading")
             check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
+        if kernel.is_cancellable:
+            outcome = bindings.cuModuleGetGlobal(module, CANCEL_SYMBOL.encode())
+            address, _ = check(outcome, f"loading {name}")
+            self._add_flag(int(address))
         return module
 
     def _find(self, module: Any, symbol: str) -> Function:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metalloid.backends.cuda.large_memory import ask_for_memory
 from metalloid.backends.cuda.masks import name_members
+from metalloid.backends.cuda.polls import CANCEL_SYMBOL, poll_loops
 from metalloid.backends.cuda.several import add_several
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
 from metalloid.backends.cuda.unchanging import mark_unchanging
@@ -18,11 +19,12 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.target import Target
-from metalloid.compiler.undefined import undefined
+from metalloid.compiler.undefined import LINE_TABLES, undefined
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
+from metalloid.settings import settings
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
@@ -52,7 +54,10 @@ _REPORT_BLOCK = re.compile(
 #: Loops whose bounds are not known are unrolled up to so many instructions. Without it small ones
 #: are not at all, which CUDA's compiler runs four times as one.
 _UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
-_MISSING = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.M)
+_MISSING = re.compile(
+    r"^\.extern \.(?:func\s+(?:\([^)]*\)\s*)?|(?:global|const)\b[^;\n]*?)(\w+)(?=\s*[\n(;\[]|$)",
+    re.M,
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class PtxKernel:
         none.
     is_beside : bool
         Whether those are neighbours (neighbours.py).
+    is_cancellable : bool
+        Whether it polls a flag of the host's (polls.py).
     stages : dict
         File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
@@ -84,6 +91,7 @@ class PtxKernel:
     asked_bytes: int
     several: int
     is_beside: bool
+    is_cancellable: bool
     stages: dict[str, Path]
 
     @property
@@ -115,16 +123,18 @@ def compile_ptx(
     """
     key = digest(
         "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        str(most_threads), *target.flags,
+        str(most_threads), str(settings.cancellable), *target.flags,
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
     numbers = json.loads(files["kernel.json"].read_bytes())
-    layouts, reports, has_order, asked_bytes, several, is_beside = numbers
+    layouts, reports, has_order, asked_bytes, several, is_beside, is_cancellable = numbers
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(tuple(layouts), reports, has_order, asked_bytes, several, is_beside, stages)
+    return PtxKernel(
+        tuple(layouts), reports, has_order, asked_bytes, several, is_beside, is_cancellable, stages
+    )
 
 
 def _compile(
@@ -135,13 +145,18 @@ def _compile(
     cache: Cache,
     most_threads: int,
 ) -> dict[str, bytes | str]:
-    command = [
+    to_ir = [
         *compile_command(unit.text, unit.options, target, cache),
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]
-    text, ir = compile_entry(
-        command, unit, entry, target, lambda text: entry_text(text, unit, entry, constants, _ENTRY)
-    )
+
+    def compiled(*more: str) -> tuple[str, str]:
+        def embed(text: str) -> str:
+            return entry_text(text, unit, entry, constants, _ENTRY)
+
+        return compile_entry([*to_ir, *more], unit, entry, target, embed)
+
+    text, ir = compiled()
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
     ir = mark_unchanging(ir, signature)
@@ -154,21 +169,31 @@ def _compile(
     ir, several, is_beside = add_several(ir, signature) if has_order else (ir, 1, False)
     if most_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
-    command = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
-    code = clang.run(command, ir)
+    to_ptx = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
+    code = clang.run(to_ptx, ir)
     if code.status != 0:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
     ptx, asked_bytes = ask_for_memory(code.output.decode())
+    if settings.cancellable:
+        ptx = poll_loops(ptx)
     if missing := _MISSING.search(ptx):
-        raise undefined(missing[1])
+        raise undefined(missing[1], unit, entry, lambda: compiled(LINE_TABLES)[1])
     return {
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": ptx,
         "kernel.json": json.dumps(
-            [layouts, f"@{REPORT_SYMBOL} = " in ir, has_order, asked_bytes, several, is_beside]
+            [
+                layouts,
+                f"@{REPORT_SYMBOL} = " in ir,
+                has_order,
+                asked_bytes,
+                several,
+                is_beside,
+                CANCEL_SYMBOL in ptx,
+            ]
         ),
     }
