@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,49 +10,96 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array_object import Array
+from metalloid.arrays.atomic_file import atomic_file
+from metalloid.arrays.build import to_numpy
 from metalloid.arrays.creation import asarray
-from metalloid.arrays.types import ALL
+from metalloid.arrays.npy_files import read_npy, read_npz, write_npy, write_npz
+from metalloid.arrays.safetensors_files import read_safetensors, write_safetensors
+from metalloid.arrays.types import as_dtype
 from metalloid.kernels import load as kernels
 
-_TYPES = {"BOOL": "bool", "BF16": "bfloat16"} | {
-    f"{letter}{bits}": f"{word}{bits}"
-    for letter, word in (("I", "int"), ("U", "uint"), ("F", "float"), ("C", "complex"))
-    for bits in (8, 16, 32, 64)
-}
-_CODES = {name: code for code, name in _TYPES.items()}
-_ALIGNMENT = 8
+_HOLDS = {".npy": "one array", ".npz": "arrays by name", ".safetensors": "arrays by name"}
 
 
-def save(path: str | os.PathLike[str], arrays: Array | Mapping[str, Array]) -> None:
+def save(path: str | os.PathLike[str], arrays: Any, *,
+         metadata: Mapping[str, str] | None = None) -> None:  # fmt: skip
     """Write an array, or several by name, to a file.
+
+    The file is complete or not there: it is written beside the old one, brought to the disk, and
+    renamed. After an error the old file is as it was. A new version keeps its permissions.
 
     Parameters
     ----------
     path : path-like
         ``.npy`` for one array, ``.npz`` or ``.safetensors`` for several.
+    arrays : array or dict of arrays
+        NumPy's, lists of numbers and the like as well. Nothing is pickled.
+    metadata : dict of str to str, optional
+        For a ``.safetensors`` file to keep beside the arrays.
 
     Raises
     ------
     ValueError
-        For another suffix, or if the number of arrays does not fit it.
+        For another suffix, if the number of arrays does not fit it, or if the format cannot hold a
+        name or a type: safetensors has no complex128.
+    TypeError
+        For what holds no numbers, and for a name that is no string.
+    OSError
+        If the file cannot be written.
+
+    Notes
+    -----
+    NumPy reads bfloat16 from ``.npy`` and ``.npz`` files as ``V2``: ``.view(ml_dtypes.bfloat16)``.
 
     Examples
     --------
     >>> import metalloid as mtl, tempfile, os
     >>> file = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
-    >>> mtl.save(file, {"w": mtl.arange(3)})
+    >>> mtl.save(file, {"w": mtl.arange(3)}, metadata={"step": "100"})
     >>> mtl.load(file)
     {'w': array([0, 1, 2], dtype=int64)}
     """
-    suffix = Path(path).suffix
-    if suffix not in _WRITERS:
+    target = Path(path)
+    suffix = target.suffix
+    if suffix not in _HOLDS:
         raise ValueError(f"[save] {os.fspath(path)!r} is no .npy, .npz or .safetensors file.")
-    if (suffix == ".npy") != isinstance(arrays, Array):
+    if (suffix == ".npy") == isinstance(arrays, Mapping):
         raise ValueError(f"[save] a {suffix} file holds {_HOLDS[suffix]}.")
-    _WRITERS[suffix](Path(path), arrays)
+    if metadata is not None and suffix != ".safetensors":
+        raise ValueError(f"[save] a {suffix} file has no metadata, a .safetensors file has.")
+    if suffix == ".npy":
+        array = _with_elements(arrays)
+        with atomic_file(target) as file:
+            write_npy(file, np.asarray(array))
+        return
+    named = {_checked_name(name): _with_elements(x) for name, x in arrays.items()}
+    with atomic_file(target) as file:
+        if suffix == ".npz":
+            write_npz(file, named)
+        else:
+            write_safetensors(file, named, metadata)
 
 
-def load(path: str | os.PathLike[str], function_name: str | None = None, **options: Any) -> Any:
+def _with_elements(value: Any) -> Any:
+    """An array of ours, or one of NumPy's of a type that we have."""
+    if isinstance(value, Array):
+        return value
+    array = to_numpy(value, "save")
+    return array.astype(as_dtype(array.dtype), copy=False)
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"[save] names of arrays are strings, got {name!r:.60}.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"[save] the name {name!r:.60} is no valid Unicode.") from None
+    return name
+
+
+def load(path: str | os.PathLike[str], function_name: str | None = None, *,
+         return_metadata: bool = False, **options: Any) -> Any:  # fmt: skip
     """Read what a file holds: arrays, or a kernel as a function from arrays to arrays.
 
     Parameters
@@ -63,14 +109,20 @@ def load(path: str | os.PathLike[str], function_name: str | None = None, **optio
         see `LoadedFunction`.
     function_name : str, optional
         Which kernel; not needed if the file has one only.
+    return_metadata : bool, optional
+        Whether to return a pair: the arrays, and the dict of strings that a ``.safetensors`` file
+        keeps beside them.
     **options
         ``device=``, and for kernels all that `library` takes.
 
     Raises
     ------
-    FileNotFoundError
+    OSError
+        If the file cannot be read: FileNotFoundError, PermissionError ...
     ValueError
-        If the file is not what its suffix says.
+        If the file is not what its suffix says, is damaged, or holds what arrays cannot hold.
+        Headers are checked before memory is asked for, and nothing is unpickled: a file from
+        anybody may be read.
     CompileError, AttributeError
         Of a kernel: see `library`; if there is no such function, the text lists those there are.
 
@@ -81,77 +133,17 @@ def load(path: str | os.PathLike[str], function_name: str | None = None, **optio
     >>> square(np.array([1, 2, 3], dtype=np.float32))
     array([1., 4., 9.], dtype=float32)
     """
-    reader = _READERS.get(Path(path).suffix)
-    if reader is None or function_name is not None:
+    suffix = Path(path).suffix
+    if return_metadata and suffix != ".safetensors":
+        raise ValueError(f"[load] {os.fspath(path)!r} has no metadata: it is no .safetensors file.")
+    if suffix not in _HOLDS or function_name is not None:
         return kernels.load(path, function_name, **options)
-    found = reader(Path(path))
-    if isinstance(found, dict):
-        return {name: asarray(array, **options) for name, array in found.items()}
-    return asarray(found, **options)
-
-
-def _write_npy(path: Path, array: Array) -> None:
-    np.save(path, np.asarray(array))
-
-
-def _write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
-    contents: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
-    np.savez(path, **contents)
-
-
-def _write_safetensors(path: Path, arrays: Mapping[str, Array]) -> None:
-    header, parts, start = {}, [], 0
-    for name, array in arrays.items():
-        values = np.ascontiguousarray(np.asarray(array))
-        header[name] = {
-            "dtype": _CODES[str(values.dtype)],
-            "shape": list(array.shape),
-            "data_offsets": [start, start + values.nbytes],
-        }
-        parts.append(values.tobytes())
-        start += values.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % _ALIGNMENT)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
-
-
-def _read_npy(path: Path) -> np.ndarray:
-    array: np.ndarray = np.load(path, allow_pickle=False)
-    return array
-
-
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path, allow_pickle=False) as contents:
-        return dict(contents)
-
-
-def _read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    contents = path.read_bytes()
-    size = int.from_bytes(contents[:8], "little")
-    try:
-        header = json.loads(contents[8 : 8 + size])
-    except ValueError:
-        raise ValueError(f"[load] {os.fspath(path)!r} is no safetensors file.") from None
-    data = memoryview(contents)[8 + size :]
-    found = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        dtype = _TYPES.get(entry["dtype"])
-        known = {str(own): own for own in ALL}
-        if dtype not in known:
-            raise ValueError(
-                f"[load] {name!r} has elements of {entry['dtype']}, which arrays lack."
-            )
-        first, end = entry["data_offsets"]
-        if not 0 <= first <= end <= len(data):
-            raise ValueError(f"[load] {name!r} lies beyond the end of {os.fspath(path)!r}.")
-        found[name] = np.frombuffer(data[first:end], known[dtype]).reshape(entry["shape"])
-    return found
-
-
-_HOLDS = {".npy": "one array", ".npz": "arrays by name", ".safetensors": "arrays by name"}
-_WRITERS: dict[str, Any] = {
-    ".npy": _write_npy, ".npz": _write_npz, ".safetensors": _write_safetensors}  # fmt: skip
-_READERS: dict[str, Any] = {
-    ".npy": _read_npy, ".npz": _read_npz, ".safetensors": _read_safetensors}  # fmt: skip
+    where = repr(os.fspath(path))
+    with open(path, "rb") as file:
+        if suffix == ".npy":
+            return asarray(read_npy(file, where), **options)
+        found, metadata = (
+            (read_npz(file, where), {}) if suffix == ".npz" else read_safetensors(file, where)
+        )
+    arrays = {name: asarray(found.pop(name), **options) for name in list(found)}
+    return (arrays, metadata) if return_metadata else arrays

@@ -1,0 +1,65 @@
+"""Files that are complete or not there: written beside the old one, and renamed over it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file that replaces the one at `path` when the block ends without an error.
+
+    After an error, or if the process or the machine stops, the old file is as it was. The new one
+    has its permissions and, where that is allowed, its owner. A symbolic link stays one.
+
+    Raises
+    ------
+    OSError
+        If the old file may not be written, or the new one cannot be.
+    """
+    target = Path(os.path.realpath(path))
+    old = target.stat() if target.exists() else None
+    if old is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    temporary = target.with_name(f".metalloid-{secrets.token_hex(8)}.part")
+    try:
+        # Its permissions are those that the umask gives to new files, until the old ones are known.
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            if old is not None:
+                _copy_permissions(file.fileno(), old)
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)
+        raise
+    _sync_folder(target.parent)
+
+
+def _copy_permissions(file: int, old: os.stat_result) -> None:
+    if not hasattr(os, "fchown"):  # Windows
+        return
+    with contextlib.suppress(PermissionError):  # only root may give files away
+        os.fchown(file, old.st_uid, old.st_gid)
+    os.fchmod(file, stat.S_IMODE(old.st_mode) & 0o777)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name on the disk, too, on systems that can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
