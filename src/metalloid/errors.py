@@ -16,7 +16,9 @@ __all__ = [
     "CompileError",
     "DeviceUnavailable",
     "KernelFault",
+    "LaunchCancelled",
     "LaunchError",
+    "LaunchTimeout",
     "MetalloidError",
     "OutOfMemory",
     "UnknownFunction",
@@ -77,6 +79,27 @@ class UnsupportedType(MetalloidError, TypeError):
 
 class LaunchError(MetalloidError, RuntimeError):
     """A launch that the device could not carry out although its arguments fit."""
+
+
+class LaunchTimeout(LaunchError, TimeoutError):
+    """A launch that ran for longer than its time limit and was ended; its results are incomplete.
+
+    Attributes
+    ----------
+    kernel : str
+        Name of the kernel.
+    timeout : float
+        The limit in seconds.
+    """
+
+    def __init__(self, message: str, *, kernel: str = "", timeout: float = 0.0) -> None:
+        super().__init__(message)
+        self.kernel = kernel
+        self.timeout = timeout
+
+
+class LaunchCancelled(LaunchError):
+    """A launch that was ended by Ctrl-C or `Event.cancel`; its results are incomplete."""
 
 
 class OutOfMemory(MetalloidError, MemoryError):

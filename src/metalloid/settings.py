@@ -10,7 +10,7 @@ Examples
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
@@ -23,6 +23,13 @@ def parse_size(text: str) -> int:
     unit = _SIZES.get(text.strip()[-1:].lower(), 1)
     digits = text.strip().rstrip("kKmMgGtT")
     return int(float(digits) * unit)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds >= 0:  # not a number is refused, too
+        raise ValueError(text)
+    return seconds
 
 
 def _truth(text: str) -> bool:
@@ -89,6 +96,7 @@ class _Setting(Generic[_T]):
 
     def __set__(self, instance: Settings, value: _T) -> None:
         instance._values[self.name] = value
+        instance._tell({self.name})
 
 
 class Settings:
@@ -96,6 +104,7 @@ class Settings:
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
+        self._observers: list[tuple[str, Callable[[Any], None]]] = []
 
     cache_dir = _Setting(
         "METALLOID_CACHE_DIR",
@@ -159,6 +168,19 @@ class Settings:
         True,
         "Whether every thread must reach the same barrier; 0: as GPUs take it.",
     )
+    timeout = _Setting(
+        "METALLOID_TIMEOUT",
+        _seconds,
+        0.0,
+        "Seconds a launch may run before it is ended with LaunchTimeout; 0: as long as it takes.",
+    )
+    cancellable = _Setting(
+        "METALLOID_CANCELLABLE",
+        _truth,
+        True,
+        "Whether kernels on NVIDIA GPUs poll, so that Ctrl-C and time limits can end them; before "
+        "they are compiled.",
+    )
     timing = _Setting(
         "METALLOID_TIMING",
         _truth,
@@ -197,6 +219,16 @@ class Settings:
         "Who makes Fourier transforms: auto; host, its NumPy; kernels; cufft, NVIDIA's.",
     )
 
+    def observe(self, name: str, observer: Callable[[Any], None]) -> None:
+        """Call a function with the value of a setting, now and whenever the program sets it."""
+        observer(getattr(self, name))
+        self._observers.append((name, observer))
+
+    def _tell(self, changed: Collection[str]) -> None:
+        for name, observer in self._observers:
+            if name in changed:
+                observer(getattr(self, name))
+
     def given(self, name: str, otherwise: Any) -> Any:
         """A value that the program has set, without a look at the environment, which is slow."""
         return self._values.get(name, otherwise)
@@ -208,11 +240,13 @@ class Settings:
         for name in values:
             if not isinstance(getattr(type(self), name, None), _Setting):
                 raise AttributeError(f"[config] there is no setting {name!r}")
-        self._values.update(values)
         try:
+            self._values.update(values)
+            self._tell(values)
             yield self
         finally:
             self._values = before
+            self._tell(values)
 
     def table(self) -> list[tuple[str, str, Any, str]]:
         """Rows of ``(name, variable, value, meaning)``, for reports."""

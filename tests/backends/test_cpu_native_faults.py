@@ -126,7 +126,7 @@ runtime = native.runtime()
 faulthandler.enable()
 outcome = native.Outcome()
 entry = 8  # code that is not there
-launch = native.job_layout(0).pack(entry, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0)
+launch = native.job_layout(0).pack(entry, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
 for _ in range(3):
     runtime.run(launch, outcome)
     assert outcome.status == 1, outcome.status
@@ -144,7 +144,7 @@ from metalloid.backends.cpu import native
 runtime, outcome = native.runtime(), native.Outcome()
 kernel = ctypes.cast(ctypes.CDLL(sys.argv[1]).nothing, ctypes.c_void_p).value
 def status(threads):
-    words = (kernel, native.FIBRES, 0, threads, 1, 1, threads, 1, 1, 0, 0, 0)
+    words = (kernel, native.FIBRES, 0, threads, 1, 1, threads, 1, 1, 0, 0, 0, 0)
     runtime.run(native.job_layout(0).pack(*words), outcome)
     return outcome.status
 runtime.configure(1)

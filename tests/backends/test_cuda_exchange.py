@@ -73,6 +73,9 @@ def cupy(gpu):
 class Torch:
     """What the tests do with torch's tensors."""
 
+    #: Whether it asks for capsules of DLPack 1, which can say that an array is read-only.
+    asks_for_versions = True
+
     def __init__(self, torch):
         self.torch = torch
 
@@ -101,6 +104,10 @@ class Torch:
 
 class Cupy(Torch):
     """And with CuPy's arrays."""
+
+    @property
+    def asks_for_versions(self):
+        return int(self.torch.__version__.partition(".")[0]) >= 14
 
     def make(self, array):
         return self.torch.asarray(array)
@@ -229,7 +236,8 @@ def test_arrays_are_taken_as_they_lie(gpu, theirs):
     mtl.eval(x)
     for take in (theirs.take, theirs.take_interface):
         view = take(x[1:, ::2])
-        assert theirs.address(view) == x.__cuda_array_interface__["data"][0] + 24
+        if take == theirs.take_interface or theirs.asks_for_versions:  # others get a copy
+            assert theirs.address(view) == x.__cuda_array_interface__["data"][0] + 24
         np.testing.assert_array_equal(theirs.values(view), numbers(24).reshape(4, 6)[1:, ::2] * 2)
     view = theirs.take(x)
     before = x + 0

@@ -55,6 +55,7 @@ class Device:
 
     def __init__(self, *answers, says=None):
         self._driver, self.timer, self.says = Driver(*answers), Timer(), says
+        self.in_flight = []
 
     def _enter(self):
         pass
@@ -71,7 +72,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
     event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     assert not event.done
     assert event.done
-    assert repr(event) == "<Event: step, done>"
+    assert repr(event) == "<Event: step, failed>"
     for _ in range(2):
         with pytest.raises(mtl.KernelFault, match="ILLEGAL_ADDRESS"):
             event.wait()

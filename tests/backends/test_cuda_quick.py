@@ -7,6 +7,7 @@ import struct
 import sys
 import threading
 import types
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda import launcher
+from metalloid.backends.cuda.cancellation import Cancellation
 from metalloid.backends.cuda.constants import Constants
 from metalloid.backends.cuda.device import CudaDevice
 from metalloid.backends.cuda.events import CudaEvent, TimedEvent, Timer
@@ -63,6 +65,7 @@ class Card(CudaDevice):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
         self._driver, self._context = Driver(), 9
         self._several, self._lost, self._lock = False, "", threading.RLock()
+        self.in_flight, self.cancellation = deque(), Cancellation(self)
         self._thread = types.SimpleNamespace(entered=True)
         self._visible, self.stream, self.stream_handle = {}, 77, 77
         self._constants = Constants(1 << 20, lambda address, value: None)
@@ -75,7 +78,7 @@ class Card(CudaDevice):
 
     def compile(self, unit, entry, constants):
         kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), 0)
-        return Program(kernel, entry, "sm_90", None, 0, 132)
+        return Program(kernel, entry, "sm_90", None, 0, 132, self.cancellation.flags.append)
 
     def allocate(self, nbytes):
         self._allocated += 4096

@@ -1,7 +1,7 @@
 """``portable=True`` refuses what Apple's compiler refuses, and nothing that it takes.
 
 The words of each finding are in ``messages.txt``; the kernels of MLX, which Apple's compiler takes,
-are in ``tests/kernels/mlx``; our own in ``test_shipped_texts.py``.
+are in ``tests/kernels/mlx_kernels``; our own in ``test_shipped_texts.py``.
 """
 
 import shutil

@@ -339,7 +339,7 @@ def test_streams_that_consumers_name(gpu):
 
 def test_a_capsule_keeps_the_memory(gpu):
     x = mtl.asarray(numbers(1000), device=gpu) + 1
-    capsule = x.__dlpack__()
+    capsule = x.__dlpack__(max_version=(1, 0))
     memory = weakref.ref(x._node.memory)
     del x
     gc.collect()
@@ -367,13 +367,46 @@ def test_the_interface_of_an_array_keeps_its_memory(gpu):
 
 def test_arrays_say_their_strides(gpu):
     x = mtl.asarray(numbers(12).reshape(3, 4), device=gpu)
-    found = read_capsule(x[1:, ::-2].T.__dlpack__(), x)
+    found = read_capsule(x[1:, ::-2].T.__dlpack__(max_version=(1, 0)), x)
     assert (found.shape, found.strides) == ((2, 2), (-8, 16))
     assert ctypes.c_float.from_address(found.address).value == 7
     assert read_capsule(x.__dlpack__(copy=True), x).address != found.address
     assert np.from_dlpack(x, device="cpu").tolist() == numbers(12).reshape(3, 4).tolist()
     with pytest.raises(BufferError, match="takes a copy"):
         x.__dlpack__(dl_device=(1, 0), copy=False)
+
+
+def test_consumers_cannot_change_arrays_of_a_gpu(gpu):
+    x = mtl.asarray(numbers(), device=gpu)
+    address = x.__cuda_array_interface__["data"][0]
+    shared = read_capsule(x.__dlpack__(max_version=(1, 0)), x)
+    assert (shared.address, shared.read_only) == (address, True)
+    # An unversioned capsule cannot say that.
+    for options in ({}, {"copy": True, "max_version": (1, 0)}):
+        copied = read_capsule(x.__dlpack__(**options), x)
+        assert (copied.address == address, copied.read_only) == (False, False)
+    with pytest.raises(BufferError, match="unversioned capsules takes a copy"):
+        x.__dlpack__(copy=False)
+
+
+def test_expressions_on_memory_of_others_keep_their_values(gpu):
+    theirs = ByDlpack(numbers())
+    x = mtl.from_dlpack(theirs)
+    doubled, view = x * 2, x[1:]
+    x[0] = 100
+    theirs.memory[...] = 7
+    assert doubled.tolist() == [0, 2, 4, 6, 8, 10]
+    assert view.tolist() == [7] * 5
+    assert x.tolist() == [100, 1, 2, 3, 4, 5]
+
+
+def test_a_launch_does_not_write_to_the_memory_of_others_through_an_array(gpu):
+    lib = mtl.library(TEXT, device=gpu)
+    theirs = ByDlpack(numbers())
+    x = mtl.from_dlpack(theirs)
+    lib.add(x, mtl.asarray(numbers(), device=gpu), threads=6)
+    assert x.tolist() == [0, 2, 4, 6, 8, 10]
+    assert theirs.memory.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_only_gpus_of_nvidia_have_the_interface():

@@ -9,10 +9,11 @@ from typing import Any
 
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
+from metalloid.runtime import failures
 from metalloid.runtime.arguments import Binder
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
-from metalloid.runtime.launches import Launch
+from metalloid.runtime.launches import Arguments, Launch, nanoseconds
 from metalloid.runtime.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
@@ -29,7 +30,7 @@ class Kernel:
     Call it with its arguments, in the order of their buffer indices or by name, and the number of
     threads:
 
-    ``kernel(*args, threads, group_size=None, wait=None, **named)``
+    ``kernel(*args, threads, group_size=None, wait=None, timeout=None, **named)``
 
     Attributes
     ----------
@@ -81,6 +82,7 @@ class Kernel:
         threads: int | Sequence[int] | None = None,
         group_size: int | Sequence[int] | None = None,
         wait: bool | None = None,
+        timeout: float | None = None,
         **named: Any,
     ) -> Event:
         """Run the kernel once per thread of a grid.
@@ -96,7 +98,12 @@ class Kernel:
             Threads of a threadgroup; the device chooses without.
         wait : bool, optional
             Whether to return only when the launch has ended. By default it waits if one of the
-            arguments is memory that Python can see without asking (a NumPy array, a tensor).
+            arguments is a NumPy array or a tensor of the CPU; launches that use only `mtl.Buffer`s
+            return at once.
+        timeout : float, optional
+            Seconds that the launch may run before it is ended; ``math.inf``: as long as it takes.
+            By default `config.timeout`. It is looked at about every 50 ms, for short limits every
+            4 ms.
 
         Returns
         -------
@@ -110,8 +117,11 @@ class Kernel:
             If the device has no memory for it, or cannot count its threadgroups.
         KernelFault
             If the kernel failed and was waited for.
+        LaunchTimeout
+            If it ran for longer than `timeout` and was waited for.
         """
-        if self._quick is not None and (wait is None or wait is True) and not named:
+        usual = timeout is None and (wait is None or wait is True) and not named
+        if usual and self._quick is not None:
             event = self._quick(args, threads, group_size)
             if event is not None:
                 return event.wait() if wait else event
@@ -125,6 +135,8 @@ class Kernel:
         except (KeyError, TypeError):
             grid, group = self._check_sizes(threads, group_size)
         arguments = self._binder.bind(args, named)
+        if timeout is not None:
+            arguments.limit_ns = nanoseconds(self._seconds(timeout))
         device = self.device
         if device.recording is not None:
             recorded = device.recording.record(self._program, arguments, grid, group)
@@ -133,9 +145,20 @@ class Kernel:
         if wait is None:
             wait = arguments.host_memory
         event = device.launch(self._program, arguments, grid, group, wait)
-        for buffer in arguments.buffers:
-            buffer.used_by(event)
+        if arguments.buffers:
+            _mark_used(self._program, arguments, event)
         return event
+
+    def _seconds(self, timeout: float) -> float:
+        try:
+            seconds = float(timeout)
+        except (TypeError, ValueError):
+            seconds = math.nan
+        if seconds > 0:
+            return seconds
+        raise ArgumentError(
+            f"[{self.name}] timeout is a number of seconds greater than 0, got {timeout!r}."
+        )
 
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
@@ -206,10 +229,15 @@ def launch_row(device: Device, launches: Sequence[Launch], wait: bool) -> None:
         launches = [launch for launch in launches if recording.record(*launch) is None]
     if len(launches) == 1:  # as quickly as possible
         (launch,) = launches
-        event = device.launch(*launch, wait)
-        for buffer in launch.arguments.buffers:
-            buffer.used_by(event)
+        _mark_used(launch.program, launch.arguments, device.launch(*launch, wait))
         return
     for launch, event in zip(launches, device.launch_row(launches, wait), strict=True):
-        for buffer in launch.arguments.buffers:
-            buffer.used_by(event)
+        _mark_used(launch.program, launch.arguments, event)
+
+
+def _mark_used(program: Program, arguments: Arguments, event: Event) -> None:
+    """Tell the buffers of a launch that it uses them."""
+    for buffer in arguments.buffers:
+        buffer.used_by(event)
+        if buffer.failure is not None:
+            failures.replace(program.signature, arguments)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.device import Device
+from metalloid.runtime.dlpack import capsule_of_array
 from metalloid.runtime.event import Event
+from metalloid.runtime.failures import Failure
 from metalloid.runtime.host_copy import Bytes, HostCopy
 from metalloid.runtime.lending import Lent, require_cuda, stays
 from metalloid.runtime.registry import get_device
@@ -41,6 +43,8 @@ class Buffer:
     device : Device
     host_copy : HostCopy or None
         What Python sees of it, where the device's memory is its own.
+    failure : Failure or None
+        Of a launch that wrote to it and failed; reads raise it.
 
     Raises
     ------
@@ -98,6 +102,7 @@ class Buffer:
             gc.collect()  # a buffer and the launch that uses it may hold each other
             self.address = allocate(self.nbytes)
         self._pending: Event | None = None
+        self.failure: Failure | None = None
         self.host_copy: HostCopy | None = None
         self._is_lent = False
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
@@ -117,10 +122,21 @@ class Buffer:
             self.host_copy.is_current = False
 
     def wait(self) -> None:
-        """Wait for the launches that use this buffer; raises what went wrong in them."""
-        event, self._pending = self._pending, None
+        """Wait for the launches that use this buffer.
+
+        Raises
+        ------
+        KernelFault, LaunchTimeout, LaunchCancelled
+            If one that wrote to it failed, until another launch writes to it.
+        """
+        event = self._pending
         if event is not None:
-            event.wait()
+            event.settle()
+            self.device.settle()
+            if self._pending is event:
+                self._pending = None
+        if self.failure is not None:
+            self.failure.throw()
 
     def host_bytes(self) -> np.ndarray:
         """What it holds, as bytes that Python can read and write, after the launches so far."""
@@ -170,11 +186,10 @@ class Buffer:
                    dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
         if not stays(self.device, dl_device, copy):
-            array = self.__array__(copy=copy)
-            return array.__dlpack__(max_version=max_version)
+            return capsule_of_array(self.__array__(copy=copy), max_version, bool(copy))
         if copy:
             raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
-        return self._lent().to_dlpack(stream)
+        return self._lent().to_dlpack(stream, max_version)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -207,7 +222,7 @@ class BorrowedBuffer(Buffer):
         self.device, self.dtype, self.shape = device, memory.dtype, memory.shape
         self.address, self.start, self.nbytes = memory.address - below, below, below + above
         self._memory = memory  # and with it the owner
-        self._pending = self.host_copy = None
+        self._pending = self.failure = self.host_copy = None
         self._is_lent, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:

@@ -138,5 +138,14 @@ class Device(Launcher):
     def synchronize(self) -> None:
         """Wait for every launch made so far."""
 
+    def settle(self, seconds: float = 0.0) -> None:
+        """Find out which launches failed, and tell the buffers they wrote to.
+
+        Parameters
+        ----------
+        seconds : float
+            Time to give to launches that have not ended.
+        """
+
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info().description}>"

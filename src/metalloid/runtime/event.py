@@ -28,15 +28,45 @@ class Event(ABC):
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait at most; without it, as long as it takes. Ctrl-C ends the wait.
+            Seconds to wait at most; without it, as long as it takes. Ctrl-C ends the wait and, on
+            the CPU and NVIDIA GPUs, the launch.
 
         Raises
         ------
         KernelFault
             If the kernel failed.
+        LaunchTimeout
+            If it ran for longer than its time limit.
+        LaunchCancelled
+            If Ctrl-C has ended it.
         TimeoutError
-            If it was still running after `timeout` seconds.
+            If it was still running after `timeout` seconds, as it goes on doing.
         """
+
+    def settle(self) -> None:
+        """Return when the launch has ended. If it failed, the buffers it wrote to say so."""
+        self.wait()
+
+    def cancel(self) -> bool:
+        """End the launch.
+
+        Its threads leave the kernel at once, whatever they do; `wait`, and reads of what it wrote,
+        raise `LaunchCancelled`. Launches after it run as usual.
+
+        Returns
+        -------
+        bool
+            Whether it had not ended, and can be ended: Apple's GPUs cannot end a launch.
+
+        Examples
+        --------
+        >>> import metalloid as mtl, numpy as np
+        >>> lib = mtl.library("kernel void spin(device volatile int* a) { while (a[0] == 0) {} }")
+        >>> event = lib.spin(mtl.Buffer(np.zeros(1, np.int32), "cpu"), threads=1)
+        >>> event.cancel()
+        True
+        """
+        return False
 
     @property
     @abstractmethod

@@ -36,7 +36,7 @@ class Exchange:
 
         Raises
         ------
-        ArgumentError
+        ArgumentError, BufferError
             If kernels cannot use it.
         """
         return None

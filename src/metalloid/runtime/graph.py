@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.failures import replace
 from metalloid.runtime.launches import Arguments, Launch, buffers_of
 from metalloid.runtime.program import Size
 from metalloid.runtime.registry import get_device
@@ -131,6 +132,9 @@ class Graph:
         event = self._replay() if self._launches else FinishedEvent(0.0)
         for buffer in self._buffers:
             buffer.used_by(event)
+        if any(buffer.failure for buffer in self._buffers):
+            for recorded in self._launches:
+                replace(recorded.program.signature, recorded.arguments)
         if wait:
             event.wait()
         return event

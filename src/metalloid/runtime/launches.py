@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,15 @@ class HostMemory(NamedTuple):
     position: int = -1
 
 
+#: A limit that no launch reaches, as the runtimes take it.
+NO_LIMIT = 2**64 - 1
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time limit for `Arguments.limit_ns`."""
+    return min(math.ceil(seconds * 1e9), NO_LIMIT) if math.isfinite(seconds) else NO_LIMIT
+
+
 class Arguments:
     """What a launch binds to the parameters of a program.
 
@@ -57,11 +67,13 @@ class Arguments:
         of the host in place.
     pointers : list of int
         Addresses, in memory of `staged`, of pointers to memory of `staged`.
+    limit_ns : int
+        Nanoseconds that the launch may run; 0 if the settings say how long.
     """
 
     __slots__ = (
-        "buffers", "constants", "host_memory", "keep", "pointers", "staged", "threadgroup_bytes",
-        "words",
+        "buffers", "constants", "host_memory", "keep", "limit_ns", "pointers", "staged",
+        "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -73,6 +85,7 @@ class Arguments:
         self.constants: list[tuple[int, bytes]] = []
         self.staged: list[HostMemory] = []
         self.pointers: list[int] = []
+        self.limit_ns = 0
 
 
 class Launch(NamedTuple):

@@ -27,8 +27,21 @@ class Lent(Strided):
 
     device: Device
 
-    def to_dlpack(self, stream: int | None) -> Any:
-        """A capsule, for who works on a stream: it waits there for the launches so far.
+    def to_dlpack(
+        self,
+        stream: int | None,
+        max_version: tuple[int, int] | None = None,
+        read_only: bool = False,
+        is_copied: bool = False,
+    ) -> Any:
+        """A capsule for a consumer that works on a stream: it waits there for the launches so far.
+
+        Parameters
+        ----------
+        stream : int, optional
+            As in ``__dlpack__``.
+        max_version, read_only, is_copied
+            See `make_capsule`.
 
         Raises
         ------
@@ -41,7 +54,7 @@ class Lent(Strided):
             self.device.exchange.hand_over(_DEFAULT_STREAM if stream is None else stream)
         return make_capsule(
             self.owner, self.address, self.dtype, self.shape, self.strides,
-            self.device.exchange.dlpack_device,
+            self.device.exchange.dlpack_device, max_version, read_only, is_copied,
         )  # fmt: skip
 
     def to_cuda(self) -> dict[str, Any]:

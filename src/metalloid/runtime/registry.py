@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import importlib
 import threading
 from typing import Any
 
 from metalloid.errors import DeviceUnavailable
+from metalloid.runtime import failures
 from metalloid.runtime.device import Device
 from metalloid.settings import settings
 
@@ -29,6 +31,14 @@ _TARGETS = {"cuda": "metalloid.backends.cuda.offline", "cpu": "metalloid.backend
 _open: dict[str, Device] = {}
 _DEFAULT = ""  # in `_open`, for the one that was found first: asking for those before it takes long
 _lock = threading.RLock()  # a device may be made on another
+_LAST_WAIT = 0.1  # seconds for launches under way when the process ends
+
+
+@atexit.register
+def _report_failures() -> None:
+    for device in set(_open.values()):
+        device.settle(_LAST_WAIT)
+    failures.report()
 
 
 def get_device(name: str | Device | None = None) -> Device:

@@ -101,7 +101,7 @@ class Slot(ABC):
             why, hint = "threadgroup memory goes to [[threadgroup(n)]] parameters", ""
         text = (
             f"[{self.kernel}] {self.label} wants {self.parameter.declaration}, "
-            f"got {describe(value)}: {why}."
+            f"got {describe(value)}: {why.removesuffix('.')}."
         )
         return ArgumentError(f"{text} {hint}".rstrip())
 

@@ -56,10 +56,10 @@ class Kernels:
         """A launch as bytes. Arguments are arrays and addresses; sizes are padded with ones."""
         entry = ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
         words = [x.ctypes.data if isinstance(x, np.ndarray) else x for x in arguments]
-        slot = 0 if cost is None else cost.ctypes.data
+        slot, limit_ns = 0 if cost is None else cost.ctypes.data, 0
         return native.job_layout(len(words)).pack(
             entry, mode, len(words), *_triple(grid), *_triple(group), threadgroup_bytes, 0, slot,
-            *words,
+            limit_ns, *words,
         )  # fmt: skip
 
     def run(self, *launch, **options):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import re
 import threading
-import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,28 +15,27 @@ from typing import Any
 
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
-from metalloid.backends.cpu.faults import error_of
+from metalloid.backends.cpu.faults import INTERRUPTED, error_of, nested
 from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.prelude import precompiled_header
-from metalloid.compiler.undefined import undefined
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import LaunchError, MetalloidError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
+from metalloid.runtime.failures import Failure, record, written_buffers
 from metalloid.runtime.launches import Arguments, Launch, PlainParameter, QuickLaunch
 from metalloid.runtime.messages import emit
 from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size
 from metalloid.runtime.traits import FEW_CORES
 from metalloid.settings import settings
 
-_WAIT_SLICE = 0.1  # seconds between looks for Ctrl-C
-_UNDEFINED = re.compile(r"undefined symbol: (\w+)")
+_FOREVER = -1.0  # seconds
 _MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
 
@@ -54,7 +52,7 @@ class CpuProgram(Program):
         self.signature = build_signature(entry, kernel.layouts)
         self._first = kernel
         self.logs = kernel.logs
-        self.entry, self.flags = code = _load(kernel)
+        self.entry, self.flags = code = _load(self, kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.variable_bytes
@@ -101,7 +99,7 @@ class CpuProgram(Program):
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
-            code = self._variants[variant] = _load(kernel)
+            code = self._variants[variant] = _load(self, kernel)
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
@@ -111,7 +109,13 @@ class CpuProgram(Program):
     def _joined(self, grid: Size, group: Size) -> tuple[int, int]:
         return joined(grid, group, self._rows) if self.may_join else (1, 1)
 
-    def failure(self, outcome: native.Outcome, grid: Size, group: Size) -> MetalloidError:
+    def failure(self, outcome: native.Outcome, grid: Size, group: Size) -> BaseException:
+        """The exception for a launch that was waited for: ours, or what Ctrl-C has raised."""
+        if outcome.status == INTERRUPTED:
+            return native.runtime().interruption()
+        return self.error(outcome, grid, group)
+
+    def error(self, outcome: native.Outcome, grid: Size, group: Size) -> MetalloidError:
         """The exception for a launch that did not end well."""
         across, down = self._joined(grid, group)
 
@@ -135,24 +139,22 @@ class CpuProgram(Program):
             flags |= native.LENIENT
         job = self._job.pack(
             entry, flags, len(words), *grid, *group,
-            arguments.threadgroup_bytes, self.threadgroup_bytes, self.cost_address, *words,
+            arguments.threadgroup_bytes, self.threadgroup_bytes, self.cost_address,
+            arguments.limit_ns, *words,
         )  # fmt: skip
-        if not is_lenient and (grid, wanted) not in self.jobs:
+        if not (is_lenient or arguments.limit_ns) and (grid, wanted) not in self.jobs:
             if len(self.jobs) >= _MOST_REMEMBERED:
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native.JOB_BYTES]
         return job
 
 
-def _load(kernel: CompiledKernel) -> tuple[int, int]:
-    """Load a kernel's code, for as long as the process lives: its address and flags."""
-    try:
-        symbol = getattr(ctypes.CDLL(str(kernel.code)), ENTRY_SYMBOL)
-    except OSError as failure:
-        missing = _UNDEFINED.search(str(failure))
-        if missing is None:
-            raise
-        raise undefined(missing[1]) from None
+def _load(program: CpuProgram, kernel: CompiledKernel) -> tuple[int, int]:
+    """Load a kernel's code, for as long as its program lives: its address and flags."""
+    library = ctypes.CDLL(str(kernel.code))
+    unload = weakref.finalize(program, native.runtime().unload, library._handle)
+    unload.atexit = False
+    symbol = getattr(library, ENTRY_SYMBOL)
     address = ctypes.cast(symbol, ctypes.c_void_p).value
     assert address is not None
     return address, native.FIBRES if kernel.fibres else 0
@@ -174,41 +176,62 @@ class QueuedEvent(Event):
         self._program, self._sizes = program, (grid, group)
         # What the launch uses must live until it has ended.
         self._in_use: Arguments | None = arguments
+        self._failure: Failure | None = None
         self._kernel = program.signature.name
         self._outcome = native.Outcome()
         self._lock = threading.Lock()
 
     def wait(self, timeout: float | None = None) -> QueuedEvent:
         """See `Event.wait`."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while not self._finish(_WAIT_SLICE if deadline is None else deadline - time.monotonic()):
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
-        if self._outcome.status != 0:
-            raise self._program.failure(self._outcome, *self._sizes)
+        if not self._end(_FOREVER if timeout is None else max(timeout, 0.0)):
+            raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
+        if self._failure is not None:
+            self._failure.throw()
         return self
 
-    def _finish(self, seconds: float) -> bool:
-        """Give the launch up to `seconds` to end; whether it has."""
-        if not self._lock.acquire(blocking=seconds > 0):
-            return False  # another thread waits for the end; who only asks does not
+    def settle(self) -> None:
+        """See `Event.settle`."""
+        self._end(_FOREVER)
+
+    def cancel(self) -> bool:
+        """See `Event.cancel`."""
+        return bool(self._device.runtime.cancel(self._ticket))
+
+    def _end(self, seconds: float) -> bool:
+        """Wait for the end of the launch, so long at most; whether it has ended."""
+        if self._in_use is None:
+            return True
+        if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+            return False  # another thread waits for the end
         try:
-            if self._in_use is None:
-                return True
-            slice_ = min(max(seconds, 0.0), _WAIT_SLICE)
-            if not self._device.runtime.wait(self._ticket, slice_, self._outcome):
+            if self._in_use is not None and not self._fetch_outcome(seconds):
                 return False
-            self._in_use = None
         finally:
             self._lock.release()
         if self._program.logs:
             self._device.emit_messages()
         return True
 
+    def _fetch_outcome(self, seconds: float) -> bool:
+        runtime = self._device.runtime
+        result = runtime.wait(self._ticket, seconds, self._outcome)
+        if result == native.INTERRUPTED:
+            raise runtime.interruption()
+        if result == native.NESTED:
+            raise nested(self._kernel)
+        if result == native.STILL_RUNNING:
+            return False
+        if self._outcome.status and self._in_use is not None:
+            error = self._program.error(self._outcome, *self._sizes)
+            written = written_buffers(self._program.signature, self._in_use)
+            self._failure = record(error, written)
+        self._in_use = None  # last: other threads look at it without the lock
+        return True
+
     @property
     def done(self) -> bool:
         """See `Event.done`."""
-        return self._finish(0.0)
+        return self._end(0.0)
 
     @property
     def seconds(self) -> float:
@@ -217,7 +240,9 @@ class QueuedEvent(Event):
         return float(self._outcome.seconds)
 
     def __repr__(self) -> str:
-        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"
+        if not self.done:
+            return f"<Event: {self._kernel}, running>"
+        return f"<Event: {self._kernel}, {'done' if self._failure is None else 'failed'}>"
 
 
 class CpuDevice(Device):
@@ -310,8 +335,7 @@ class CpuDevice(Device):
             raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
         event = QueuedEvent(self, ticket, program, arguments, grid, group)
         with self._in_flight_lock:
-            while self._in_flight and self._in_flight[0].done:
-                self._in_flight.popleft()
+            self._drop_ended()
             self._in_flight.append(event)
         return event
 
@@ -337,13 +361,23 @@ class CpuDevice(Device):
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""
-        while self._in_flight:
-            with self._in_flight_lock:
-                events = list(self._in_flight)
-                self._in_flight.clear()
-            for event in events:
-                while not event._finish(_WAIT_SLICE):
-                    pass
+        with self._in_flight_lock:
+            last = self._in_flight[-1] if self._in_flight else None
+        if last is not None:
+            last.settle()
+            self.settle()
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """See `Device.settle`."""
+        with self._in_flight_lock:
+            if seconds and self._in_flight:
+                self._in_flight[-1]._end(seconds)
+            self._drop_ended()
+
+    def _drop_ended(self) -> None:
+        """Let go of the launches that have ended, which notes those that failed; locked."""
+        while self._in_flight and self._in_flight[0].done:
+            self._in_flight.popleft()
 
     def emit_messages(self) -> None:
         """Hand what kernels have logged so far to Python's `logging`."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metalloid.backends.cpu.native import Outcome
-from metalloid.errors import KernelFault, LaunchError
+from metalloid.errors import KernelFault, LaunchCancelled, LaunchError, LaunchTimeout
 from metalloid.runtime.program import Size
 
 # Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
@@ -23,7 +23,11 @@ from metalloid.runtime.program import Size
     _BAD_DESCRIPTOR,  # `Kernel` has looked before
     _UNKNOWN_TICKET,
     ASSERTION,
-) = range(1, 11)
+    TIMED_OUT,
+    CANCELLED,
+    INTERRUPTED,  # `CpuProgram.failure` raises what Python's handler raised
+    NESTED,
+) = range(1, 15)
 _THREADGROUP_VALID, _THREAD_VALID = 1, 2
 
 _SIGNALS = {
@@ -53,6 +57,22 @@ def error_of(
             f"[{kernel}] there is no memory for the stacks of a threadgroup. "
             "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS)."
         )
+    if outcome.status == TIMED_OUT:
+        limit = outcome.limit_ns / 1e9
+        return LaunchTimeout(
+            f"[{kernel}] the launch was ended after its time limit (timeout={limit:g} s); what it "
+            "wrote is incomplete. Look for a loop that does not end, or raise timeout= or "
+            "metalloid.config.timeout.",
+            kernel=kernel,
+            timeout=limit,
+        )
+    if outcome.status == CANCELLED:
+        return LaunchCancelled(
+            f"[{kernel}] the launch was cancelled after {outcome.seconds:.3g} s, by Ctrl-C or "
+            "Event.cancel; what it wrote is incomplete."
+        )
+    if outcome.status == NESTED:
+        return nested(kernel)
     reason, advice = _reason(outcome)
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
@@ -70,6 +90,14 @@ def error_of(
         reason=reason,
         threadgroup=threadgroup,
         thread=thread,
+    )
+
+
+def nested(kernel: str) -> LaunchError:
+    """The error for a wait that would have to wait for the kernel that it interrupts."""
+    return LaunchError(
+        f"[{kernel}] a handler of a signal has interrupted a kernel and cannot wait for a launch. "
+        "Let the handler set a flag or raise, and launch after it has returned."
     )
 
 

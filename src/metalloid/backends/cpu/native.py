@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import functools
+import os
 import struct
 import threading
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import Cache, shared_cache
+from metalloid.errors import LaunchCancelled
+from metalloid.runtime.launches import nanoseconds
 from metalloid.settings import settings
 
 SOURCES = Path(__file__).parent / "native"
@@ -21,12 +25,15 @@ LENIENT = 2  # a barrier lets all go that wait, wherever, and misses none that r
 
 
 #: Bytes of a job before its parameters' words.
-JOB_BYTES = 56
+JOB_BYTES = 64
+
+# What `Runtime.wait` returns (launch.c).
+STILL_RUNNING, ENDED, INTERRUPTED, NESTED = range(4)
 
 
 def job_layout(parameters: int) -> struct.Struct:
     """Layout of a job (runtime.h, mtl_descriptor) with one 64-bit word per parameter."""
-    return struct.Struct(f"=QIIIIIIIIIIQ{parameters}Q")
+    return struct.Struct(f"=QIIIIIIIIIIQQ{parameters}Q")
 
 
 class Outcome(ctypes.Structure):
@@ -48,6 +55,7 @@ class Outcome(ctypes.Structure):
         ("file", ctypes.c_uint64),
         ("line", ctypes.c_uint32),
         ("unused", ctypes.c_uint32),
+        ("limit_ns", ctypes.c_uint64),
     )
 
 
@@ -68,16 +76,49 @@ class Runtime:
             library, "mtl_wait", ctypes.c_int, ctypes.c_uint64, ctypes.c_double, outcome
         )
         self.done = _function(library, "mtl_done", ctypes.c_int, ctypes.c_uint64)
+        self.cancel = _function(library, "mtl_cancel", ctypes.c_int, ctypes.c_uint64)
         self.forget = _function(library, "mtl_forget", None, ctypes.c_uint64)
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)
+        self._forget_code = _function(library, "mtl_forget_code", None)
+        self._set_default_limit = _function(library, "mtl_set_default_limit", None, ctypes.c_uint64)
+        self._host_set = _function(library, "mtl_host_set", None, *(ctypes.c_uint64,) * 5)
+        self._host_take = _function(library, "mtl_host_take", None, _EXCEPTION)
         dropped = ctypes.POINTER(ctypes.c_uint32)
         self._log_take = _function(
             library, "mtl_log_take", ctypes.c_uint64, ctypes.c_char_p, dropped
         )
         self._log_capacity = _function(library, "mtl_log_capacity", ctypes.c_uint64)
         self.configure(settings.num_threads)
+        settings.observe("timeout", lambda limit: self._set_default_limit(nanoseconds(limit)))
+        self._let_python_interrupt()
+        os.register_at_fork(after_in_child=self._let_python_interrupt)
+
+    def unload(self, library: int) -> None:
+        """Unload the code of a kernel that no launch uses any more."""
+        _ctypes.dlclose(library)
+        self._forget_code()
+
+    def _let_python_interrupt(self) -> None:
+        """Let launches of the main thread run Python's handlers of signals."""
+        python = ctypes.pythonapi
+        functions = (
+            python.PyGILState_Ensure, python.PyErr_CheckSignals, python.PyErr_Fetch,
+            python.PyGILState_Release,
+        )  # fmt: skip
+        addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)
+        self._host_set(*addresses, threading.main_thread().ident)
+
+    def interruption(self) -> BaseException:
+        """What a handler of a signal raised while this thread was in the runtime."""
+        exception = _EXCEPTION()
+        self._host_take(exception)
+        try:
+            _restore(*exception)
+        except BaseException as raised:
+            return raised
+        return LaunchCancelled("the launch was interrupted.")
 
     def take_messages(self) -> tuple[bytes, int]:
         """What kernels have logged since the last time, and how many messages found no room."""
@@ -91,6 +132,11 @@ def _function(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> 
     function = getattr(library, name)
     function.restype, function.argtypes = result, arguments
     return function
+
+
+#: Type, value and traceback of an exception.
+_EXCEPTION = ctypes.c_void_p * 3
+_restore = ctypes.PYFUNCTYPE(None, *(ctypes.c_void_p,) * 3)(("PyErr_Restore", ctypes.pythonapi))
 
 
 _lock = threading.Lock()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from metalloid.backends.cuda.cancellation import Cancellation
 from metalloid.backends.cuda.constants import Constants
 from metalloid.backends.cuda.driver import check, describe, driver, version
 from metalloid.backends.cuda.events import NO_MARKS, CudaEvent, TimedEvent, Timer
@@ -28,7 +31,13 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Device, DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import Arguments, Launch, PlainParameter, QuickLaunch
+from metalloid.runtime.launches import (
+    NO_LIMIT,
+    Arguments,
+    Launch,
+    PlainParameter,
+    QuickLaunch,
+)
 from metalloid.runtime.program import Size
 from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
 
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
 
     from metalloid.runtime.buffer import Buffer
 
+_MAX_IN_FLIGHT = 4096  # launches; the driver queues fewer
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all
 
 
@@ -68,6 +78,8 @@ class CudaDevice(Device):
         self._thread = _Thread()
         self._lock = threading.RLock()
         self._lost = ""
+        self.in_flight: deque[Callable[[], CudaEvent | None]] = deque(maxlen=_MAX_IN_FLIGHT)
+        self.cancellation = Cancellation(self)
         self._visible: dict[int, Any] = {}  # what frees memory that Python sees, by its address
         self._reports = 0
         self._enter()
@@ -95,9 +107,16 @@ class CudaDevice(Device):
         """Make the context current in this thread; say so if the device is lost."""
         if self._lost:
             raise LaunchError(f"[{self.name}] {self._lost}")
+        if self.cancellation.is_under_way:
+            self.cancellation.finish()
         if self._several or not self._thread.entered:
             check(self._driver.cuCtxSetCurrent(self._context), "entering the context")
             self._thread.entered = True
+
+    @property
+    def needs_care(self) -> bool:
+        """Whether launches cannot be made without a look at the device's state."""
+        return bool(self._lost) or self.cancellation.is_under_way
 
     def _forked(self) -> None:
         self._lost = (
@@ -132,7 +151,7 @@ class CudaDevice(Device):
         self._enter()
         return CudaProgram(
             with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
-            self._report_block(), self._multiprocessors,
+            self._report_block(), self._multiprocessors, self.cancellation.flags.append,
         )  # fmt: skip
 
     def _report_block(self) -> int:
@@ -161,7 +180,7 @@ class CudaDevice(Device):
         if 0 in grid:
             return FinishedEvent(0.0)
         with self._lock:
-            if self._several or self._lost or not self._thread.entered:
+            if self._several or self.needs_care or not self._thread.entered:
                 self._enter()
             for buffer in arguments.buffers:
                 if buffer.host_copy is not None:
@@ -171,13 +190,16 @@ class CudaDevice(Device):
             blocks = bring(self, arguments) if arguments.staged else ()
             try:
                 marks = self.timer.marks()
-                name, reports, stream = program.name, program.reports, self.stream_handle
+                reports, stream = program.reports, self.stream_handle
                 if marks is None:
-                    event = CudaEvent(self, name, reports, arguments)
+                    event = CudaEvent(self, program, reports, arguments)
                     self.enqueue(program, arguments, grid, group, stream)
                 else:
-                    event = TimedEvent(self, name, reports, arguments, marks)
+                    event = TimedEvent(self, program, reports, arguments, marks)
                     self.enqueue(program, arguments, grid, group, stream, marks)
+                event.limit_ns = arguments.limit_ns
+                if any(block.written for block in blocks):
+                    event.wait()  # as copies back cannot be interrupted
                 for block in blocks:
                     fetch(self, block, program.name)
             finally:
@@ -359,10 +381,18 @@ class CudaDevice(Device):
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""
-        self._enter()
-        (status,) = self._driver.cuStreamSynchronize(self.stream)
-        if status:
-            raise self.failure(status, "synchronize")
+        event = CudaEvent(self, "synchronize", False, ())
+        event.limit_ns = NO_LIMIT
+        event.wait()
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """See `Device.settle`."""
+        deadline = time.monotonic() + seconds
+        while self.in_flight and not self._lost:
+            event = self.in_flight[0]()
+            if event is not None and not event.end(max(deadline - time.monotonic(), 0.0)):
+                break
+            self.in_flight.popleft()
 
 
 def count_devices() -> int:

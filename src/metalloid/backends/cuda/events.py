@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.driver import check, driver
-from metalloid.errors import LaunchError, MetalloidError
+from metalloid.errors import LaunchCancelled, LaunchError, MetalloidError
+from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.event import Event
+from metalloid.runtime.failures import Failure, record, written_buffers
+from metalloid.runtime.launches import Arguments, Launch
 from metalloid.settings import settings
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice
+    from metalloid.backends.cuda.program import CudaProgram
 
 _FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
 _LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
@@ -47,29 +53,77 @@ class Timer:
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device, without marks: done when all launches are."""
+    """A launch in the stream of a device, without marks: done when all launches are.
 
-    __slots__ = ("_device", "_in_use", "_kernel", "_reports")
+    Parameters
+    ----------
+    device : CudaDevice
+    work : CudaProgram or str
+        What runs: a kernel, or the name of something else.
+    reports : bool
+        Whether kernels in it log or assert.
+    in_use : Arguments, or sequence of Launch or of arguments
+        What lives until it has ended.
+    """
 
-    _error: MetalloidError | None = None
+    __slots__ = ("_device", "_in_use", "_reports", "_work")
 
-    def __init__(self, device: CudaDevice, kernel: str, reports: bool, in_use: Any) -> None:
-        self._device, self._kernel, self._reports = device, kernel, reports
-        self._in_use: Any = in_use  # what the launch uses lives until it has ended
+    _failure: Failure | None = None
+    limit_ns = 0
+
+    def __init__(
+        self, device: CudaDevice, work: CudaProgram | str, reports: bool, in_use: Any
+    ) -> None:
+        self._device, self._work, self._reports = device, work, reports
+        self._in_use: Any = in_use
+        # What a kernel reports is read by its event, even if the program has dropped that.
+        device.in_flight.append((lambda: self) if reports else weakref.ref(self))
+
+    @property
+    def name(self) -> str:
+        """Of the kernel, or what else it is."""
+        return self._work if isinstance(self._work, str) else self._work.name
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
         """See `Event.wait`."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        looks = 0
-        while not self.done:
-            looks += 1
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
-            if looks > _FIRST_LOOKS:
-                time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
-        if self._error is not None:
-            raise self._error
+        if not self.end(timeout):
+            raise TimeoutError(f"[{self.name}] still running after {timeout} s")
+        if self._failure is not None:
+            self._failure.throw()
         return self
+
+    def settle(self) -> None:
+        """See `Event.settle`."""
+        self.end()
+
+    def end(self, timeout: float | None = None) -> bool:
+        """Wait for the end, so long at most; whether it has come.
+
+        What interrupts the wait, as Ctrl-C does, ends all launches in flight.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        looks, limit = 0, _Limit(self)
+        try:
+            while not self.done:
+                looks += 1
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                if looks > _FIRST_LOOKS:
+                    if limit.is_exceeded():
+                        self._device.cancellation.start(self, limit.seconds)
+                    time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
+        except BaseException as error:
+            if not isinstance(error, MetalloidError):
+                self._device.cancellation.start()
+            raise
+        return True
+
+    def cancel(self) -> bool:
+        """See `Event.cancel`. Launches queued behind this one are ended, too."""
+        if self.done:
+            return False
+        self._device.cancellation.start()
+        return isinstance(self._failure and self._failure.error, LaunchCancelled)
 
     @property
     def done(self) -> bool:
@@ -79,10 +133,31 @@ class CudaEvent(Event):
         try:
             if not self._has_ended():
                 return False
-        except MetalloidError as error:  # for `wait` to raise, now and again
-            self._error = error
+        except MetalloidError as error:
+            self.fail(error)
         self._in_use = None
         return True
+
+    def fail(self, error: MetalloidError) -> None:
+        """Note how it failed, for `wait` and for those who read what it wrote."""
+        self._failure = record(error, self._written())
+        self._in_use = None
+
+    def _written(self) -> Iterable[Buffer]:
+        """Buffers that it may have written to."""
+        in_use = self._in_use
+        if isinstance(in_use, Arguments):
+            if isinstance(self._work, str):
+                return in_use.buffers
+            return written_buffers(self._work.signature, in_use)
+        if not isinstance(self._work, str):  # arguments as they were given
+            read_only = (p.layout.read_only for p in self._work.signature.arguments)
+            in_use = [value for value, only in zip(in_use, read_only, strict=False) if not only]
+        launches = [value for value in in_use if isinstance(value, Launch)]
+        buffers = [value for value in in_use if isinstance(value, Buffer)]
+        for launch in launches:
+            buffers += written_buffers(launch.program.signature, launch.arguments)
+        return buffers
 
     def _has_ended(self) -> bool:
         """Ask the driver; raises how the launch failed."""
@@ -92,9 +167,13 @@ class CudaEvent(Event):
         if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         if status:
-            raise device.failure(status, self._kernel)
+            raise device.failure(status, self.name)
         if self._reports:
-            device.pass_on_reports(self._kernel)
+            device.pass_on_reports(self.name)
+        return True
+
+    def has_begun(self) -> bool:
+        """Whether the GPU has come to it, as far as is known."""
         return True
 
     def _status(self, bindings: Any) -> Any:
@@ -106,11 +185,32 @@ class CudaEvent(Event):
         """See `Event.seconds`."""
         self.wait()
         raise LaunchError(
-            f"[{self._kernel}] was not timed. Set metalloid.config.timing = True before."
+            f"[{self.name}] was not timed. Set metalloid.config.timing = True before."
         )
 
     def __repr__(self) -> str:
-        return f"<Event: {self._kernel}, {'done' if self.done else 'running'}>"
+        if not self.done:
+            return f"<Event: {self.name}, running>"
+        return f"<Event: {self.name}, {'done' if self._failure is None else 'failed'}>"
+
+
+class _Limit:
+    """The time limit of a launch, looked at while somebody waits for it."""
+
+    def __init__(self, event: CudaEvent) -> None:
+        self._event = event
+        self._began = 0.0
+        self.seconds = 0.0
+
+    def is_exceeded(self) -> bool:
+        """Whether the launch has run for longer than it may."""
+        if not self._began:
+            limit_ns = self._event.limit_ns
+            self.seconds = limit_ns / 1e9 if limit_ns else settings.timeout
+            if not self.seconds or not self._event.has_begun():
+                return False
+            self._began = time.monotonic()
+        return time.monotonic() - self._began >= self.seconds
 
 
 class TimedEvent(CudaEvent):
@@ -123,13 +223,13 @@ class TimedEvent(CudaEvent):
     def __init__(
         self,
         device: CudaDevice,
-        kernel: str,
+        work: CudaProgram | str,
         reports: bool,
         in_use: Any,
         marks: tuple[int, int],
     ) -> None:
-        self._device, self._kernel, self._reports = device, kernel, reports
-        self._in_use, self._marks = in_use, marks
+        self._marks = marks
+        super().__init__(device, work, reports, in_use)
 
     def __del__(self) -> None:
         # Recorded again only after what it marks, for the stream is in order.
@@ -138,6 +238,11 @@ class TimedEvent(CudaEvent):
     def _status(self, bindings: Any) -> Any:
         (status,) = bindings.cuEventQuery(self._marks[1])
         return status
+
+    def has_begun(self) -> bool:
+        """See `CudaEvent.has_begun`."""
+        (status,) = self._device._driver.cuEventQuery(self._marks[0])
+        return not status
 
     @property
     def seconds(self) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from metalloid.backends.cuda.driver import check
 from metalloid.errors import ArgumentError
-from metalloid.runtime.dlpack import read_capsule
+from metalloid.runtime.dlpack import capsule_of, read_capsule
 from metalloid.runtime.exchange import Exchange
 from metalloid.runtime.strided import Borrowed
 
@@ -51,6 +51,8 @@ class CudaExchange(Exchange):
         ------
         ArgumentError
             If it is another GPU's, or of a type that MSL does not have.
+        BufferError
+            If its capsule cannot be read.
         """
         if isinstance(value, type):
             return None
@@ -78,7 +80,7 @@ class CudaExchange(Exchange):
         if torch is not None and is_torch:
             stream = torch.cuda.current_stream(value.device).cuda_stream or DEFAULT_STREAM
         waits_for = NO_STREAM if stream == DEFAULT_STREAM else self.stream_handle
-        found = read_capsule(value.__dlpack__(stream=waits_for), value)
+        found = read_capsule(capsule_of(value, stream=waits_for), value)
         found.waits = stream is None
         found.then = self._then(stream)
         return found

@@ -44,7 +44,7 @@ class _Plan(NamedTuple):
     other_numbers: tuple[type, ...]
     timed_event: type
     event: type
-    name: str
+    program: CudaProgram
     reports: bool
     acquire: Callable[[], Any]
     release: Callable[[], Any]
@@ -75,7 +75,7 @@ def quick_launch(
     timer = device.timer
     plan = _Plan(
         head, sizes, program.shapes, device, device._constants, timer.free, timer.is_timing,
-        settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program.name,
+        settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
         program.reports, device._lock.acquire, device._lock.release, fail,
     )  # fmt: skip
     return device.native.quick(plan)

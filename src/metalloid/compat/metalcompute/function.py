@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import numbers
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,6 +53,14 @@ class Launcher:
             raise error(str(failure)) from None
 
 
+_MOMENT = 0.01  # seconds
+
+
+def _interrupt_soon() -> None:
+    time.sleep(_MOMENT)
+    _thread.interrupt_main()
+
+
 class Run:
     """A run under way. When the handle goes away, it waits for the end of the run.
 
@@ -64,7 +74,11 @@ class Run:
         self._event = event
 
     def __del__(self) -> None:
-        self._event.wait()
+        try:
+            self._event.wait()
+        except KeyboardInterrupt:
+            # Python ignores what is raised here: Ctrl-C comes again when this has returned.
+            _thread.start_new_thread(_interrupt_soon, ())
 
     def __str__(self) -> str:
         return "metalcompute.Run"

@@ -7,8 +7,7 @@
  */
 #include "fibre.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ucontext.h>
@@ -32,6 +31,18 @@ static uint64_t instruction_pointer(const ucontext_t *state) {
     return state->uc_mcontext->__ss.__rip;
 #elif defined(__APPLE__) && defined(__aarch64__)
     return (uint64_t)__darwin_arm_thread_state64_get_pc(state->uc_mcontext->__ss);
+#endif
+}
+
+static uintptr_t stack_pointer(const ucontext_t *state) {
+#if defined(__linux__) && defined(__x86_64__)
+    return (uintptr_t)state->uc_mcontext.gregs[REG_RSP];
+#elif defined(__linux__) && defined(__aarch64__)
+    return (uintptr_t)state->uc_mcontext.sp;
+#elif defined(__APPLE__) && defined(__x86_64__)
+    return (uintptr_t)state->uc_mcontext->__ss.__rsp;
+#elif defined(__APPLE__) && defined(__aarch64__)
+    return (uintptr_t)__darwin_arm_thread_state64_get_sp(state->uc_mcontext->__ss);
 #endif
 }
 
@@ -85,6 +96,7 @@ static void handle(int signal, siginfo_t *info, void *machine_state) {
         chain(signal, info, machine_state);
         return;
     }
+    context->in_kernel = false;
     ucontext_t *state = machine_state;
     mtl_stack stack = context->running ? context->running->stack : context->kernel_stack;
     bool has_address = info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS);
@@ -99,6 +111,76 @@ static void handle(int signal, siginfo_t *info, void *machine_state) {
     continue_at_scheduler(state, context->scheduler);
 }
 
+/* ---- the watchdog's visits ---- */
+
+static struct sigaction previous_visit;
+
+typedef struct visit {
+    mtl_context *context;
+    const sigset_t *mask; /* of the kernel */
+    bool goes_on;
+} visit;
+
+/* On the stack of the thread itself, below the scheduler: Python needs room, and looks where it is.
+ * Other signals are blocked, except while they have a stack of their own: the usual one holds the
+ * state of the kernel, and the system would start at its top again. */
+static void attend_on_host_stack(void *argument) {
+    visit *visit = argument;
+    mtl_context *context = visit->context;
+    stack_t nested = {.ss_sp = context->nested_signal_stack, .ss_size = SIGNAL_STACK}, usual;
+    sigset_t blocked;
+    bool is_replaced = nested.ss_sp && sigaltstack(&nested, &usual) == 0;
+    if (is_replaced) pthread_sigmask(SIG_SETMASK, visit->mask, &blocked);
+    visit->goes_on = mtl_attend(context);
+    if (!is_replaced) return;
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    sigaltstack(&usual, NULL);
+}
+
+static bool attend(mtl_context *context, const sigset_t *mask) {
+    if (!mtl_host_is_here()) return mtl_attend(context);
+    enum { RED_ZONE = 128 };
+    uintptr_t free_below = ((uintptr_t)context->scheduler - RED_ZONE) & ~(uintptr_t)15;
+    visit visit = {.context = context, .mask = mask};
+    mtl_call_on((void *)free_below, attend_on_host_stack, &visit);
+    return visit.goes_on;
+}
+
+/* Not if it is in the handler of another signal. */
+static bool is_in_kernel(const mtl_context *context, const ucontext_t *state) {
+    const mtl_stack *stack = context->running ? &context->running->stack : &context->kernel_stack;
+    return context->in_kernel && stack_pointer(state) - (uintptr_t)stack->low < stack->size;
+}
+
+/* The kernel was interrupted between any two instructions, holds no lock, and leaves nothing behind if
+ * it is abandoned. */
+static void handle_visit(int signal, siginfo_t *info, void *machine_state) {
+    mtl_context *context = mtl_current;
+    if (!context || !atomic_load(&context->working)) {
+        const struct sigaction *before = &previous_visit;
+        if (before->sa_flags & SA_SIGINFO) {
+            before->sa_sigaction(signal, info, machine_state);
+        } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+            before->sa_handler(signal);
+        }
+        return;
+    }
+    ucontext_t *state = machine_state;
+    if (!is_in_kernel(context, state) || context->holds_lock) {
+        context->is_visited = true;
+        return;
+    }
+    int error = errno;
+    context->in_kernel = false;
+    if (attend(context, &state->uc_sigmask)) {
+        context->in_kernel = true;
+    } else {
+        context->fault = (mtl_fault){.signal = signal};
+        continue_at_scheduler(state, context->scheduler);
+    }
+    errno = error;
+}
+
 __attribute__((constructor)) static void install_handlers(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -106,15 +188,22 @@ __attribute__((constructor)) static void install_handlers(void) {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &action, &previous[i]);
+    action.sa_sigaction = handle_visit;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigfillset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++) sigdelset(&action.sa_mask, signals[i]);
+    sigaction(MTL_VISIT, &action, &previous_visit);
 }
 
 /* ---- alternate stacks ---- */
+
+void *mtl_signal_stack_allocate(void) { return malloc(SIGNAL_STACK); }
 
 /* Gives the calling thread an alternate stack unless it has one. Returns what to remove later. */
 void *mtl_signal_stack_install(void) {
     stack_t present;
     if (sigaltstack(NULL, &present) != 0 || !(present.ss_flags & SS_DISABLE)) return NULL;
-    void *memory = malloc(SIGNAL_STACK);
+    void *memory = mtl_signal_stack_allocate();
     if (!memory) return NULL;
     stack_t stack = {.ss_sp = memory, .ss_size = SIGNAL_STACK};
     if (sigaltstack(&stack, NULL) == 0) return memory;

@@ -68,6 +68,7 @@ static void unmap_stack(mtl_stack stack) {
 
 static void context_destroy(void *pointer) {
     mtl_context *context = pointer;
+    mtl_watchdog_remove(context);
     mtl_current = NULL;
     unmap_stack(context->kernel_stack);
     for (uint32_t i = 0; i < context->fibre_count; i++) unmap_stack(context->fibres[i].stack);
@@ -77,6 +78,7 @@ static void context_destroy(void *pointer) {
     mtl_variables_reset(context);
     free(context->variables);
     mtl_signal_stack_remove(context->signal_stack);
+    free(context->nested_signal_stack);
     free(context);
 }
 
@@ -94,8 +96,10 @@ static mtl_context *context_create(void) {
     }
     context->kernel_stack = (mtl_stack){block + MTL_STACK_GUARD, MTL_KERNEL_STACK};
     context->signal_stack = mtl_signal_stack_install();
+    if (mtl_host_is_here()) context->nested_signal_stack = mtl_signal_stack_allocate();
     pthread_setspecific(context_key, context);
     mtl_current = context;
+    mtl_watchdog_add(context);
     return context;
 }
 

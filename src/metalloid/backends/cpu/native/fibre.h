@@ -2,7 +2,13 @@
 #ifndef METALLOID_CPU_FIBRE_H
 #define METALLOID_CPU_FIBRE_H
 
+#include <pthread.h>
+#include <signal.h>
+
 #include "runtime.h"
+
+/* What the watchdog sends to threads that run kernels. Programs ignore it by default. */
+#define MTL_VISIT SIGURG
 
 enum { MTL_SIMD_WIDTH = 32, MTL_QUAD_WIDTH = 4 };
 enum { MTL_LOOPS = 12 }; /* around a call; what is said of loops further inside is not kept */
@@ -71,7 +77,10 @@ typedef struct mtl_variable mtl_variable; /* variables.c */
 /* Belongs to one operating system thread. */
 typedef struct mtl_context {
     void *scheduler; /* saved stack pointer of the thread itself while kernel code runs */
-    volatile bool in_kernel;
+    volatile bool in_kernel;  /* whether the thread is on a kernel's stack */
+    volatile bool holds_lock; /* in a function of the runtime that must not be abandoned */
+    volatile bool is_visited; /* the watchdog came at such a time, or between two fibres */
+    volatile bool in_handler; /* a signal handler of Python's runs while a kernel waits for it */
     mtl_fault fault;
     mtl_job *job;
     mtl_range range; /* the threadgroup being run */
@@ -87,9 +96,19 @@ typedef struct mtl_context {
     char *threadgroup_memory;
     size_t threadgroup_capacity;
     mtl_entry *variables_of; /* the kernel that the variables belong to */
+    uint32_t seen_unloads;   /* of code, when they were made */
     mtl_variable *variables;
     uint32_t variable_count, variable_capacity;
     void *signal_stack; /* NULL if the thread brought its own */
+    void *nested_signal_stack; /* for signals while in_handler; of Python's main thread only */
+
+    /* watchdog.c */
+    struct mtl_context *next;
+    pthread_t thread;
+    _Atomic bool working;    /* in mtl_job_work */
+    _Atomic uint32_t shifts; /* calls of mtl_job_work */
+    bool was_working;        /* at the watchdog's last look */
+    uint32_t seen_shifts;
 } mtl_context;
 
 /* Loading the runtime into a running process leaves a few words of the fast static model; musl
@@ -102,6 +121,13 @@ typedef struct mtl_context {
 #endif
 extern MTL_THREAD_LOCAL mtl_context *mtl_current; /* NULL until the thread first runs a kernel */
 
+/* A function of the runtime that kernels call may be abandoned again. If the watchdog came meanwhile, it
+ * comes again. */
+static inline void mtl_release_lock(mtl_context *context) {
+    context->holds_lock = false;
+    if (context->is_visited) pthread_kill(context->thread, MTL_VISIT);
+}
+
 /* fibre.c */
 mtl_context *mtl_context_get(void);
 bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count);
@@ -111,14 +137,26 @@ void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(
 void mtl_stack_discard(const mtl_stack *stack);
 
 /* variables.c */
+void mtl_variables_prepare(mtl_context *context, mtl_entry *entry);
 void mtl_variables_reset(mtl_context *context);
 
+/* watchdog.c */
+void mtl_watchdog_add(mtl_context *context);
+void mtl_watchdog_remove(mtl_context *context);
+void mtl_watchdog_enter(mtl_context *context, uint64_t limit_ns);
+void mtl_watchdog_leave(mtl_context *context);
+
+/* group.c */
+bool mtl_attend(mtl_context *context);
+
 /* fault.c */
+void *mtl_signal_stack_allocate(void);
 void *mtl_signal_stack_install(void);
 void mtl_signal_stack_remove(void *stack);
 
 /* switch.S */
 void mtl_switch(void **save, void *target);
+void mtl_call_on(void *stack_pointer, void (*function)(void *), void *argument);
 void mtl_resume(void);
 void mtl_stack_start(void);
 

@@ -36,6 +36,7 @@ typedef struct shift {
 /* Time is only asked for between takes that grow, so a short job hardly pays for it. */
 static bool take(shift *shift) {
     mtl_job *job = shift->context->job;
+    if (!mtl_job_check_deadline(job)) return false;
     if (shift->own_share > 0) {
         shift->next = 0, shift->end = shift->own_share;
         shift->own_share = 0;
@@ -108,11 +109,26 @@ static void fail_at(mtl_context *context, mtl_outcome failure, const uint32_t th
     fail(context, failure);
 }
 
+/* What a thread does when the watchdog has visited it, outside of kernels. Whether its job goes on.
+ * The job's limit is checked; in Python's main thread, handlers of signals run. If one raises, all
+ * launches in flight are cancelled, for the caller waits for them. */
+bool mtl_attend(mtl_context *context) {
+    context->is_visited = false;
+    mtl_job *job = context->job;
+    bool goes_on = mtl_job_check_deadline(job);
+    if (!goes_on || !mtl_host_is_here()) return goes_on;
+    context->in_handler = true;
+    bool has_raised = mtl_host_poll();
+    context->in_handler = false;
+    if (!has_raised) return true;
+    mtl_job_fail(job, &(mtl_outcome){.status = MTL_CANCELLED});
+    mtl_pool_cancel(NULL);
+    return false;
+}
+
 /* Runs kernel code until it switches back to the scheduler. False if it faulted. */
 static bool enter_kernel(mtl_context *context, void *stack_pointer) {
-    context->in_kernel = true;
     mtl_switch(&context->scheduler, stack_pointer);
-    context->in_kernel = false;
     if (context->fault.signal == 0) return true;
 
     const mtl_fault *fault = &context->fault;
@@ -149,6 +165,7 @@ static void loop_body(void *argument) {
     shift *shift = argument;
     mtl_context *context = shift->context;
     const mtl_job *job = context->job;
+    context->in_kernel = true;
     while (next_group(shift)) {
         uint64_t left = shift->end - shift->next;
         context->range.following = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
@@ -156,6 +173,7 @@ static void loop_body(void *argument) {
         job->entry(&job->launch, &context->range);
         shift->next -= context->range.following;
     }
+    context->in_kernel = false;
     void *abandoned;
     mtl_switch(&abandoned, context->scheduler);
 }
@@ -177,11 +195,14 @@ static void suspend(mtl_context *context, mtl_fibre *self) {
         simdgroup->ready &= simdgroup->ready - 1;
         target = context->running->stack_pointer;
     }
+    context->in_kernel = false;
     mtl_switch(&self->stack_pointer, target);
+    context->in_kernel = true;
 }
 
 static void fibre_body(void *argument) {
     mtl_context *context = argument;
+    context->in_kernel = true;
     mtl_fibre *self = context->running;
     mtl_range range = context->range;
     for (int axis = 0; axis < 3; axis++) {
@@ -273,6 +294,7 @@ static bool run_simdgroup(mtl_context *context, mtl_simdgroup *simdgroup) {
     while (simdgroup->ready) {
         context->running = &simdgroup->lanes[__builtin_ctz(simdgroup->ready)];
         simdgroup->ready &= simdgroup->ready - 1;
+        if (context->is_visited && !mtl_attend(context)) return false;
         if (!enter_kernel(context, context->running->stack_pointer)) return false;
         if (simdgroup->at_exchange && !exchange(context, simdgroup)) return false;
     }
@@ -374,10 +396,7 @@ static bool prepare(mtl_context *context, mtl_job *job) {
     if (job->uses_fibres && !mtl_context_reserve_fibres(context, threads)) return false;
     size_t bytes = (size_t)job->variable_bytes + job->threadgroup_bytes;
     if (!mtl_context_reserve_memory(context, bytes)) return false;
-    if (context->variables_of != job->entry) {
-        mtl_variables_reset(context);
-        context->variables_of = job->entry;
-    }
+    mtl_variables_prepare(context, job->entry);
     context->job = job;
     context->range.threadgroup_memory = context->threadgroup_memory + job->variable_bytes;
     return true;
@@ -392,6 +411,7 @@ void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share) {
     shift shift = {
         .context = context, .deadline_ns = deadline_ns, .share = 1, .own_share = own_share,
     };
+    mtl_watchdog_enter(context, job->limit_ns);
     mtl_float_mode host = mtl_float_mode_enter();
     if (job->uses_fibres) {
         run_fibres(&shift);
@@ -399,4 +419,5 @@ void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share) {
         run_loop(&shift);
     }
     mtl_float_mode_set(host);
+    mtl_watchdog_leave(context);
 }

@@ -15,6 +15,11 @@ static bool is_runnable(const mtl_descriptor *descriptor, uint64_t group_threads
     return descriptor->entry && group_threads > 0 && fibres_countable;
 }
 
+static _Atomic uint64_t default_limit;
+
+/* Nanoseconds that a launch may run, where its descriptor does not say; 0 = no limit. */
+MTL_EXPORT void mtl_set_default_limit(uint64_t limit_ns) { atomic_store(&default_limit, limit_ns); }
+
 /* `arguments` must outlive the job: the descriptor's own words, or a copy of them. `threads` may
  * work on it at a time. A bad descriptor makes a job without threadgroups whose outcome says so. */
 void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
@@ -45,6 +50,8 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->variable_bytes = descriptor->variable_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;
+    uint64_t default_limit_ns = atomic_load_explicit(&default_limit, memory_order_relaxed);
+    job->limit_ns = descriptor->limit_ns ? descriptor->limit_ns : default_limit_ns;
     job->group_count = group_count;
     job->seats = group_count < threads ? (uint32_t)group_count : threads;
 }
@@ -86,9 +93,30 @@ uint64_t mtl_job_fair_share(const mtl_job *job) {
     return share > least ? share : least;
 }
 
-/* Records the failure unless another thread was first, and stops the job. */
+/* The first threadgroup is about to run: the clock starts. */
+void mtl_job_start(mtl_job *job) {
+    job->started_ns = mtl_now();
+    uint64_t deadline = 0;
+    if (job->limit_ns && !__builtin_add_overflow(job->started_ns, job->limit_ns, &deadline)) {
+        atomic_store_explicit(&job->deadline_ns, deadline, memory_order_relaxed);
+    }
+}
+
+/* Records the failure unless another one was first, and stops the job. A caller that does not work on
+ * it holds the pool's lock. */
 void mtl_job_fail(mtl_job *job, const mtl_outcome *failure) {
-    if (!atomic_exchange(&job->cancelled, true)) job->outcome = *failure;
+    if (atomic_exchange(&job->cancelled, true)) return;
+    job->outcome = *failure;
+    mtl_watchdog_hurry();
+}
+
+/* Stops the job if it is past its limit. Whether it goes on. */
+bool mtl_job_check_deadline(mtl_job *job) {
+    uint64_t deadline = atomic_load_explicit(&job->deadline_ns, memory_order_relaxed);
+    if (deadline && mtl_now() >= deadline) {
+        mtl_job_fail(job, &(mtl_outcome){.status = MTL_TIMED_OUT, .limit_ns = job->limit_ns});
+    }
+    return !atomic_load_explicit(&job->cancelled, memory_order_relaxed);
 }
 
 static _Atomic uint64_t last_ended_ns;

@@ -1,7 +1,6 @@
 /* The exported launches: run now, or queue and fetch the outcome by ticket. */
-#include "runtime.h"
+#include "fibre.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +34,7 @@ static bool is_for_one(mtl_job *job) {
 /* Runs the job on the calling thread without the pool. False if it turns out to be worth more
  * threads: then some of its threadgroups may have been run already. */
 static bool run_alone(mtl_job *job) {
-    job->started_ns = mtl_now();
+    mtl_job_start(job);
     mtl_job_work(job, job->seats > 1 ? job->started_ns + alone_ns : 0, 0);
     uint64_t ended = mtl_now();
     atomic_store_explicit(&job->busy_ns, ended - job->started_ns, memory_order_relaxed);
@@ -44,8 +43,16 @@ static bool run_alone(mtl_job *job) {
     return true;
 }
 
+/* Whether this thread is in a signal handler of Python's that interrupted a kernel. It cannot wait for
+ * a launch: that would have to wait for the kernel. */
+static bool is_nested(void) { return mtl_current && mtl_current->in_handler; }
+
 /* Runs one launch and returns its status. It starts after all queued launches have ended. */
 MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
+    if (is_nested()) {
+        *outcome = (mtl_outcome){.status = MTL_NESTED};
+        return MTL_NESTED;
+    }
     const mtl_descriptor *descriptor = block;
     void *const *arguments = (void *const *)descriptor->arguments;
     mtl_job job;
@@ -53,7 +60,8 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     bool is_alone = mtl_pool_idle() && is_for_one(&job);
     if (job.group_count > 0 && !(is_alone && run_alone(&job))) mtl_pool_run(&job);
     *outcome = job.outcome;
-    return job.outcome.status;
+    if (mtl_host_raised()) outcome->status = MTL_INTERRUPTED;
+    return outcome->status;
 }
 
 /* Runs launches whose descriptors stand behind each other, one after another, until one fails.
@@ -126,22 +134,36 @@ MTL_EXPORT void mtl_forget(uint64_t ticket) {
     if (job) mtl_job_release(job);
 }
 
-/* Waits for a launch, helping with the work if there is no limit. Returns 1 and fetches the
- * outcome, after which the ticket is unknown; or returns 0 when the time (negative = no limit)
- * has run out. */
+/* What mtl_wait returns. */
+enum { STILL_RUNNING = 0, ENDED = 1, INTERRUPTED = 2, NESTED = 3 };
+
+/* Waits for a launch, helping with the work if there is no limit. When it has ended its outcome is
+ * fetched, after which the ticket is unknown. Otherwise the time (negative = no limit) has run out, or
+ * the caller has to raise what a Python signal handler raised, or is itself such a handler. */
 MTL_EXPORT int mtl_wait(uint64_t ticket, double timeout_seconds, mtl_outcome *outcome) {
+    if (is_nested()) return NESTED;
     mtl_job *job = borrow(ticket);
     if (!job) {
         *outcome = (mtl_outcome){.status = MTL_UNKNOWN_TICKET};
-        return 1;
+        return ENDED;
     }
-    bool complete = mtl_pool_wait(job, timeout_seconds);
-    if (complete) {
+    int result = mtl_pool_wait(job, timeout_seconds) ? ENDED : STILL_RUNNING;
+    if (mtl_host_raised()) result = INTERRUPTED;
+    if (result == ENDED) {
         *outcome = job->outcome;
         mtl_forget(ticket);
     }
     mtl_job_release(job);
-    return complete;
+    return result;
+}
+
+/* Ends a launch. Whether it had not ended by itself. */
+MTL_EXPORT int mtl_cancel(uint64_t ticket) {
+    mtl_job *job = borrow(ticket);
+    if (!job) return 0;
+    bool was_under_way = mtl_pool_cancel(job);
+    mtl_job_release(job);
+    return was_under_way;
 }
 
 /* Whether the launch has ended, well or not; true for unknown tickets. */

@@ -7,14 +7,11 @@
  * Workers sleep on `work_epoch`, which changes when a new head appears; waiters sleep on
  * `done_epoch`, which changes when a job completes. All else is guarded by `lock`.
  */
-#include "runtime.h"
-
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fibre.h"
 #include "park.h"
 
 static struct {
@@ -30,6 +27,9 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const uint64_t FOREVER = UINT64_MAX; /* nanoseconds */
+
+/* A main thread of Python's that waits lets Python look for Ctrl-C so often. */
+static const uint64_t host_period_ns = 50000000;
 
 /* ---- threads ---- */
 
@@ -88,7 +88,7 @@ static void announce(_Atomic uint32_t *epoch, _Atomic uint32_t *sleepers, uint32
 static bool take_seat(mtl_job *job) {
     if (!job || job->workers == job->seats || mtl_job_exhausted(job)) return false;
     job->workers++;
-    if (job->started_ns == 0) job->started_ns = mtl_now();
+    if (job->started_ns == 0) mtl_job_start(job);
     return true;
 }
 
@@ -115,7 +115,9 @@ static void complete(mtl_job *job) {
 /* The queue may have a new head, or the head a free seat. `helpers` threads come to work on it
  * without being called. */
 static void serve_head(uint32_t helpers) {
-    while (pool.head && pool.head->group_count == 0) complete(pool.head);
+    while (pool.head && pool.head->workers == 0 && mtl_job_exhausted(pool.head)) {
+        complete(pool.head);
+    }
     const mtl_job *head = pool.head;
     if (!head || head->workers + helpers >= head->seats) return;
     announce(&pool.work_epoch, &pool.idle_workers, head->seats - head->workers - helpers);
@@ -159,7 +161,7 @@ static bool start_worker(void) {
     /* Signals to the process are the business of the host's own threads. */
     sigset_t asynchronous, host;
     sigfillset(&asynchronous);
-    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, MTL_VISIT};
     for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++) {
         sigdelset(&asynchronous, synchronous[i]);
     }
@@ -234,10 +236,19 @@ bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
     if (timeout_seconds >= 0 && timeout_seconds < longest_seconds) {
         limit = mtl_now() + (uint64_t)(timeout_seconds * 1e9);
     }
+    bool is_host = mtl_host_is_here();
+    uint64_t next_poll = is_host ? mtl_now() + host_period_ns : FOREVER;
     pthread_mutex_lock(&pool.lock);
     while (!job->complete) {
-        uint64_t now = limit == FOREVER ? 0 : mtl_now();
+        uint64_t now = is_host || limit != FOREVER ? mtl_now() : 0;
         if (now >= limit) break;
+        if (now >= next_poll) {
+            pthread_mutex_unlock(&pool.lock);
+            if (mtl_host_poll()) mtl_pool_cancel(NULL);
+            next_poll = mtl_now() + host_period_ns;
+            pthread_mutex_lock(&pool.lock);
+            continue;
+        }
         uint64_t left = limit == FOREVER ? FOREVER : limit - now, deadline;
         if (has_time_for(pool.head, now, left, &deadline) && take_seat(pool.head)) {
             work_seated(pool.head, deadline, 0, job);
@@ -245,12 +256,28 @@ bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
         }
         uint32_t seen = atomic_load(&pool.done_epoch);
         pthread_mutex_unlock(&pool.lock);
-        await_change(&pool.done_epoch, seen, &pool.idle_waiters, left == FOREVER ? 0 : left);
+        uint64_t pause = is_host && next_poll - now < left ? next_poll - now : left;
+        await_change(&pool.done_epoch, seen, &pool.idle_waiters, pause == FOREVER ? 0 : pause);
         pthread_mutex_lock(&pool.lock);
     }
     bool complete = job->complete;
     pthread_mutex_unlock(&pool.lock);
     return complete;
+}
+
+/* Stops one job, or all in the queue (NULL). Those without workers are complete when they come to the
+ * head of the queue. Whether one of them had not ended. */
+bool mtl_pool_cancel(const mtl_job *only) {
+    bool found = false;
+    pthread_mutex_lock(&pool.lock);
+    for (mtl_job *job = pool.head; job; job = job->next) {
+        if (only && job != only) continue;
+        mtl_job_fail(job, &(mtl_outcome){.status = MTL_CANCELLED});
+        found = true;
+    }
+    serve_head(0);
+    pthread_mutex_unlock(&pool.lock);
+    return found;
 }
 
 bool mtl_pool_completed(mtl_job *job) {
@@ -270,6 +297,7 @@ static void restart_in_child(void) {
     atomic_store(&pool.idle_workers, 0);
     atomic_store(&pool.idle_waiters, 0);
     mtl_tickets_after_fork();
+    mtl_watchdog_after_fork();
     mtl_report_after_fork();
 }
 

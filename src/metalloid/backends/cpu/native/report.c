@@ -3,8 +3,6 @@
  * Messages of all launches gather in one buffer until Python fetches them. When it is full, the
  * later ones are counted and dropped: a kernel that logs must end all the same.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "fibre.h"
@@ -62,6 +60,7 @@ MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *cate
         if (values[i].kind == 's') bytes += text_bytes(values[i].text);
     }
     bytes = (bytes + 7) & ~(size_t)7;
+    context->holds_lock = true;
     pthread_mutex_lock(&gathered.lock);
     if (gathered.used + bytes > CAPACITY) {
         gathered.dropped++;
@@ -85,6 +84,7 @@ MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *cate
         gathered.used += bytes;
     }
     pthread_mutex_unlock(&gathered.lock);
+    mtl_release_lock(context);
 }
 
 /* Moves the messages so far to `destination`, which has room for mtl_log_capacity() bytes. Returns
@@ -111,6 +111,7 @@ void mtl_report_after_fork(void) {
 static _Noreturn void leave(mtl_fault fault) {
     mtl_context *context = mtl_current;
     context->fault = fault;
+    context->in_kernel = false;
     void *abandoned;
     mtl_switch(&abandoned, context->scheduler);
     __builtin_unreachable();

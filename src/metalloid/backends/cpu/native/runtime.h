@@ -24,7 +24,11 @@ enum mtl_status {
     MTL_BAD_MODULO = 7,        /* shuffle_and_fill with a modulo that is no power of two in range */
     MTL_BAD_DESCRIPTOR = 8,    /* no entry, empty threadgroup, or more threads than countable */
     MTL_UNKNOWN_TICKET = 9,    /* never issued, already fetched, or issued before a fork */
-    MTL_ASSERTION = 10         /* see condition, file and line */
+    MTL_ASSERTION = 10,        /* see condition, file and line */
+    MTL_TIMED_OUT = 11,        /* it ran for longer than limit_ns */
+    MTL_CANCELLED = 12,        /* by its caller, or since a Python signal handler raised (Ctrl-C) */
+    MTL_INTERRUPTED = 13,      /* the caller has to raise what a Python signal handler raised */
+    MTL_NESTED = 14            /* launched by a Python signal handler that interrupted a kernel */
 };
 
 /* mtl_descriptor.flags */
@@ -43,6 +47,7 @@ typedef struct mtl_descriptor {
     uint32_t threadgroup_bytes; /* dynamic threadgroup memory of one threadgroup */
     uint32_t variable_bytes;    /* threadgroup variables, which lie in front of it */
     uint64_t cost_slot; /* 0, or address of a double: measured ns per threadgroup, 0.0 = unknown */
+    uint64_t limit_ns;  /* how long it may run; 0 = as the default says (mtl_set_default_limit) */
     uint64_t arguments[];
 } mtl_descriptor;
 
@@ -63,10 +68,11 @@ typedef struct mtl_outcome {
     uint64_t code;           /* address of the instruction or the call site, for debuggers */
     uint64_t condition, file; /* MTL_ASSERTION: texts in the kernel's object */
     uint32_t line, unused;
+    uint64_t limit_ns; /* MTL_TIMED_OUT */
 } mtl_outcome;
 
-_Static_assert(offsetof(mtl_descriptor, arguments) == 56, "Python packs it");
-_Static_assert(sizeof(mtl_outcome) == 96, "Python unpacks it");
+_Static_assert(offsetof(mtl_descriptor, arguments) == 64, "Python packs it");
+_Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 
 /* A launch on its way. The first block is constant while it runs. */
 typedef struct mtl_job {
@@ -78,6 +84,7 @@ typedef struct mtl_job {
     uint64_t group_count;
     uint64_t even_share; /* threadgroups for each thread, where all shares are to be equal, or 0 */
     _Atomic(double) *cost;
+    uint64_t limit_ns; /* how long it may run; 0 = no limit */
 
     _Alignas(64) _Atomic uint64_t next_group; /* the first threadgroup not yet handed out */
     _Atomic bool cancelled;                   /* set by the first failure, which owns `outcome` */
@@ -88,6 +95,7 @@ typedef struct mtl_job {
     uint32_t workers; /* threads that work on it now */
     bool complete;
     uint64_t started_ns;
+    _Atomic uint64_t deadline_ns; /* 0 = not started, or no limit */
     mtl_outcome outcome;
 
     /* Jobs with a ticket live on the heap and are counted; others live on their caller's stack. */
@@ -109,6 +117,8 @@ bool mtl_job_exhausted(const mtl_job *job);
 bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end);
 uint64_t mtl_job_fair_share(const mtl_job *job);
 double mtl_job_cost(const mtl_job *job);
+void mtl_job_start(mtl_job *job);
+bool mtl_job_check_deadline(mtl_job *job);
 void mtl_job_fail(mtl_job *job, const mtl_outcome *failure);
 void mtl_job_finish(mtl_job *job, uint64_t ended_ns);
 uint64_t mtl_job_last_ended(void);
@@ -128,6 +138,16 @@ void mtl_pool_append(mtl_job *job);
 void mtl_pool_run(mtl_job *job);
 bool mtl_pool_wait(mtl_job *job, double timeout_seconds);
 bool mtl_pool_completed(mtl_job *job);
+bool mtl_pool_cancel(const mtl_job *only);
+
+/* host.c */
+bool mtl_host_is_here(void);
+bool mtl_host_poll(void);
+bool mtl_host_raised(void);
+
+/* watchdog.c */
+void mtl_watchdog_hurry(void);
+void mtl_watchdog_after_fork(void);
 
 /* launch.c */
 void mtl_tickets_after_fork(void);

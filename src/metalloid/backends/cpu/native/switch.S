@@ -7,6 +7,9 @@
  * mtl_resume
  *     The second half of mtl_switch. The signal handler jumps here, with the target in the second
  *     argument register, to abandon a kernel that faulted.
+ * void mtl_call_on(void *stack_pointer, void (*function)(void *), void *argument)
+ *     Calls function(argument) on another stack, of which the bytes below `stack_pointer`, a multiple
+ *     of 16, are free.
  * mtl_stack_start
  *     Where a prepared stack begins: calls the function in one callee-saved register with the
  *     argument in another. The function never returns.
@@ -56,6 +59,18 @@ SYMBOL(mtl_resume):
     retq
 
     .p2align 4
+FUNCTION(mtl_call_on)
+SYMBOL(mtl_call_on):
+    pushq %rbp
+    movq %rsp, %rbp
+    movq %rdi, %rsp
+    movq %rdx, %rdi
+    callq *%rsi
+    movq %rbp, %rsp
+    popq %rbp
+    retq
+
+    .p2align 4
 FUNCTION(mtl_stack_start)
 SYMBOL(mtl_stack_start):
     .cfi_startproc
@@ -97,6 +112,18 @@ SYMBOL(mtl_resume):
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
     add sp, sp, #160
+    ret
+
+    .p2align 4
+FUNCTION(mtl_call_on)
+SYMBOL(mtl_call_on):
+    stp x29, x30, [sp, #-16]!
+    mov x29, sp
+    mov sp, x0
+    mov x0, x2
+    blr x1
+    mov sp, x29
+    ldp x29, x30, [sp], #16
     ret
 
     .p2align 4

@@ -21,7 +21,20 @@ struct mtl_variable {
     void *memory;
 };
 
-/* Forgets the variables of the kernel that ran before. */
+static _Atomic uint32_t unloads;
+
+/* Code was unloaded: other kernels may come to lie where it was. */
+MTL_EXPORT void mtl_forget_code(void) { atomic_fetch_add(&unloads, 1); }
+
+/* Drops the variables of the kernel that this thread ran before, if this is another one. */
+void mtl_variables_prepare(mtl_context *context, mtl_entry *entry) {
+    uint32_t seen = atomic_load_explicit(&unloads, memory_order_relaxed);
+    if (context->variables_of == entry && context->seen_unloads == seen) return;
+    mtl_variables_reset(context);
+    context->variables_of = entry;
+    context->seen_unloads = seen;
+}
+
 void mtl_variables_reset(mtl_context *context) {
     for (uint32_t i = 0; i < context->variable_count; i++) free(context->variables[i].memory);
     context->variable_count = 0;
@@ -48,5 +61,8 @@ MTL_EXPORT void *__emutls_get_address(const control_block *block) {
     for (uint32_t i = 0; i < context->variable_count; i++) {
         if (context->variables[i].block == block) return context->variables[i].memory;
     }
-    return add_variable(context, block);
+    context->holds_lock = true; /* the C library's, for memory */
+    void *memory = add_variable(context, block);
+    mtl_release_lock(context);
+    return memory;
 }

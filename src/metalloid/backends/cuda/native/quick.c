@@ -7,7 +7,7 @@
 // The items of a plan (quick.py).
 enum {
   HEAD, SIZES, SHAPES, DEVICE, CONSTANTS, FREE_MARKS, IS_TIMED, SETTINGS, BUFFER, WHOLE_NUMBERS,
-  OTHER_NUMBERS, TIMED_EVENT, EVENT, NAME, REPORTS, ACQUIRE, RELEASE, FAIL
+  OTHER_NUMBERS, TIMED_EVENT, EVENT, PROGRAM, REPORTS, ACQUIRE, RELEASE, FAIL
 };
 
 struct parameter {
@@ -22,7 +22,7 @@ struct head {
   struct parameter parameters[];
 };
 
-static PyObject *address_, *device_, *host_copy_, *is_current_, *lost_, *nbytes_, *pending_,
+static PyObject *address_, *device_, *host_copy_, *is_current_, *needs_care_, *nbytes_, *pending_,
     *recording_, *timing_, *values_;
 
 static void make_names(void) {
@@ -30,7 +30,7 @@ static void make_names(void) {
   device_ = PyUnicode_InternFromString("device");
   host_copy_ = PyUnicode_InternFromString("host_copy");
   is_current_ = PyUnicode_InternFromString("is_current");
-  lost_ = PyUnicode_InternFromString("_lost");
+  needs_care_ = PyUnicode_InternFromString("needs_care");
   nbytes_ = PyUnicode_InternFromString("nbytes");
   pending_ = PyUnicode_InternFromString("_pending");
   recording_ = PyUnicode_InternFromString("recording");
@@ -122,11 +122,11 @@ static bool is_timed(PyObject* plan) {
 // The event of a launch that will be made, with marks that nobody looks at any more.
 static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* launch) {
   PyObject* device = PyTuple_GetItem(plan, DEVICE);
-  PyObject* name = PyTuple_GetItem(plan, NAME);
+  PyObject* program = PyTuple_GetItem(plan, PROGRAM);
   PyObject* reports = PyTuple_GetItem(plan, REPORTS);
   if (!is_timed(plan)) {
     launch->started = launch->ended = 0;
-    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, EVENT), device, name, reports,
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, EVENT), device, program, reports,
                                         arguments, (void*)0);
   }
   PyObject* free_marks = PyTuple_GetItem(plan, FREE_MARKS);
@@ -138,7 +138,7 @@ static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* la
   PyObject* event = 0;
   if (!PyList_SetSlice(free_marks, count - 1, count, 0) &&
       as_word(PyTuple_GetItem(marks, 0), &started) && as_word(PyTuple_GetItem(marks, 1), &ended))
-    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device, name, reports,
+    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device, program, reports,
                                          arguments, marks, (void*)0);
   Py_DecRef(marks);
   launch->started = (handle)started, launch->ended = (handle)ended;
@@ -150,7 +150,7 @@ static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* la
 static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* status) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *device = PyTuple_GetItem(plan, DEVICE), *arguments = given[0];
-  if (!is_false(device, lost_) || !is(device, recording_, &_Py_NoneStruct)) return 0;
+  if (!is_false(device, needs_care_) || !is(device, recording_, &_Py_NoneStruct)) return 0;
   if ((uint64_t)PyTuple_Size(arguments) != head->count || 8 * head->words > MOST_DATA) return 0;
   const struct shape* shape = shape_of(plan, given[1], given[2]);
   if (!shape) return 0;
