@@ -1,9 +1,12 @@
 """Indexing, updates and movements of arrays, against NumPy."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
 
@@ -132,6 +135,83 @@ def test_what_others_see_does_not_change():
 def test_indices_that_do_not_fit(key, error):
     with pytest.raises(IndexError, match=error):
         mtl.zeros((4, 3))[key]
+
+
+@given(data=st.data(), shape=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
+       dtype=st.sampled_from(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]),
+       is_lazy=st.booleans())  # fmt: skip
+def test_indices_of_every_type_are_right_or_refused(data, shape, dtype, is_lazy):
+    """As by NumPy: the same elements, or an IndexError that names an index and the extent."""
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    limits, extent = np.iinfo(dtype), shape[axis]
+    inside = st.integers(max(-extent, int(limits.min)), extent - 1)
+    numbers = inside | st.integers(int(limits.min), int(limits.max)) if data.draw(
+        st.booleans()) else inside  # fmt: skip
+    wide = data.draw(hnp.arrays(object, hnp.array_shapes(max_dims=2, min_side=0), elements=numbers))
+    index = wide.astype(dtype)
+    x = np.arange(int(np.prod(shape))).reshape(shape)
+    key = (slice(None),) * axis
+    own_index = mtl.asarray(index) | mtl.asarray(0, dtype=dtype) if is_lazy else mtl.asarray(index)
+    wrong = [n for n in wide.ravel() if not -extent <= n < extent]
+    own = mtl.asarray(x)
+    if wrong:
+        with pytest.raises(IndexError) as caught:
+            own[(*key, own_index)]
+        found = re.fullmatch(
+            rf"\[index\] (-?\d+) is out of range for axis {axis} of extent {extent}\.",
+            str(caught.value),
+        )
+        assert int(found[1]) in wrong
+        if min(wrong) >= -(2**63) and max(wrong) < 2**63:
+            with pytest.raises(IndexError):
+                x[(*key, index)]
+        return
+    np.testing.assert_array_equal(np.asarray(own[(*key, own_index)]), x[(*key, index)])
+    np.testing.assert_array_equal(
+        np.asarray(mtl.take(own, own_index, axis=axis)), np.take(x, index, axis)
+    )
+
+
+def test_wrong_indices_among_many(rng):
+    """Where only one of 100,000 is wrong, at either end and in either direction."""
+    x = mtl.asarray(rng.random(1000))
+    for place in (0, 1, 50_000, 99_998, 99_999):
+        for wrong in (1000, -1001, 2**62, -(2**62)):
+            index = rng.integers(-1000, 1000, 100_000)
+            index[place] = wrong
+            with pytest.raises(IndexError, match=f" {wrong} is out of range for axis 0 of extent"):
+                x[mtl.asarray(index)]
+
+
+def test_indices_are_checked_when_they_are_written_down():
+    """At the line that has the mistake, not where the result is looked at."""
+    x, index = mtl.zeros((4, 3)), mtl.arange(5) + mtl.asarray([0, 0, 0, 0, 1])
+    for use in (
+        lambda: x[index],
+        lambda: x.at[index].add(1),
+        lambda: x.at[index].get(),
+        lambda: mtl.take(x, index, axis=0),
+        lambda: mtl.take_along_axis(x, mtl.broadcast_to(index[:, None], (5, 3)), axis=0),
+        lambda: mtl.searchsorted(mtl.arange(4), mtl.asarray(2), sorter=index[1:]),
+    ):
+        with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4"):
+            use()
+    with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4"):
+        x[index] = 1
+    assert np.asarray(x).tolist() == [[0.0] * 3] * 4
+
+
+def test_counts_are_known_to_fit():
+    """`take_along_axis` makes indices for the other axes: these take no memory."""
+    x = np.arange(24).reshape(2, 3, 4)
+    index = np.array([[[2], [-3]]]).reshape(2, 1, 1)
+    np.testing.assert_array_equal(
+        np.asarray(mtl.take_along_axis(mtl.asarray(x), mtl.asarray(index), axis=1)),
+        np.take_along_axis(x, np.broadcast_to(index, (2, 1, 4)), 1),
+    )
+    with pytest.raises(IndexError, match="3 is out of range for axis 0 of extent 3"):
+        mtl.zeros(3)[mtl.arange(4)]
+    np.testing.assert_array_equal(np.asarray(mtl.asarray(x)[mtl.arange(2)]), x)
 
 
 def test_values_that_do_not_fit():

@@ -9,6 +9,8 @@ import numpy as np
 
 from metalloid.arrays import explain, indexing, statistics_nodes
 from metalloid.arrays.build import axes_of, from_numpy, op, unary
+from metalloid.arrays.evaluate import settled
+from metalloid.arrays.exchange import unshared
 from metalloid.arrays.interop import Interop
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.movement import reshaped
@@ -52,11 +54,11 @@ class Array(Operators, Interop):
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:
-        self._node = node
+        self._node = settled(node) if node.sharing else node
 
     def _new(self, node: Node) -> Array:
         array = _bare(Array)  # quicker than to call the class
-        array._node = node
+        array._node = settled(node) if node.sharing else node
         return array
 
     # -- what it is
@@ -124,7 +126,8 @@ class Array(Operators, Interop):
     def astype(self, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
         """The numbers in another type; see `metalloid.astype`."""
         result = self if device is None else self.to_device(device)
-        return Array(cast(result._node, as_dtype(dtype)))
+        node = cast(result._node, as_dtype(dtype))
+        return Array(unshared(node) if copy else node)
 
     def reshape(self, *shape: Any) -> Array:
         """The same elements in another shape; one extent may be -1."""
@@ -155,8 +158,8 @@ class Array(Operators, Interop):
     ravel = flatten
 
     def copy(self) -> Array:
-        """The array itself: nobody can change what it means."""
-        return Array(self._node)
+        """The same values. Only memory that another library may write is copied."""
+        return Array(unshared(self._node))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """The same numbers on another device.
@@ -229,7 +232,7 @@ class Array(Operators, Interop):
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_sole_owner() and indexing.written(self._node, key, value):
             return
-        self._node = indexing.updated(self._node, key, value)
+        self._node = settled(indexing.updated(self._node, key, value))
 
     @property
     def at(self) -> Updater:

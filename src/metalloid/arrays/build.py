@@ -39,11 +39,28 @@ from metalloid.runtime.registry import get_device
 _LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to float32's largest number
 
 
-def from_numpy(array: np.ndarray, device: Device, copy: bool = True) -> Node:
-    """A leaf with the contents of a NumPy array, or with its memory where that will do."""
+def can_share(array: np.ndarray, device: Device) -> bool:
+    """Whether arrays of a device can use the memory of a NumPy array in place."""
+    return (
+        device.memory == "host"
+        and array.dtype.isnative
+        and array.flags.c_contiguous
+        and array.__array_interface__["data"][0] % array.itemsize == 0
+    )
+
+
+def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: int = 0) -> Node:
+    """A leaf with the contents of a NumPy array, or on its memory if it `can_share` that.
+
+    Parameters
+    ----------
+    sharing : int
+        Of the memory, if it is used in place.
+    """
     dtype = as_dtype(array.dtype)
-    if not copy and device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
-        return in_memory(Memory.of(device, array.reshape(-1)), contiguous(array.shape), dtype)
+    if not copy and can_share(array, device):
+        memory = Memory.of(device, array.reshape(-1), sharing)
+        return in_memory(memory, contiguous(array.shape), dtype)
     memory = Memory(device, array.size * dtype.itemsize)
     layout = contiguous(array.shape)
     if device.memory != "own":

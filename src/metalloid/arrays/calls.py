@@ -48,14 +48,15 @@ class HostCall:
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call it, and keep what it returns."""
         with np.errstate(all="ignore"):  # as in kernels
-            results = self.function(*map(to_host, args), *self.parameters)
+            given = list(map(to_host, args))
+            results = self.function(*given, *self.parameters)
             if not isinstance(results, tuple):
                 results = (results,)
             arrays = [
                 np.ascontiguousarray(value, dtype).reshape(shape)
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
-        return [_memory_of(array, device) for array in arrays]
+        return [_memory_of(_apart_from(given, array), device) for array in arrays]
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,30 @@ class LaunchCall(HostCall):
         return memories
 
 
+def _apart_from(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
+    """A result in memory of its own: a function may return what it was given."""
+    is_shared = any(np.may_share_memory(result, array) for array in given)
+    return result.copy() if is_shared else result
+
+
 def _memory_of(array: np.ndarray, device: Device) -> Memory:
     memory = from_numpy(array, device, copy=False).memory
     assert memory is not None
     return memory
 
 
-def to_host(node: Node) -> np.ndarray:
-    """The values of an evaluated node: the same memory where Python sees it."""
+def to_host(node: Node, read_only: bool = False) -> np.ndarray:
+    """The values of an evaluated node: the same memory where Python sees it.
+
+    Parameters
+    ----------
+    read_only : bool
+        For memory that is shared; a copy belongs to the caller.
+    """
     assert node.memory is not None
     if node.device.memory != "own":
-        return node.memory.host_view(node.dtype, node.shape, *node.data)
+        strides, start = node.data
+        return node.memory.host_view(node.dtype, node.shape, strides, start, read_only)
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)

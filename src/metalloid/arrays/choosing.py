@@ -6,6 +6,7 @@ from typing import Any
 
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import binary, broadcast_shape, is_number, to_node, where_node
+from metalloid.arrays.exchange import unshared
 from metalloid.arrays.node import broadcast, cast
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import promote
@@ -48,4 +49,4 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
         node = binary(OPS[name], Array(node), limit)
     if node.shape == ():
         node = broadcast(node, broadcast_shape("clip", node.shape))
-    return Array(cast(node, dtype))
+    return Array(unshared(cast(node, dtype)))

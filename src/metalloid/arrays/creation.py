@@ -12,6 +12,7 @@ from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import (
     as_number,
     binary,
+    can_share,
     from_numpy,
     is_number,
     op,
@@ -19,7 +20,7 @@ from metalloid.arrays.build import (
     to_numpy,
     where_node,
 )
-from metalloid.arrays.exchange import borrowed, copied
+from metalloid.arrays.exchange import borrowed, borrowed_from_host, copied, unshared
 from metalloid.arrays.movement import as_shape
 from metalloid.arrays.node import Node, broadcast, cast, count, reshape
 from metalloid.arrays.types import DEFAULTS, DType, as_dtype, float32, int64, kind_of
@@ -40,8 +41,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     dtype : dtype, optional
         Type of the elements; that of `obj` without.
     copy : bool, optional
-        False: use the memory of `obj`, so that each sees what the other writes; an array that has
-        been computed from it does not change. Otherwise the contents are copied.
+        False: use the memory of `obj`, as `from_dlpack` does. Otherwise the contents are copied.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         result = obj if device is None else obj.to_device(device)
         if not copy and wanted in (None, obj.dtype):
             return result
-        return Array(result._node if wanted is None else cast(result._node, wanted))
+        return result.astype(wanted or obj.dtype)
     node = borrowed(obj, device, "asarray")
     if node is not None:
         shares = copy is False
@@ -77,11 +77,10 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
             obj, wanted, target))  # fmt: skip
     array = to_numpy(obj, "asarray", wanted is not None)
     if copy is False:
-        shares = array.flags.c_contiguous and (wanted is None or wanted == array.dtype)
+        shares = wanted is None or wanted == array.dtype
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
             raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
-        _require_host_memory(target, "asarray")
-        return Array(from_numpy(array, target, copy=False))
+        return Array(borrowed_from_host(array, target, "asarray"))
     if wanted is not None and array.dtype != wanted:
         with np.errstate(all="ignore"):
             array = array.astype(wanted)
@@ -93,12 +92,26 @@ array = asarray
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None,
                 copy: bool | None = None) -> Array:  # fmt: skip
-    """An array on the memory of another library's; each sees what the other writes.
+    """An array on the memory of another library's.
+
+    The array shows what the other library writes, and never writes to that memory itself. What is
+    computed from it is computed at once, and does not change. If the memory is read-only, the array
+    is a value like any other, and expressions are lazy.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__``: an array of NumPy, torch, JAX ...
+    copy : bool, optional
+        Whether to copy the contents; without, only what cannot be shared (arrays that are not
+        contiguous, on the CPU).
 
     Raises
     ------
     BufferError
-        If its memory is not the host's.
+        If its memory is not the host's nor the device's, or its capsule cannot be read.
+    ValueError
+        With ``copy=False``, if it takes a copy.
 
     Examples
     --------
@@ -112,14 +125,20 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     if node is not None:
         shares = copy is False
         return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
+    array, target = _from_host(x), get_device(device)
+    if copy is False or (copy is None and can_share(array, target)):
+        return Array(borrowed_from_host(array, target, "from_dlpack"))
+    return Array(from_numpy(array, target))
+
+
+def _from_host(x: Any) -> np.ndarray:
     try:
-        array = _numpy_from_dlpack(x)
+        if isinstance(x, np.ndarray):  # DLPack would forget what it is a view of
+            as_dtype(x.dtype)
+            return np.asarray(x)
+        return _numpy_from_dlpack(x)
     except TypeError as error:
         raise BufferError(f"[from_dlpack] {error}") from None
-    target = get_device(device)
-    if copy is False:
-        _require_host_memory(target, "from_dlpack")
-    return Array(from_numpy(array, target, copy=bool(copy)))
 
 
 def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, shares: bool,
@@ -132,11 +151,6 @@ def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, sha
     if dtype is not None:
         result = result.astype(dtype)
     return result.to_device(device) if is_other else result
-
-
-def _require_host_memory(device: Device, where: str) -> None:
-    if device.memory != "host":
-        raise ValueError(f"[{where}] {device.name} has memory of its own: it takes a copy.")
 
 
 def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, where: str) -> Array:
@@ -321,5 +335,5 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     results = []
     for k, x in enumerate(arrays):
         own = tuple(n if order[axis] == k else 1 for axis, n in enumerate(shape))
-        results.append(Array(broadcast(reshape(x._node, own), shape)))
+        results.append(Array(broadcast(reshape(unshared(x._node), own), shape)))
     return tuple(results)

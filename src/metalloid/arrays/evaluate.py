@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from metalloid.arrays.calls import hand_out
 from metalloid.arrays.graph import Graph
 from metalloid.arrays.layout import Ints, Layout
-from metalloid.arrays.memory import Memory
+from metalloid.arrays.memory import UNORDERED, Memory
 from metalloid.arrays.node import MEMORY, Node, in_memory
 from metalloid.arrays.numbers import Packer
 from metalloid.arrays.pieces import MOST_PLACES, pieces
@@ -162,6 +162,16 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
                 by_device.setdefault(root.device, []).append(root)
         for device, missing in by_device.items():
             _evaluate(device, missing, wait)
+
+
+def settled(node: Node) -> Node:
+    """The node, evaluated if it depends on memory that another library may write from now on.
+
+    An expression has the values of the time at which it was written down.
+    """
+    if node.sharing and node.kind is not MEMORY:
+        evaluate([node], wait=bool(node.sharing & UNORDERED))
+    return node
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:

@@ -20,9 +20,10 @@ from metalloid.arrays.build import (
 )
 from metalloid.arrays.calls import host_call, to_host
 from metalloid.arrays.evaluate import evaluate
-from metalloid.arrays.layout import Ints
+from metalloid.arrays.exchange import unshared
+from metalloid.arrays.layout import Ints, reach
 from metalloid.arrays.movement import joined, sliced, whole
-from metalloid.arrays.node import GATHER, Node, broadcast, cast, permute, reshape
+from metalloid.arrays.node import COUNT, GATHER, Node, broadcast, cast, permute, reduce, reshape
 from metalloid.arrays.types import int64, kind_of
 
 
@@ -111,7 +112,7 @@ class Selection:
                 return
             indices: tuple[Node, ...] = places_of(item)
         else:
-            indices = (_checked(item, node.shape[axis], axis),)
+            indices = (checked_index(item, node.shape[axis], axis),)
         for index in indices:
             place = len(self.shape)
             self.arrays.append((place, index))
@@ -154,27 +155,46 @@ def _in_range(index: int, extent: int, axis: int) -> int:
     return index % extent
 
 
-def _checked(index: Node, extent: int, axis: int) -> Node:
-    """Indices from 0; they are looked at now, so that no kernel reads beyond the memory.
+def checked_index(index: Node, extent: int, axis: int) -> Node:
+    """Indices counted from the front, in int64.
+
+    They are checked now, so that no kernel reads beyond the memory.
 
     Raises
     ------
     IndexError
     """
-    index = cast(index, int64)
-    if index.size:
-        evaluate([index])
-        values = to_host(index)
-        low, high = int(values.min()), int(values.max())
-        if low < -extent or high >= extent:
-            wrong = low if low < -extent else high
-            raise IndexError(f"[index] {wrong} is out of range for axis {axis} of extent {extent}.")
-        if low >= 0:
-            return index
+    wide = cast(index, int64)
+    if not index.size:
+        return wide
+    low, high = _limits(index, extent)
+    if low < -extent or high >= extent:
+        wrong = low if low < -extent else high
+        raise IndexError(f"[index] {wrong} is out of range for axis {axis} of extent {extent}.")
+    if low >= 0:
+        return wide
     number = as_number(extent, int64, index.device)
-    is_negative = binary(op("less"), _Held(index), 0)
-    shifted = binary(op("add"), _Held(index), _Held(number))
-    return where_node(_Held(is_negative), _Held(shifted), _Held(index))
+    is_negative = binary(op("less"), _Held(wide), 0)
+    shifted = binary(op("add"), _Held(wide), _Held(number))
+    return where_node(_Held(is_negative), _Held(shifted), _Held(wide))
+
+
+def _limits(index: Node, extent: int) -> tuple[int, int]:
+    """The lowest and the highest of some indices; if all are in ``[0, extent)``, bounds of them."""
+    if index.kind is COUNT:
+        return reach(index.layout)
+    if index.device.memory == "own":  # reduced where they are: two numbers are copied
+        flat = reshape(index, (index.size,))
+        low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
+        evaluate([index, low, high])
+        return int(to_host(low)[0]), int(to_host(high)[0])
+    evaluate([index])
+    values = to_host(index)
+    # Nearly all indices are right. One pass tells: as unsigned numbers, negative ones are large.
+    top = int(values.view(f"u{values.itemsize}").max())
+    if top < extent:
+        return 0, top
+    return int(values.min()), int(values.max())
 
 
 class _Held:
@@ -243,7 +263,7 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     new = _fitting(new, shape)
     region = tuple(count for _, _, count in selection.slices)
     if math.prod(region) == 0:
-        return node
+        return unshared(node)
     places = [whole(node.shape), selection.slices]
     return joined([node, reshape(new, region)], places, node.shape, node.dtype)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,23 +14,24 @@ import numpy as np
 from metalloid.arrays.build import binary, from_numpy, unary
 from metalloid.arrays.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.evaluate import evaluate
-from metalloid.arrays.exchange import copied, lent
+from metalloid.arrays.exchange import copied, exported, lent
 from metalloid.arrays.layout import Ints, is_contiguous
-from metalloid.arrays.node import MEMORY, Node
+from metalloid.arrays.node import Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.types import DType
 from metalloid.runtime.buffer import Window
 from metalloid.runtime.device import Device
 from metalloid.runtime.exporting import Exporting
-from metalloid.runtime.lending import require_cuda, stays
+from metalloid.runtime.lending import require_cuda
 from metalloid.runtime.registry import get_device
 
 #: NumPy's universal functions by their names there.
 _UFUNCS = {row.oracle or name: row for name, row in OPS.items()}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
                "logical_or": "any", "logical_and": "all"}  # fmt: skip
-#: References to a node that one array alone has: its own, a local name, and the counter's argument.
-_OWN_REFERENCES = 3
+#: What ``sys.getrefcount(x.attribute)`` counts if nothing else refers to the value: the attribute
+#: and the argument.
+_ONE_REFERENCE = 2
 
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -37,6 +40,28 @@ def _namesake(namespace: Any, function: Any) -> Any:
     """Where a function of NumPy has its like: ``numpy.linalg.inv`` in ``linalg``."""
     part = str(function.__module__).partition(".")[2]
     return getattr(namespace, part) if part in ("fft", "linalg") else namespace
+
+
+class _DroppedError(threading.local):
+    """An error of ``__buffer__``: NumPy drops it, even Ctrl-C, and goes on to ``__array__``."""
+
+    _AT_ONCE = 0.01  # seconds
+
+    node: Node | None = None
+    error: BaseException
+    time = 0.0
+
+    def keep(self, node: Node, error: BaseException) -> None:
+        self.node, self.error, self.time = node, error, time.monotonic()
+
+    def throw(self, node: Node) -> None:
+        """Raise the error if this call of ``__array__`` follows it."""
+        failed, self.node = self.node, None
+        if failed is node and time.monotonic() - self.time < self._AT_ONCE:
+            raise self.error
+
+
+_dropped = _DroppedError()
 
 
 class Interop(Exporting):
@@ -53,17 +78,17 @@ class Interop(Exporting):
     # -- NumPy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        _dropped.throw(self._node)
         evaluate([self._node])
-        array = to_host(self._node)
+        array = to_host(self._node, read_only=True)
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError(f"[asarray] {array.dtype} as {dtype} takes a copy.")
             return array.astype(dtype)
         if copy:
             return array.copy()
-        view = array.view()
-        view.flags.writeable = False
-        return view
+        array.flags.writeable = False  # of a copy, too
+        return array
 
     def numpy(self) -> np.ndarray:
         """The values for NumPy: a read-only view of the same memory where there is one."""
@@ -98,13 +123,7 @@ class Interop(Exporting):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
-        if stays(self._node.device, dl_device, copy):
-            return lent(copied(self._node) if copy else self._node).to_dlpack(stream)
-        evaluate([self._node])
-        array = to_host(self._node)
-        if copy:
-            array = array.copy()
-        return array.__dlpack__(max_version=max_version)
+        return exported(self._node, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._node.device.exchange.dlpack_device
@@ -118,7 +137,12 @@ class Interop(Exporting):
         return found.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
-        return self.__array__().data
+        try:
+            array = self.__array__()
+        except BaseException as error:
+            _dropped.keep(self._node, error)
+            raise
+        return array.data
 
     def __reduce__(self) -> Any:
         return restored, (type(self), self.__array__(copy=True))
@@ -127,11 +151,12 @@ class Interop(Exporting):
 
     def _is_sole_owner(self) -> bool:
         """Whether nobody else would see it if the memory changed."""
-        node = self._node
-        if node.kind is not MEMORY or sys.getrefcount(node) > _OWN_REFERENCES:
+        if self._node.memory is None or not self._node.memory.is_own:
             return False
-        # The node's reference and the counter's argument.
-        return sys.getrefcount(node.memory) == 2 and is_contiguous(node.layout)
+        # No local name for the node or its memory: whether such a reference counts depends on the
+        # version of Python.
+        counts = sys.getrefcount(self._node), sys.getrefcount(self._node.memory)
+        return counts == (_ONE_REFERENCE, _ONE_REFERENCE) and is_contiguous(self._node.layout)
 
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Memory for a launch: the array's own, which nobody else sees if it is written to."""
@@ -139,7 +164,7 @@ class Interop(Exporting):
         is_shared = is_written and not self._is_sole_owner()
         node = self._node
         if is_shared or not is_contiguous(node.layout):
-            node = from_numpy(to_host(node), node.device)
+            node = copied(node)
             if is_written:
                 self._node = node  # type: ignore[misc]
         if node.device.memory != "own":

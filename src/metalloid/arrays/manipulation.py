@@ -10,7 +10,9 @@ import numpy as np
 from metalloid.arrays import movement
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import as_number, axes_of, broadcast_shape, from_numpy, to_node
+from metalloid.arrays.exchange import unshared
 from metalloid.arrays.indexing import gathered
+from metalloid.arrays.layout import Ints
 from metalloid.arrays.movement import as_shape, concatenated, flipped, moved_axes
 from metalloid.arrays.node import Node, broadcast, cast, permute
 from metalloid.arrays.node import reshape as reshape_node
@@ -120,7 +122,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
             tail, head = movement.whole(node.shape), movement.whole(node.shape)
             tail[k], head[k] = (extent - by, 1, by), (0, 1, extent - by)
             node = concatenated([movement.sliced(node, tail), movement.sliced(node, head)], k)
-    return Array(node)
+    return Array(unshared(node))
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
@@ -150,7 +152,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
             raise ValueError(
                 f"[concat] the shapes {first} and {node.shape} differ beside the axis."
             )
-    return Array(concatenated(nodes, along))
+    return Array(unshared(concatenated(nodes, along)))
 
 
 def _alike(nodes: list[Node], where: str) -> list[Node]:
@@ -221,7 +223,13 @@ def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     own = tuple(n for pair in zip((1,) * rank, shape, strict=True) for n in pair)
     wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
     result = tuple(t * n for t, n in zip(times, shape, strict=True))
-    return Array(reshape_node(broadcast(reshape_node(x._node, own), wide), result))
+    return _repeated(x, own, wide, result)
+
+
+def _repeated(x: Array, own: Ints, wide: Ints, shape: Ints) -> Array:
+    """Reshaped, broadcast and reshaped again."""
+    node = reshape_node(broadcast(reshape_node(x._node, own), wide), shape)
+    return Array(unshared(node))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
@@ -240,7 +248,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         own = (*x.shape[: along + 1], 1, *x.shape[along + 1 :])
         wide = (*x.shape[: along + 1], int(repeats), *x.shape[along + 1 :])
         result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])
-        return Array(reshape_node(broadcast(reshape_node(x._node, own), wide), result))
+        return _repeated(x, own, wide, result)
     counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
     places = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
     taken = gathered(x._node, [along], [places])

@@ -12,6 +12,10 @@ from metalloid.errors import OutOfMemory
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 
+#: Bits of `Memory.sharing`.
+SHARED = 1  # its owner may write to it
+UNORDERED = 2  # and does not wait for our launches before that
+
 #: Kept for later arrays at most, as a part of the device's memory.
 _PART_KEPT = 1 / 8
 _PAGE = 4096
@@ -121,16 +125,24 @@ class Memory:
     device : Device
     bound : Buffer or ndarray
         What a launch is given; the memory of others is an array of theirs, or a `BorrowedBuffer`.
+    sharing : int
+        Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
     """
 
-    __slots__ = ("__weakref__", "_pool", "bound", "device")
+    __slots__ = ("__weakref__", "_pool", "bound", "device", "sharing")
 
     def __init__(self, device: Device, nbytes: int) -> None:
         self._pool: Pool | None = None
         self.device = device
+        self.sharing = 0
         pool = pool_of(device)
         self.bound: Any = pool.take(nbytes)
         self._pool = pool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no other library has had it, so that arrays may write to it."""
+        return self._pool is not None
 
     @property
     def address(self) -> int:
@@ -142,10 +154,11 @@ class Memory:
         return address
 
     @classmethod
-    def of(cls, device: Device, array: np.ndarray | Buffer) -> Memory:
-        """Contiguous memory of somebody else, used in place."""
+    def of(cls, device: Device, array: np.ndarray | Buffer, sharing: int = 0) -> Memory:
+        """Contiguous memory of another owner, used in place."""
         memory = cls.__new__(cls)
         memory._pool, memory.device, memory.bound = None, device, array
+        memory.sharing = sharing
         return memory
 
     def __del__(self) -> None:
@@ -153,20 +166,22 @@ class Memory:
             self._pool.give(self.bound)
 
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
-                  start: int) -> np.ndarray:  # fmt: skip
-        """A NumPy array on the same bytes, which lives as long as it needs them.
+                  start: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
+        """A NumPy array on the same bytes, which keeps them alive.
 
         Parameters
         ----------
         strides, start
             In elements.
+        read_only : bool
+            For good: the flag of the array cannot be set back.
         """
         if isinstance(self.bound, Buffer):
             self.bound.wait()
-            address, writeable = self.bound.address, True
+            address, writeable = self.bound.address, not read_only
         else:
             address = self.bound.__array_interface__["data"][0]
-            writeable = self.bound.flags.writeable
+            writeable = self.bound.flags.writeable and not read_only
         size = dtype.itemsize
         holder = _Holder(self, address + start * size, shape, strides, size, not writeable)
         raw = np.asarray(holder)

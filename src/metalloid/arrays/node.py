@@ -50,12 +50,14 @@ class Node:
     memory : Memory or None
     inlined : bool
         Whether an evaluation has computed it on its way without keeping it.
+    sharing : int
+        Whether its value depends on memory that other libraries may write, as `Memory.sharing`.
     serial : int
         Larger than that of its arguments.
     """
 
     __slots__ = ("__weakref__", "args", "data", "device", "dtype", "inlined", "kind", "memory",
-                 "serial", "shape")  # fmt: skip
+                 "serial", "shape", "sharing")  # fmt: skip
 
     def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
                  device: Device, memory: Memory | None = None) -> None:  # fmt: skip
@@ -69,6 +71,9 @@ class Node:
         self.device = device
         self.memory = memory
         self.inlined = False
+        self.sharing = 0 if memory is None else memory.sharing
+        for arg in args:
+            self.sharing |= arg.sharing
         self.serial = next(_serials)
 
     @property
@@ -86,6 +91,7 @@ class Node:
         self.memory, self.data = memory, (layout.strides, layout.start)
         self.kind = MEMORY
         self.args = ()
+        self.sharing = memory.sharing
 
     def __repr__(self) -> str:
         return f"<Node {self.kind} {self.data} {self.dtype}{list(self.shape)}>"
@@ -101,8 +107,8 @@ def _no_doubles(dtype: DType, device: Device) -> UnsupportedType:
 _bare = object.__new__
 
 
-def operation(op: Op, args: tuple[Node, ...], dtype: DType, shape: Ints, device: Device) -> Node:
-    """A MAP: what calling the class makes, in less time. Small evaluations are mostly this."""
+def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device: Device) -> Node:
+    """A MAP of two operands: as by the class, in less time, which small evaluations are made of."""
     if dtype in DOUBLES and not device.has_float64:
         raise _no_doubles(dtype, device)
     node = _bare(Node)
@@ -114,6 +120,8 @@ def operation(op: Op, args: tuple[Node, ...], dtype: DType, shape: Ints, device:
     node.device = device
     node.memory = None
     node.inlined = False
+    first, second = args
+    node.sharing = first.sharing | second.sharing
     node.serial = next(_serials)
     return node
 

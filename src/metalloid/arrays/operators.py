@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metalloid.arrays.build import binary, is_number, unary
+from metalloid.arrays.evaluate import settled
 from metalloid.arrays.node import Node
 from metalloid.arrays.ops import OPS
 from metalloid.arrays.products import matrix_product
@@ -41,7 +42,7 @@ def _in_place(name: str) -> Operator:
     def operate(self: Any, other: Any) -> Any:
         if not _fits(other):
             return NotImplemented
-        self._node = in_place(name, self._node, binary(row, self, other))
+        self._node = settled(in_place(name, self._node, binary(row, self, other)))
         return self
 
     operate.__doc__ = f"See `metalloid.{name}`; the name keeps the new value."
@@ -117,7 +118,7 @@ class Operators:
 
     def __imatmul__(self, other: Any) -> Any:
         """See `metalloid.matmul`; the name keeps the new value."""
-        self._node = in_place("matmul", self._node, matrix_product(self, other))
+        self._node = settled(in_place("matmul", self._node, matrix_product(self, other)))
         return self
 
     __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")

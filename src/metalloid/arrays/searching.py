@@ -9,7 +9,8 @@ import numpy as np
 from metalloid.arrays.array_object import Array
 from metalloid.arrays.build import axes_of, pair
 from metalloid.arrays.calls import host_call, launch_call
-from metalloid.arrays.indexing import gathered, places_of
+from metalloid.arrays.exchange import unshared
+from metalloid.arrays.indexing import checked_index, gathered, places_of
 from metalloid.arrays.movement import concatenated, sliced, whole
 from metalloid.arrays.node import broadcast, cast, count
 from metalloid.arrays.sort_choice import by_kernels
@@ -79,7 +80,8 @@ def searchsorted(
         raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
     among, values = pair("searchsorted", x1, x2)
     together = promote(among.dtype, values.dtype)
-    among = among if sorter is None else gathered(among, [0], [sorter._node])
+    if sorter is not None:
+        among = gathered(among, [0], [checked_index(sorter._node, x1.shape[0], 0)])
     among, values = cast(among, together), cast(values, together)
     if by_kernels("searchsorted", together, x1.device, values.size):
         is_behind = side == "right"
@@ -114,7 +116,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
             raise ValueError(f"[take] an array of shape {x.shape} wants an axis.")
         axis = 0
     (along,) = axes_of("take", axis, x.ndim)
-    return x[(slice(None),) * along + (indices,)]
+    return x[(slice(None),) * along + (indices,)].copy()
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
@@ -146,4 +148,4 @@ def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = Non
         right[along] = (min(1, extent), 1, max(extent - 1, 0))
         high, low = Array(sliced(node, right)), Array(sliced(node, left))
         node = (high != low)._node if kind_of(node.dtype) == "b" else (high - low)._node
-    return Array(node)
+    return Array(unshared(node))

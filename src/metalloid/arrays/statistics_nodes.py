@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from metalloid.arrays.build import axes_of, op, wide_integer
+from metalloid.arrays.exchange import unshared
 from metalloid.arrays.layout import Ints
 from metalloid.arrays.node import Node, apply, broadcast, cast, count, number, reduce, reshape
 from metalloid.arrays.ops import PLACE, PLACED
@@ -16,7 +17,7 @@ Axis = int | tuple[int, ...] | None
 def reduced(node: Node, name: str, axis: Axis, keepdims: bool) -> Node:
     """A reduction along axes, in the node's own type."""
     axes = tuple(sorted(axes_of(name, axis, len(node.shape))))
-    result = reduce(node, name, axes) if axes else node
+    result = reduce(node, name, axes) if axes else unshared(node)
     return result if keepdims else without(result, axes)
 
 
