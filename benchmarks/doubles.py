@@ -1,6 +1,6 @@
 """Functions of 64-bit floats beside NumPy, on one thread: ``python benchmarks/doubles.py [names]``.
 
-Names are those of `metalloid.arrays.ops.OPS`; without any, all that take longer than a division.
+Names are those of `metalloid.arrays.ir.ops.OPS`; without any, all that take longer than a division.
 SciPy, for what NumPy has not, is left out where it is not installed.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from timing import alternating, table
 
 import metalloid as mtl
-from metalloid.arrays.ops import OPS, Op
+from metalloid.arrays.ir.ops import OPS, Op
 
 COUNT = 2**18
 #: Where operands come from, if it is not from -4 to 4.

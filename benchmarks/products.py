@@ -2,7 +2,7 @@
 
 CPU time of one thread. Each cell is how many times as fast a way is as the host's (NumPy's BLAS;
 halves are widened, integers are loops), which is given in full. With ``+`` a bias is added and the
-result squared. `metalloid.arrays.product_rule` is what was made of it.
+result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from timing import best, show, table
 
 import metalloid as mtl
-from metalloid.arrays.types import as_dtype
+from metalloid.arrays.ir.dtypes import as_dtype
 
 WAYS = ("host", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")

@@ -9,8 +9,8 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import kind_of, real_of
+from metalloid.arrays.ir.dtypes import kind_of, real_of
+from metalloid.arrays.ir.ops import Op
 
 # -- operands
 

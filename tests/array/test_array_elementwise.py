@@ -1,7 +1,5 @@
 """Elementwise operations, every row of the table on every type, against NumPy and mpmath."""
 
-import importlib.resources
-
 import hypothesis
 import ml_dtypes
 import numpy as np
@@ -11,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
-from metalloid.arrays.ops import OPS
-from metalloid.arrays.types import ALL, bfloat16, kind_of, msl_name, real_of
+from metalloid.arrays.ir.dtypes import ALL, bfloat16, kind_of, msl_name, real_of
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.metal import metal_source
 
 _AT_ONCE = 12
 #: Complex operations whose parts may cancel: only the modulus bounds their errors.
@@ -388,11 +387,10 @@ def test_texts_are_what_apples_compiler_takes(dtype):
         if kind_of(dtype) in row.kinds:
             text = row.text.format("a", "b")
             lines.append(f"{{ {msl_name(row.result(dtype))} v = {text}; out[i] = uint(v == v); }}")
-    files = ["arrays.metal", "complex.metal", "complex_functions.metal"]
+    files = ["arrays", "complex", "complex_functions"]
     files += sorted({row.file for row in OPS.values() if row.file})
-    folder = importlib.resources.files("metalloid.arrays")
     source = "\n".join(
-        ["#include <metal_stdlib>\nusing namespace metal;", *((folder / f).read_text() for f in files),
+        ["#include <metal_stdlib>\nusing namespace metal;", metal_source(*files),
          f"kernel void all(device {msl_name(dtype)} const *x [[buffer(0)]], device uint *out [[buffer(1)]],",
          f"uint i [[thread_position_in_grid]]) {{ const {msl_name(dtype)} a = x[i], b = x[i + 1];", *lines, "}"]
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 import scipy.special
 
 import metalloid as mtl
-from metalloid.arrays.ops import OPS
+from metalloid.arrays.ir.ops import OPS
 
 RNG = np.random.default_rng(0)
 WIDE = np.concatenate([

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import evaluate as evaluation
-from metalloid.arrays.memory import Memory, pool_of
+from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.ir.memory import Memory, pool_of
 
 
 @pytest.fixture

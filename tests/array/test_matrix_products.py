@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.product_rule import is_sum, is_turned, way_of
+from metalloid.arrays.planning.matmul_dispatch import is_sum, is_turned, way_of
 from metalloid.runtime.libraries import Libraries
 from metalloid.runtime.traits import MANY_THREADS, MATRIX_UNITS
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import evaluate, pieces
+from metalloid.arrays.execution import evaluate
+from metalloid.arrays.planning import grid_partition as pieces
 
 _LEAVES = 3
 _STEPS = 14

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import scan_kernels, sort_kernels, window_kernels
+from metalloid.arrays.library import scan as scan_kernels
+from metalloid.arrays.library import sort as sort_kernels
+from metalloid.arrays.library import window as window_kernels
 from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, pair, to_node
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import eye, zeros
-from metalloid.arrays.data_types import finfo
-from metalloid.arrays.elementwise import abs, log, sign
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.linear import diagonal_of
-from metalloid.arrays.node import Node, broadcast, cast, reshape
-from metalloid.arrays.types import DType, complex128, float64, int64, kind_of, promote, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.functions.creation import eye, zeros
+from metalloid.arrays.functions.data_types import finfo
+from metalloid.arrays.functions.elementwise import abs, log, sign
+from metalloid.arrays.functions.tensor_contractions import diagonal_of
+from metalloid.arrays.ir.dtypes import DType, complex128, float64, int64, kind_of, promote, real_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, broadcast, cast, reshape
+from metalloid.arrays.ir.operands import broadcast_shape, pair, to_node
 from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, pair, to_node
-from metalloid.arrays.creation import eye
-from metalloid.arrays.elementwise import multiply
-from metalloid.arrays.linear import diagonal_of, matmul
-from metalloid.arrays.manipulation import broadcast_to, stack
-from metalloid.arrays.node import cast
-from metalloid.arrays.types import float32
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.creation import eye
+from metalloid.arrays.functions.elementwise import multiply
+from metalloid.arrays.functions.manipulation import broadcast_to, stack
+from metalloid.arrays.functions.tensor_contractions import diagonal_of, matmul
+from metalloid.arrays.ir.dtypes import float32
+from metalloid.arrays.ir.node import cast
+from metalloid.arrays.ir.operands import broadcast_shape, pair, to_node
 from metalloid.linalg.equations import inv
 from metalloid.linalg.matrices import square_matrices
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, from_numpy, to_node
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape, sliced, whole
-from metalloid.arrays.node import Node, apply, broadcast, cast, count, reshape
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import int64, kind_of, uint32
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, count, reshape
+from metalloid.arrays.ir.operands import broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.views import as_shape, sliced, whole
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
 _WORD = 2**32 - 1
 KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of a new key", 4,
-              cost=50, file="random.metal")  # fmt: skip
+              cost=50, file="random")  # fmt: skip
 
 
 def key(seed: int, *, device: str | Device | None = None) -> Array:

@@ -1,0 +1,203 @@
+"""Memory of arrays: buffers that are used again when the arrays they belonged to are gone."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.errors import OutOfMemory
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.device import Device
+
+#: Bits of `Memory.sharing`.
+SHARED = 1  # its owner may write to it
+UNORDERED = 2  # and does not wait for our launches before that
+
+#: Kept for later arrays at most, as a part of the device's memory.
+_PART_KEPT = 1 / 8
+_PAGE = 4096
+_SMALL = 64
+
+
+def _room(nbytes: int) -> int:
+    """The size of the buffer for `nbytes`: near enough that sizes meet again, with little waste."""
+    if nbytes <= _PAGE:
+        return max(_SMALL, 1 << (nbytes - 1).bit_length())
+    return -(-nbytes // _PAGE) * _PAGE
+
+
+class Pool:
+    """Buffers of one device that nobody uses at the moment.
+
+    Attributes
+    ----------
+    live_bytes, live_buffers : int
+        In use by arrays.
+    peak_bytes : int
+        The most bytes that have been in use at once.
+    kept_bytes : int
+        Waiting for the next array.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.live_bytes = self.live_buffers = self.kept_bytes = self.peak_bytes = 0
+        self._most = int(device.info().memory_bytes * _PART_KEPT)
+        self._free: dict[int, list[Buffer]] = {}
+        # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
+        # by its own finalizer before `Memory.__del__` gives it back.
+        self._used: dict[int, Buffer] = {}
+        self._lock = threading.RLock()  # a collection of garbage inside gives memory back
+
+    def take(self, nbytes: int) -> Buffer:
+        """A buffer of at least `nbytes`, with anything in it.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        room = _room(nbytes)
+        with self._lock:
+            self.live_bytes += room
+            self.live_buffers += 1
+            if self.live_bytes > self.peak_bytes:
+                self.peak_bytes = self.live_bytes
+            free = self._free.get(room)
+            if free:
+                self.kept_bytes -= room
+                buffer = free.pop()
+                self._used[id(buffer)] = buffer
+                return buffer
+        try:
+            buffer = self._new(room)
+        except OutOfMemory:
+            with self._lock:
+                self.live_bytes -= room
+                self.live_buffers -= 1
+            raise
+        self._used[id(buffer)] = buffer
+        return buffer
+
+    def _new(self, room: int) -> Buffer:
+        try:
+            return Buffer(room, self.device)
+        except OutOfMemory:
+            self.clear()
+            return Buffer(room, self.device)
+
+    def give(self, buffer: Buffer) -> None:
+        """Take back what `take` gave."""
+        room = buffer.nbytes
+        with self._lock:
+            del self._used[id(buffer)]
+            self.live_bytes -= room
+            self.live_buffers -= 1
+            if self.kept_bytes + room <= self._most:
+                self.kept_bytes += room
+                self._free.setdefault(room, []).append(buffer)
+
+    def clear(self) -> None:
+        """Give everything that nobody uses back to the device."""
+        with self._lock:
+            self._free.clear()
+            self.kept_bytes = 0
+
+
+_pools: dict[Device, Pool] = {}
+
+
+def pool_of(device: Device) -> Pool:
+    """The pool of a device."""
+    try:
+        return _pools[device]
+    except KeyError:
+        return _pools.setdefault(device, Pool(device))
+
+
+class Memory:
+    """What an evaluated array owns: bytes on a device, given back when nobody refers to them.
+
+    Attributes
+    ----------
+    device : Device
+    bound : Buffer or ndarray
+        What a launch is given; the memory of others is an array of theirs, or a `BorrowedBuffer`.
+    sharing : int
+        Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
+    """
+
+    __slots__ = ("__weakref__", "_pool", "bound", "device", "sharing")
+
+    def __init__(self, device: Device, nbytes: int) -> None:
+        self._pool: Pool | None = None
+        self.device = device
+        self.sharing = 0
+        pool = pool_of(device)
+        self.bound: Any = pool.take(nbytes)
+        self._pool = pool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether no other library has had it, so that arrays may write to it."""
+        return self._pool is not None
+
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+        bound = self.bound
+        if isinstance(bound, Buffer):
+            return bound.address
+        address: int = bound.__array_interface__["data"][0]
+        return address
+
+    @classmethod
+    def of(cls, device: Device, array: np.ndarray | Buffer, sharing: int = 0) -> Memory:
+        """Contiguous memory of another owner, used in place."""
+        memory = cls.__new__(cls)
+        memory._pool, memory.device, memory.bound = None, device, array
+        memory.sharing = sharing
+        return memory
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.give(self.bound)
+
+    def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
+                  start: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
+        """A NumPy array on the same bytes, which keeps them alive.
+
+        Parameters
+        ----------
+        strides, start
+            In elements.
+        read_only : bool
+            For good: the flag of the array cannot be set back.
+        """
+        if isinstance(self.bound, Buffer):
+            self.bound.wait()
+            address, writeable = self.bound.address, not read_only
+        else:
+            address = self.bound.__array_interface__["data"][0]
+            writeable = self.bound.flags.writeable and not read_only
+        size = dtype.itemsize
+        holder = _Holder(self, address + start * size, shape, strides, size, not writeable)
+        raw = np.asarray(holder)
+        return raw.view(dtype) if raw.dtype != dtype else raw
+
+
+class _Holder:
+    """What NumPy asks where the bytes are, and what keeps them for it."""
+
+    def __init__(self, memory: Memory, address: int, shape: tuple[int, ...],
+                 strides: tuple[int, ...], size: int, read_only: bool) -> None:  # fmt: skip
+        self.memory = memory
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": f"|V{size}",
+            "data": (address, read_only),
+            "strides": tuple(stride * size for stride in strides),
+        }

@@ -1,0 +1,285 @@
+"""From nodes to the entries of one kernel: movements become strides, and equal work is done once.
+
+A kernel has a *space*, a shape whose every place it visits. Each entry is a value at a place of the
+space; a leaf is read there by strides along the axes of the space. The axes that reductions of the
+kernel run along are its *row axes*: what does not vary along them is computed once for each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, collapsed, contiguous, moved
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    CONSTANT,
+    ELEMENTWISE,
+    GATHER,
+    IOTA,
+    MATMUL,
+    REDUCE,
+    VIEW,
+)
+from metalloid.arrays.planning.schedule import MaterializeReason
+
+if TYPE_CHECKING:
+    from metalloid.arrays.planning.plan import Planner
+
+#: A kernel may have 31 buffers; the result and the layout are two of them.
+MAX_LOADS = 28
+MAX_OPS = 1024
+MAX_DEPTH = 64
+
+
+class NonStridedView(Exception):
+    """A movement that strides cannot express; the node to copy first."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class KernelLimitExceeded(Exception):
+    """More than one kernel should hold."""
+
+
+@dataclass(frozen=True)
+class KernelOp:
+    """A value at a place of the space.
+
+    Attributes
+    ----------
+    kind : str
+        ``"load"``, ``"count"``, ``"number"``, ``"map"``, ``"gather"``, ``"reduce"`` or
+        ``"product"``.
+    data : object
+        Op of a map, name of a reduction, the node that is read.
+    args : tuple of int
+        Entries.
+    dtype : numpy.dtype
+    strides : tuple of int
+        Of what is read, along the axes of the space.
+    start : int
+        Beyond the leaf's own.
+    varies : bool
+        Along the row axes.
+    steps : tuple of int
+        Of a gather: elements for each number of an index.
+    """
+
+    kind: str
+    data: Any
+    args: Ints
+    dtype: DType
+    strides: Ints = ()
+    start: int = 0
+    varies: bool = False
+    steps: Ints = ()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it has a place along the axes of the space: memory, or a count."""
+        return self.kind in ("load", "gather", "count")
+
+
+@dataclass
+class KernelBuilder:
+    """The entries that a value in a space takes.
+
+    Attributes
+    ----------
+    planner : Planner
+        Knows which nodes lie in memory, and is asked for those that have to.
+    iteration_space : tuple of int
+    row_axes : tuple of int
+    ops : list of Entry
+        Arguments first.
+    fused_nodes : set of int
+        Nodes that are computed here.
+    product : int
+        The matrix product that the kernel makes, of the shape of the space; -1 for none.
+    max_loads : int
+        Memories that it may read.
+    """
+
+    planner: Planner
+    iteration_space: Ints
+    row_axes: Ints = ()
+    ops: list[KernelOp] = field(default_factory=list)
+    fused_nodes: set[int] = field(default_factory=set)
+    product: int = -1
+    max_loads: int = MAX_LOADS
+
+    def __post_init__(self) -> None:
+        self._indices: dict[Any, int] = {}
+        self._values: dict[Any, int] = {}
+        self._depth = 0
+        self._loads = 0
+        #: The space with one place for each row.
+        self.outer = tuple(
+            1 if k in self.row_axes else n for k, n in enumerate(self.iteration_space)
+        )
+        self._outer_strides = plain(contiguous(self.outer))
+
+    def value(self, index: int, moves: tuple[ViewOp | int, ...] = ()) -> int:
+        """The entry of a node after some movements: MOVE nodes, or movements of our own."""
+        if self.planner.graph.nodes[index].kind is CONSTANT:
+            moves = ()  # it is the same everywhere
+        if moves:
+            # Movements that undo each other are none: what is reached in many ways is one value.
+            layout = self.planner.layout_through(index, moves)
+            if layout == contiguous(self.planner.graph.nodes[index].shape):
+                moves = ()
+            key: Any = (index, layout or moves)
+        else:
+            key = index
+        found = self._values.get(key)
+        if found is None:
+            if not moves and self.planner.graph.nodes[index].kind is ELEMENTWISE:
+                self._visit_maps_below(index)
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise KernelLimitExceeded
+            found = self._values[key] = self._make(index, moves)
+            self._depth -= 1
+        return found
+
+    def _visit_maps_below(self, index: int) -> None:
+        """The entries of operations below a node, lowest first: no recursion follows a long row."""
+        graph, materialized = self.planner.graph, self.planner.materialized
+        found: set[int] = set()
+        pending = [] if index in materialized else [index]
+        while pending:
+            for arg in graph.args[pending.pop()]:
+                is_new = arg not in found and arg not in self._values and arg not in materialized
+                if is_new and graph.nodes[arg].kind is ELEMENTWISE:
+                    found.add(arg)
+                    pending.append(arg)
+        for at in sorted(found):
+            self.value(at)
+
+    def _make(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
+        graph, planner = self.planner.graph, self.planner
+        node = graph.nodes[index]
+        kind = node.kind
+        if kind is CONSTANT:
+            return self.add(KernelOp("number", index, (), node.dtype))
+        if index in planner.materialized or kind is BUFFER or kind is IOTA:
+            return self._load(index, moves)
+        if kind is ELEMENTWISE:
+            args = tuple(self.value(arg, moves) for arg in graph.args[index])
+            self.fused_nodes.add(index)
+            varies = any(self.ops[arg].varies for arg in args)
+            return self.add(KernelOp("map", node.data, args, node.dtype, varies=varies))
+        if kind is VIEW:
+            return self.value(graph.args[index][0], (index, *moves))
+        if kind is GATHER:
+            return self._gather(index, moves)
+        if kind is REDUCE and self._is_row_reduction(index, moves):
+            partial = planner.partials.get(index)
+            if partial is not None:
+                source, layout = partial
+                arg = self.add(_strided_op("load", source, node.dtype, layout, self.row_axes))
+            else:
+                self.fused_nodes.add(index)
+                arg = self.value(graph.args[index][0])
+            return self.add(KernelOp("reduce", node.data[0], (arg,), node.dtype))
+        if index == self.product and not moves:
+            self.fused_nodes.add(index)
+            return self.add(KernelOp("product", "matmul", (), node.dtype))
+        planner.store(
+            index, MaterializeReason.MATMUL if kind is MATMUL else MaterializeReason.REDUCTION
+        )
+        return self._load(index, moves)
+
+    def _moved(self, index: int, layout: Layout, moves: tuple[ViewOp | int, ...]) -> Layout:
+        graph, base = self.planner.graph, index
+        for move in moves:
+            is_node = isinstance(move, int)
+            after = moved(layout, graph.nodes[move].data if is_node else move)  # type: ignore
+            if after is None:
+                raise NonStridedView(graph.args[move][0] if is_node else base)  # type: ignore[index]
+            layout = after
+            if is_node:
+                base = move  # type: ignore[assignment]
+        return layout
+
+    def _load(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
+        node = self.planner.graph.nodes[index]
+        source, layout = self.planner.location(index)
+        layout = self._moved(index, layout, moves)
+        kind = "count" if node.kind is IOTA and index not in self.planner.materialized else "load"
+        return self.add(_strided_op(kind, source, node.dtype, layout, self.row_axes))
+
+    def _gather(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
+        """An element of memory at indices that are values themselves."""
+        graph, planner = self.planner.graph, self.planner
+        node = graph.nodes[index]
+        base, *arguments = graph.args[index]
+        planner.store(base, MaterializeReason.GATHER)
+        source, layout = planner.location(base)
+        indexed = len(arguments)
+        rest = layout.shape[indexed:]
+        lead = len(node.shape) - len(rest)
+        strides = (0,) * lead + layout.strides[indexed:]
+        viewed = self._moved(index, Layout(node.shape, strides, layout.start), moves)
+        widened = ViewOp("reshape", node.shape[:lead] + (1,) * len(rest))
+        repeated = ViewOp("broadcast", node.shape)
+        args = tuple(self.value(arg, (widened, repeated, *moves)) for arg in arguments)
+        self.fused_nodes.add(index)
+        op = _strided_op("gather", source, node.dtype, viewed, self.row_axes)
+        varies = op.varies or any(self.ops[arg].varies for arg in args)
+        return self.add(KernelOp("gather", source, args, node.dtype, op.strides, op.start,
+                               varies, layout.strides[:indexed]))  # fmt: skip
+
+    def _is_row_reduction(self, index: int, moves: tuple[ViewOp | int, ...]) -> bool:
+        """Whether a reduction runs along the row axes, and its result belongs to the same row."""
+        graph, planner = self.planner.graph, self.planner
+        node = graph.nodes[index]
+        _, axes = node.data
+        if index in planner.partials:
+            if self.iteration_space[:-1] != node.shape or self.row_axes != (len(node.shape),):
+                return False
+        elif (
+            axes != self.row_axes
+            or graph.nodes[graph.args[index][0]].shape != self.iteration_space
+            or not planner.can_fuse(index)
+        ):
+            return False
+        try:
+            layout = self._moved(index, contiguous(node.shape), moves)
+        except NonStridedView:
+            return False
+        return layout.start == 0 and plain(layout) == self._outer_strides
+
+    def row_extents(self) -> Ints:
+        """Extents of the row axes, as few as the memory allows; at least one."""
+        read = [op.strides for op in self.ops if op.is_read]
+        shape, *strides = (
+            tuple(each[axis] for axis in self.row_axes) for each in (self.iteration_space, *read)
+        )
+        return collapsed(shape, *strides)[0] or (1,)
+
+    def add(self, op: KernelOp) -> int:
+        """The place of an entry; the same for equal ones."""
+        key = (op.kind, op.data, op.args, op.dtype, op.strides, op.start)
+        index = self._indices.get(key)
+        if index is None:
+            self._loads += op.kind in ("load", "gather")
+            if self._loads > self.max_loads or len(self.ops) >= MAX_OPS:
+                raise KernelLimitExceeded
+            index = self._indices[key] = len(self.ops)
+            self.ops.append(op)
+        return index
+
+
+def plain(layout: Layout) -> Ints:
+    """Strides of a layout, 0 where there is one element."""
+    return tuple(0 if n == 1 else s for n, s in zip(layout.shape, layout.strides, strict=True))
+
+
+def _strided_op(kind: str, source: int, dtype: DType, layout: Layout, row_axes: Ints) -> KernelOp:
+    strides = plain(layout)
+    varies = any(strides[axis] for axis in row_axes)
+    return KernelOp(kind, source, (), dtype, strides, layout.start, varies)

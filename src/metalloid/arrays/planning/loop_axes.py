@@ -1,0 +1,73 @@
+"""How a kernel goes through memory: as few axes as can be, and who takes which elements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from metalloid.arrays.ir.layout import Ints, collapsed
+from metalloid.arrays.planning.schedule import FusedKernel
+
+#: Lanes of a simdgroup, which shares a row.
+LANES = 32
+#: Elements that a thin thread takes at a time: 16 bytes of floats.
+VECTOR_WIDTH = 4
+#: Rows shorter than this are read by one thread each.
+_SHORT_ROW = 16
+#: The access of a kernel that is the result's, not an entry's.
+RESULT = -1
+
+
+@dataclass
+class Access:
+    """How a memory is read or written: the name of a pointer, and strides of kept and row axes."""
+
+    pointer: str
+    outer: Ints
+    row: Ints
+
+
+class Axes:
+    """The axes of a kernel, put together where the memory allows it.
+
+    Attributes
+    ----------
+    outer, row : tuple of int
+        Extents; chunks of the row, if there are any, are the first kept axis.
+    accesses : dict
+        By entry, and `RESULT`.
+    form : str
+        Who computes a row: ``"row"``, a simdgroup; ``"column"``, a thread; ``"map"``, there is no
+        row.
+    """
+
+    def __init__(self, kernel: FusedKernel) -> None:
+        iteration_space = kernel.iteration_space
+        read = [k for k, op in enumerate(kernel.ops) if op.is_read]
+        strides = [*(kernel.ops[k].strides for k in read), kernel.strides[: len(iteration_space)]]
+        kept_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
+
+        def along(axes: Ints) -> tuple[Ints, list[Ints]]:
+            shape = tuple(iteration_space[k] for k in axes)
+            return collapsed(shape, *(tuple(each[k] for k in axes) for each in strides))
+
+        self.outer, outer = along(kept_axes)
+        self.row, row = along(kernel.row_axes)
+        if kernel.row_axes and not self.row:
+            self.row, row = (1,), [(0,)] * len(row)
+        if kernel.chunk:
+            self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
+            steps = [*(r[0] * kernel.chunk for r in row[:-1]), kernel.strides[-1]]
+            outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
+        self.accesses = {
+            index: Access("", k, r) for index, k, r in zip([*read, RESULT], outer, row, strict=True)
+        }
+        self.form = self._form() if kernel.row_axes else "map"
+
+    def _form(self) -> str:
+        if math.prod(self.row) < _SHORT_ROW and math.prod(self.outer) >= LANES:
+            return "column"
+        inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
+        columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
+        rows = sum(row == 1 for _, row in inner)
+        return "column" if columns > rows else "row"
