@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
-from metalloid.arrays.planning.kernel_builder import KernelOp
+from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.program import Size

@@ -20,7 +20,7 @@ from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
 from metalloid.arrays.ir.ops import CHAPTERS
-from metalloid.arrays.planning.kernel_builder import KernelOp
+from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, ProductKernel
 from metalloid.runtime.traits import DeviceTraits

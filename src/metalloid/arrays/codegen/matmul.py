@@ -71,10 +71,10 @@ _MANY_TILES = 128
 def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
     """How a product is made on a device."""
     dtype = kernel.factors[0].dtype
-    if kernel.way == TENSOR_CORES:
+    if kernel.backend == TENSOR_CORES:
         large = WIDE_TENSORS if _is_down(kernel.factors[0]) else TALL_TENSORS
         return large if _is_large(kernel, large) else SMALL_TENSORS
-    if kernel.way == IN_SIMDGROUPS:
+    if kernel.backend == IN_SIMDGROUPS:
         return SIMDGROUPS
     if not traits.is_simt or dtype.itemsize > 4:  # squares of others take too much room
         return REGISTERS

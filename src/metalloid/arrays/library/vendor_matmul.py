@@ -13,7 +13,9 @@ from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Matrices, Products
 
 
-def multiplied(left: Node, right: Node, shape: Ints, products: Products, is_rough: bool) -> Memory:
+def multiplied(
+    left: Node, right: Node, shape: Ints, products: Products, allow_tf32: bool
+) -> Memory:
     """The product of two stacks of as many matrices, all in memory and none of them empty.
 
     One matrix that is the right factor of many is multiplied once, by the rows of them all.
@@ -36,7 +38,7 @@ def multiplied(left: Node, right: Node, shape: Ints, products: Products, is_roug
         result,
     )
     first, second, third = (found for node in nodes if (found := _matrices(node, may_repeat)))
-    products.multiply(first, second, third, count, is_rough)
+    products.multiply(first, second, third, count, allow_tf32)
     return memory
 
 

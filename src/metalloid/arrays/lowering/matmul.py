@@ -53,23 +53,23 @@ class Product(HostCall):
 
     Attributes
     ----------
-    way : str
+    backend : str
         One of those of product_rule.py.
-    is_rough : bool
+    allow_tf32 : bool
         Whether a library may round float32 to TF32.
     """
 
-    way: str = AUTO
-    is_rough: bool = False
+    backend: str = AUTO
+    allow_tf32: bool = False
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the library of the device's maker."""
         ((_, shape),) = self.results
         left, right = args
         products = device.libraries.products
-        if products is None or self.way == HOST or 0 in (*shape, left.shape[-1]):
+        if products is None or self.backend == HOST or 0 in (*shape, left.shape[-1]):
             return super().run(args, device, wait)
-        memory = multiplied(left, right, shape, products, self.is_rough)
+        memory = multiplied(left, right, shape, products, self.allow_tf32)
         if wait:
             memory.bound.wait()
         return [memory]
@@ -107,22 +107,22 @@ def matrix_product(x1: Any, x2: Any) -> Node:
 def _product(a: Node, b: Node) -> Node:
     """The product of two stacks of as many matrices of one type."""
     shape = (*a.shape[:-1], b.shape[-1])
-    way = settings.products
-    if way == SUMS or (way == AUTO and _is_sum(a, b, shape)):
+    backend = settings.products
+    if backend == SUMS or (backend == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if way in LIBRARIES:
+    if backend in LIBRARIES:
         products = a.device.libraries.products
-        if products is None or products.name != way or a.dtype.name not in products.dtypes:
-            way = AUTO
-    if way == SIMDGROUPS and a.dtype not in FLOATS:
-        way = REGISTERS
-    is_rough = settings.tf32 and a.dtype in (float32, complex64)
-    is_ours = way == KERNELS or (way == AUTO and not is_for_library(a.device, a.dtype))
-    if is_ours and is_rough and a.dtype == float32 and a.device.traits.has_tensor_cores:
-        way = TENSOR_CORES
-    elif way == KERNELS:
-        way = kernel_for(a.device, a.dtype)
-    call = Product(_matmul, (), ((a.dtype, shape),), way=way, is_rough=is_rough)
+        if products is None or products.name != backend or a.dtype.name not in products.dtypes:
+            backend = AUTO
+    if backend == SIMDGROUPS and a.dtype not in FLOATS:
+        backend = REGISTERS
+    allow_tf32 = settings.tf32 and a.dtype in (float32, complex64)
+    is_ours = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
+    if is_ours and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+        backend = TENSOR_CORES
+    elif backend == KERNELS:
+        backend = kernel_for(a.device, a.dtype)
+    call = Product(_matmul, (), ((a.dtype, shape),), backend=backend, allow_tf32=allow_tf32)
     node = Node(MATMUL, call, (a, b), a.dtype, shape, a.device)
     call.parts.append(weakref.ref(node))
     return node

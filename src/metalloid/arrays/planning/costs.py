@@ -1,4 +1,4 @@
-"""What is worth keeping rather than computing again."""
+"""Which values are worth materializing rather than recomputing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Container
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import ELEMENTWISE, MATMUL, REDUCE, VIEW
 
-#: Costly enough to be kept rather than computed twice, in additions (`Op.cost`).
+#: A value of this cost (`Op.cost`, in additions) is materialized rather than computed twice.
 COSTLY = 16
 
 
 def highest_costly(graph: LinearizedGraph, indices: set[int]) -> set[int]:
-    """Costly nodes among some; of those above each other, the highest."""
+    """Costly nodes of a set; of those that depend on each other, only the last."""
     if not indices:
         return indices
     costs: list[int] = []
@@ -29,10 +29,10 @@ def highest_costly(graph: LinearizedGraph, indices: set[int]) -> set[int]:
     return costly - below
 
 
-def recompute_candidates(graph: LinearizedGraph, outer: Container[int]) -> list[int]:
-    """Costly nodes that are broadcast, lowest first, beside those that are `outer` anyway.
+def recompute_candidates(graph: LinearizedGraph, pinned: Container[int]) -> list[int]:
+    """Costly nodes that are broadcast, in topological order, except those that are `pinned`.
 
-    Not what is computed of reductions: a kernel has them once for each row.
+    Values of reductions do not count: a kernel computes them once per row.
     """
     costs: list[float] = []
     found = []
@@ -45,7 +45,7 @@ def recompute_candidates(graph: LinearizedGraph, outer: Container[int]) -> list[
                 costs[base] = 0
         if node.kind is REDUCE:
             cost: float = math.inf
-        elif node.kind in (ELEMENTWISE, VIEW) and index not in outer:
+        elif node.kind in (ELEMENTWISE, VIEW) and index not in pinned:
             own = node.data.cost if node.kind is ELEMENTWISE else 0
             cost = own + sum(costs[arg] for arg in args)
             cost = cost if cost == math.inf else min(cost, COSTLY)

@@ -1,4 +1,4 @@
-"""Kernels over more places than a grid has: one after another, each over a part of the space."""
+"""Kernels whose iteration space exceeds a grid are split into several launches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import replace
 from metalloid.arrays.planning.loop_axes import Axes
 from metalloid.arrays.planning.schedule import CallStep, FusedKernel, ProductKernel
 
-#: Threads along an axis of a grid. Positions are 32-bit, and a bundle's end is computed in them.
+#: Maximum threads along an axis of a grid: positions are 32-bit, the end of a vector included.
 MAX_GRID_POINTS = 2**31
 
 
 def partition_grid(step: FusedKernel | CallStep) -> Iterator[FusedKernel | CallStep]:
-    """What computes the same as a step, in grids that there are.
+    """The steps that compute the same as `step` within the limits of a grid.
 
-    Calls stay what they are, and products: their grids have tiles.
+    Calls stay as they are, and so do matrix products, whose grids count tiles.
     """
     if isinstance(step, CallStep | ProductKernel) or _has_grid(step):
         yield step
@@ -24,7 +24,7 @@ def partition_grid(step: FusedKernel | CallStep) -> Iterator[FusedKernel | CallS
     axes = (axis for axis in range(len(step.iteration_space)) if axis not in step.row_axes)
     axis = max(axes, key=step.iteration_space.__getitem__)
     extent = step.iteration_space[axis]
-    first = 1 << (extent - 1).bit_length() - 1  # a power of two: pieces begin where vectors may
+    first = 1 << (extent - 1).bit_length() - 1  # a power of two keeps vectors aligned
     yield from partition_grid(_part(step, axis, 0, first))
     yield from partition_grid(_part(step, axis, first, extent - first))
 
@@ -37,7 +37,7 @@ def _has_grid(kernel: FusedKernel) -> bool:
 
 
 def _part(kernel: FusedKernel, axis: int, first: int, count: int) -> FusedKernel:
-    """A kernel for `count` places of an axis."""
+    """The kernel restricted to `count` indices of an axis."""
     iteration_space = (*kernel.iteration_space[:axis], count, *kernel.iteration_space[axis + 1 :])
     ops = tuple(
         replace(op, start=op.start + first * op.strides[axis]) if op.is_read else op

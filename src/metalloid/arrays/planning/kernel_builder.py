@@ -1,14 +1,14 @@
-"""From nodes to the entries of one kernel: movements become strides, and equal work is done once.
+"""Builds the operations of one kernel: views become strides, and equal work is done once.
 
-A kernel has a *space*, a shape whose every place it visits. Each entry is a value at a place of the
-space; a leaf is read there by strides along the axes of the space. The axes that reductions of the
-kernel run along are its *row axes*: what does not vary along them is computed once for each row.
+A kernel visits each index of its *iteration space*, a shape. Each operation is a value at such an
+index; leaves are read by strides along the axes of the space. The axes that reductions of the
+kernel run along are its *row axes*: what does not vary along them is computed once per row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, collapsed, contiguous, moved
@@ -22,10 +22,9 @@ from metalloid.arrays.ir.node import (
     REDUCE,
     VIEW,
 )
+from metalloid.arrays.planning.context import PlanContext
+from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.schedule import MaterializeReason
-
-if TYPE_CHECKING:
-    from metalloid.arrays.planning.plan import Planner
 
 #: A kernel may have 31 buffers; the result and the layout are two of them.
 MAX_LOADS = 28
@@ -34,76 +33,37 @@ MAX_DEPTH = 64
 
 
 class NonStridedView(Exception):
-    """A movement that strides cannot express; the node to copy first."""
+    """Strides cannot express a view; `index` is the node to copy first."""
 
     def __init__(self, index: int) -> None:
         self.index = index
 
 
 class KernelLimitExceeded(Exception):
-    """More than one kernel should hold."""
-
-
-@dataclass(frozen=True)
-class KernelOp:
-    """A value at a place of the space.
-
-    Attributes
-    ----------
-    kind : str
-        ``"load"``, ``"count"``, ``"number"``, ``"map"``, ``"gather"``, ``"reduce"`` or
-        ``"product"``.
-    data : object
-        Op of a map, name of a reduction, the node that is read.
-    args : tuple of int
-        Entries.
-    dtype : numpy.dtype
-    strides : tuple of int
-        Of what is read, along the axes of the space.
-    start : int
-        Beyond the leaf's own.
-    varies : bool
-        Along the row axes.
-    steps : tuple of int
-        Of a gather: elements for each number of an index.
-    """
-
-    kind: str
-    data: Any
-    args: Ints
-    dtype: DType
-    strides: Ints = ()
-    start: int = 0
-    varies: bool = False
-    steps: Ints = ()
-
-    @property
-    def is_read(self) -> bool:
-        """Whether it has a place along the axes of the space: memory, or a count."""
-        return self.kind in ("load", "gather", "count")
+    """The operations exceed the limits of one kernel."""
 
 
 @dataclass
 class KernelBuilder:
-    """The entries that a value in a space takes.
+    """The operations that compute a value over an iteration space.
 
     Attributes
     ----------
-    planner : Planner
-        Knows which nodes lie in memory, and is asked for those that have to.
+    planner : PlanContext
+        It knows which nodes are materialized, and materializes others on request.
     iteration_space : tuple of int
     row_axes : tuple of int
     ops : list of Entry
-        Arguments first.
+        Operands precede their users.
     fused_nodes : set of int
-        Nodes that are computed here.
+        Nodes that this kernel computes.
     product : int
-        The matrix product that the kernel makes, of the shape of the space; -1 for none.
+        The matrix product that the kernel computes, of the shape of the space; -1 for none.
     max_loads : int
-        Memories that it may read.
+        Maximum number of buffers that it may read.
     """
 
-    planner: Planner
+    planner: PlanContext
     iteration_space: Ints
     row_axes: Ints = ()
     ops: list[KernelOp] = field(default_factory=list)
@@ -116,18 +76,18 @@ class KernelBuilder:
         self._values: dict[Any, int] = {}
         self._depth = 0
         self._loads = 0
-        #: The space with one place for each row.
+        #: The iteration space with extent 1 along the row axes.
         self.outer = tuple(
             1 if k in self.row_axes else n for k, n in enumerate(self.iteration_space)
         )
         self._outer_strides = plain(contiguous(self.outer))
 
     def value(self, index: int, moves: tuple[ViewOp | int, ...] = ()) -> int:
-        """The entry of a node after some movements: MOVE nodes, or movements of our own."""
+        """The operation of a node seen through views: indices of VIEW nodes, or `ViewOp`s."""
         if self.planner.graph.nodes[index].kind is CONSTANT:
-            moves = ()  # it is the same everywhere
+            moves = ()  # a constant has the same value everywhere
         if moves:
-            # Movements that undo each other are none: what is reached in many ways is one value.
+            # Views that cancel out are dropped, so that a value reached on several paths is one.
             layout = self.planner.layout_through(index, moves)
             if layout == contiguous(self.planner.graph.nodes[index].shape):
                 moves = ()
@@ -146,7 +106,7 @@ class KernelBuilder:
         return found
 
     def _visit_maps_below(self, index: int) -> None:
-        """The entries of operations below a node, lowest first: no recursion follows a long row."""
+        """Build elementwise operations in topological order, so that recursion stays shallow."""
         graph, materialized = self.planner.graph, self.planner.materialized
         found: set[int] = set()
         pending = [] if index in materialized else [index]
@@ -213,7 +173,7 @@ class KernelBuilder:
         return self.add(_strided_op(kind, source, node.dtype, layout, self.row_axes))
 
     def _gather(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
-        """An element of memory at indices that are values themselves."""
+        """An element of a buffer at computed indices."""
         graph, planner = self.planner.graph, self.planner
         node = graph.nodes[index]
         base, *arguments = graph.args[index]
@@ -234,7 +194,7 @@ class KernelBuilder:
                                varies, layout.strides[:indexed]))  # fmt: skip
 
     def _is_row_reduction(self, index: int, moves: tuple[ViewOp | int, ...]) -> bool:
-        """Whether a reduction runs along the row axes, and its result belongs to the same row."""
+        """Whether a reduction runs along the row axes and its result belongs to the same row."""
         graph, planner = self.planner.graph, self.planner
         node = graph.nodes[index]
         _, axes = node.data
@@ -254,7 +214,7 @@ class KernelBuilder:
         return layout.start == 0 and plain(layout) == self._outer_strides
 
     def row_extents(self) -> Ints:
-        """Extents of the row axes, as few as the memory allows; at least one."""
+        """Extents of the row axes, merged where the strides allow; at least one."""
         read = [op.strides for op in self.ops if op.is_read]
         shape, *strides = (
             tuple(each[axis] for axis in self.row_axes) for each in (self.iteration_space, *read)
@@ -262,7 +222,7 @@ class KernelBuilder:
         return collapsed(shape, *strides)[0] or (1,)
 
     def add(self, op: KernelOp) -> int:
-        """The place of an entry; the same for equal ones."""
+        """The index of an operation, the same for equal ones."""
         key = (op.kind, op.data, op.args, op.dtype, op.strides, op.start)
         index = self._indices.get(key)
         if index is None:
@@ -275,7 +235,7 @@ class KernelBuilder:
 
 
 def plain(layout: Layout) -> Ints:
-    """Strides of a layout, 0 where there is one element."""
+    """Strides of a layout, with 0 for axes of extent 1."""
     return tuple(0 if n == 1 else s for n, s in zip(layout.shape, layout.strides, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""How a kernel goes through memory: as few axes as can be, and who takes which elements."""
+"""The loop axes of a kernel: as few as the strides allow, and which threads take which elements."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from metalloid.arrays.ir.layout import Ints, collapsed
 from metalloid.arrays.planning.schedule import FusedKernel
 
-#: Lanes of a simdgroup, which shares a row.
+#: Lanes of a simdgroup, which reduces a row together.
 LANES = 32
-#: Elements that a thin thread takes at a time: 16 bytes of floats.
+#: Elements per vector access on SIMT devices: 16 bytes of floats.
 VECTOR_WIDTH = 4
-#: Rows shorter than this are read by one thread each.
+#: Rows shorter than this are reduced by one thread each.
 _SHORT_ROW = 16
-#: The access of a kernel that is the result's, not an entry's.
+#: The access of a kernel's output, which is no operation.
 RESULT = -1
 
 
 @dataclass
 class Access:
-    """How a memory is read or written: the name of a pointer, and strides of kept and row axes."""
+    """A strided access to a buffer: the name of its pointer, and strides of outer and row axes."""
 
     pointer: str
     outer: Ints
@@ -28,17 +28,17 @@ class Access:
 
 
 class Axes:
-    """The axes of a kernel, put together where the memory allows it.
+    """The axes of a kernel, merged where the strides allow.
 
     Attributes
     ----------
     outer, row : tuple of int
-        Extents; chunks of the row, if there are any, are the first kept axis.
+        Extents. The chunks of a split reduction are the first outer axis.
     accesses : dict
-        By entry, and `RESULT`.
+        By operation, and `RESULT`.
     form : str
-        Who computes a row: ``"row"``, a simdgroup; ``"column"``, a thread; ``"map"``, there is no
-        row.
+        ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"map"``: there is no
+        reduction.
     """
 
     def __init__(self, kernel: FusedKernel) -> None:

@@ -1,14 +1,12 @@
-"""Products of matrices in a plan: who makes one, and what else its kernel does.
+"""Fusion of matrix products with the elementwise operations before and after them.
 
-What is computed element by element of a product becomes part of its kernel, as long as nobody else
-needs the product. So does what a factor is made of, if it is cheap: it is computed again for every
-tile.
+Elementwise users of a product become the epilogue of its kernel if the product has no other users.
+The operations of a factor become a prologue if they are cheap, as each tile recomputes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from metalloid.arrays.ir.layout import ViewOp, apply_views, contiguous
 from metalloid.arrays.ir.node import (
@@ -21,35 +19,39 @@ from metalloid.arrays.ir.node import (
     REDUCE,
     VIEW,
 )
+from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.frontier import fusion_frontier
 from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, plain
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
-    FOREIGN,
+    EXTERNAL_BACKENDS,
     TENSOR_CORES,
     TILE,
+    choose_backend,
     is_transposed,
     shape_of_work,
-    way_of,
 )
 from metalloid.arrays.planning.schedule import Factor, FusedKernel, MaterializeReason, ProductKernel
 
-if TYPE_CHECKING:
-    from metalloid.arrays.planning.plan import Planner
-
-#: What a factor that is computed again for every tile may take: additions, and reads of memory.
+#: Limits of a factor that every tile recomputes: cost in additions, and loads.
 _CHEAP, _FEW_LOADS = 4, 4
-#: What may be read of what is made of a product.
+#: Maximum number of loads of an epilogue.
 _LOADS = MAX_LOADS - 2 * _FEW_LOADS
 
 
-def way(planner: Planner, index: int, is_more: bool) -> str:
-    """Who makes a product, of which its kernel might make more (`is_more`)."""
+def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
+    """The backend of a product.
+
+    Parameters
+    ----------
+    has_epilogue : bool
+        Whether a kernel of ours would compute users of the product as well.
+    """
     nodes, args = planner.graph.nodes, planner.graph.args
     node = nodes[index]
-    if node.data.way != AUTO:
-        return str(node.data.way)
-    fused = [node.size] if is_more else []
+    if node.data.backend != AUTO:
+        return str(node.data.backend)
+    fused = [node.size] if has_epilogue else []
     for arg in args[index]:
         while nodes[arg].kind is VIEW:
             (arg,) = args[arg]
@@ -59,11 +61,11 @@ def way(planner: Planner, index: int, is_more: bool) -> str:
     left, right = (nodes[arg] for arg in args[index])
     shape = shape_of_work(node.shape, right)
     depth = left.shape[-1]
-    return way_of(node.device, node.dtype, shape, depth, fused, is_transposed(right))
+    return choose_backend(node.device, node.dtype, shape, depth, fused, is_transposed(right))
 
 
-def product_below(planner: Planner, index: int) -> int | None:
-    """A product of which a node is made element by element, so that one kernel may make both."""
+def product_below(planner: PlanContext, index: int) -> int | None:
+    """A product that a node is computed from element by element, so that they can be fused."""
     nodes = planner.graph.nodes
     root = nodes[index]
     own = plain(contiguous(root.shape)), 0
@@ -73,7 +75,7 @@ def product_below(planner: Planner, index: int) -> int | None:
         if node.kind is not MATMUL or at in planner.materialized or layout is None:
             continue
         is_same = node.size == root.size and (plain(layout), layout.start) == own
-        if is_same and way(planner, at, True) not in FOREIGN:
+        if is_same and backend(planner, at, True) not in EXTERNAL_BACKENDS:
             break
     else:
         return None
@@ -84,16 +86,16 @@ def product_below(planner: Planner, index: int) -> int | None:
     return at if fits else None
 
 
-def _has_layout(planner: Planner, index: int, moves: Sequence[ViewOp]) -> bool:
-    """Whether strides can express a value in memory after movements."""
+def _has_layout(planner: PlanContext, index: int, moves: Sequence[ViewOp]) -> bool:
+    """Whether strides can express a node seen through views."""
     node = planner.graph.nodes[index]
     in_memory = index in planner.materialized or node.kind in (BUFFER, IOTA)
     layout = planner.location(index)[1] if in_memory else contiguous(node.shape)
     return apply_views(layout, moves) is not None
 
 
-def compute(planner: Planner, index: int, product: int, out: int) -> None:
-    """The step for a node made of a product, with all that comes before it."""
+def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
+    """Add the step that computes a node and the product it is computed from."""
     nodes = planner.graph.nodes
     shape = nodes[product].shape
     moves = () if nodes[index].shape == shape else (ViewOp("reshape", shape),)
@@ -108,19 +110,19 @@ def compute(planner: Planner, index: int, product: int, out: int) -> None:
     step = FusedKernel(shape, (), ops, result, out, strides)
     if product in builder.fused_nodes:
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
-        by = way(planner, product, True)
+        by = backend(planner, product, True)
         sides = zip(planner.graph.args[product], across, strict=True)
         factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in sides)
         step = ProductKernel(shape, (), ops, result, out, strides, factors=factors,
-                             way=by)  # fmt: skip
+                             backend=by)  # fmt: skip
     planner.fused_nodes.append(builder.fused_nodes)
     if all(shape):
         planner.steps.append(step)
 
 
-def _factor(planner: Planner, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
-    """One side of a product, whose every element is read so many times."""
-    # Only copies of what lies in memory keep up with tensor cores.
+def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
+    """One operand of a product, each element of which is read `times` times."""
+    # Only copies from memory keep up with tensor cores.
     is_slow = by == TENSOR_CORES and times > 1 and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):
         planner.store(index, MaterializeReason.FACTOR)
@@ -134,14 +136,14 @@ def _factor(planner: Planner, kernel: KernelBuilder, index: int, times: int, by:
     return Factor(builder.iteration_space, tuple(builder.ops), result)
 
 
-def _is_computed(planner: Planner, index: int) -> bool:
+def _is_computed(planner: PlanContext, index: int) -> bool:
     while planner.graph.nodes[index].kind is VIEW and index not in planner.materialized:
         (index,) = planner.graph.args[index]
     return index not in planner.materialized and planner.graph.nodes[index].kind is not BUFFER
 
 
-def _is_cheap(planner: Planner, index: int, times: int) -> bool:
-    """Whether a factor may be computed where it is read."""
+def _is_cheap(planner: PlanContext, index: int, times: int) -> bool:
+    """Whether a factor may be recomputed wherever it is read."""
     below, pending = {index}, [index]
     cost = loads = 0
     while pending:

@@ -34,23 +34,25 @@ from metalloid.arrays.planning.kernel_builder import (
     MAX_OPS,
     KernelBuilder,
     KernelLimitExceeded,
-    KernelOp,
     NonStridedView,
     plain,
 )
+from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
-from metalloid.arrays.planning.matmul_dispatch import FOREIGN
+from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
 from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, MaterializeReason
 
-#: Operations behind each other, and calls or reductions behind each other, after which a value is
-#: kept: neither expressions nor this program's recursion grow without limit.
+T = TypeVar("T")
+
+#: Maximum depth of elementwise expressions, and of chains of calls or reductions. Deeper values are
+#: materialized, which bounds the size of kernels and the planner's recursion.
 MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
 
-#: A row is cut into chunks of at most this many elements.
+#: Rows are split into chunks of at most this many elements.
 _MAX_ROW_LENGTH = 2**17
-#: So few rows are cut, for more threadgroups to work on them.
+#: Up to this many rows are split, so that more threadgroups work on them.
 _FEW_ROWS = 256
-#: So many chunks of columns lie behind each other, for neighbours to add them up.
+#: From this many chunks of columns on, the chunks of a column are contiguous.
 _MANY_CHUNKS = 16
 
 
@@ -60,15 +62,17 @@ class Planner:
 
     Attributes
     ----------
-    graph : Graph
+    graph : LinearizedGraph
     pinned : dict
-        Nodes to keep, and why.
-    sources : list of Source
+        Nodes to materialize in any case, with the reason.
+    sources : list of BufferSpec
     steps : list of FusedKernel or CallStep
     materialized : dict
-        By node: source and layout of what lies in memory.
+        By node: buffer and layout.
     partials : dict
-        By reduction: source and layout of a number for each chunk, along a last axis.
+        By reduction: buffer and layout of one value per chunk, along a last axis.
+    fused_nodes : list of set of int
+        By step: the nodes that it computes.
     """
 
     graph: LinearizedGraph
@@ -80,7 +84,7 @@ class Planner:
     fused_nodes: list[set[int]] = field(default_factory=list)
 
     def run(self) -> None:
-        """Make the steps for all roots."""
+        """Plan the steps for all roots."""
         leaf = 0
         for index, node in enumerate(self.graph.nodes):
             if node.kind is BUFFER or node.kind is IOTA:
@@ -88,14 +92,11 @@ class Planner:
                 at_zero = Layout(node.shape, node.data[0], 0)
                 self._leaves[index] = len(self.sources) - 1, at_zero
                 leaf += 1
-        outer = dict.fromkeys(self._deep(), MaterializeReason.SIZE)
-        outer.update(
-            dict.fromkeys(
-                recompute_candidates(self.graph, self.pinned.keys()), MaterializeReason.REPEATED
-            )
-        )
-        for index, reason in sorted((outer | self.pinned).items()):
-            self.store(index, reason)  # lowest first: what is above finds it
+        reasons = dict.fromkeys(self._deep(), MaterializeReason.SIZE)
+        repeated = recompute_candidates(self.graph, self.pinned.keys())
+        reasons.update(dict.fromkeys(repeated, MaterializeReason.REPEATED))
+        for index, reason in sorted((reasons | self.pinned).items()):
+            self.store(index, reason)  # in topological order: users find it materialized
         for root in self.graph.roots:
             if self.graph.nodes[root].kind is not BUFFER:
                 self.store(root, MaterializeReason.RESULT)
@@ -107,7 +108,7 @@ class Planner:
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
-        """Nodes so far above their leaves that they are kept, lowest first."""
+        """Nodes to materialize because their expressions are too deep, in topological order."""
         depths: list[tuple[int, int]] = []
         found = []
         for index, node in enumerate(self.graph.nodes):
@@ -120,30 +121,30 @@ class Planner:
             depths.append((depth, chain))
         return found
 
-    # -- what lies in memory
+    # -- materialization
 
     def location(self, index: int) -> tuple[int, Layout]:
-        """Source and layout of a node that lies in memory."""
+        """Buffer and layout of a node that has memory."""
         return self.materialized.get(index) or self._leaves[index]
 
     def can_fuse(self, index: int) -> bool:
-        """Whether a reduction may be computed inside the kernel that uses it."""
+        """Whether the kernel that uses a reduction may compute it."""
         return index not in self.materialized and self._chunks(index) == 1
 
     def store(self, index: int, reason: MaterializeReason = MaterializeReason.REDUCTION) -> None:
-        """See to it that a node lies in memory."""
+        """Materialize a node."""
         node = self.graph.nodes[index]
         if index in self.materialized or node.kind is BUFFER:
             return
         if node.kind is SCATTER_SLICES:
-            self._join(index)
+            self._scatter_slices(index)
         elif node.kind is CUSTOM_CALL:
             self._call(index)
         elif node.kind is GET_TUPLE_ITEM:
             (call,) = self.graph.args[index]
             self._call(call)
             self.materialized[index] = self._calls[call][node.data], contiguous(node.shape)
-        elif node.kind is MATMUL and matmul_fusion.way(self, index, False) in FOREIGN:
+        elif node.kind is MATMUL and matmul_fusion.backend(self, index, False) in EXTERNAL_BACKENDS:
             self._call(index)
             self.fused_nodes.append({index})
             self.materialized[index] = self._calls[index][0], contiguous(node.shape)
@@ -151,12 +152,12 @@ class Planner:
             self._compute(index, reason)
 
     def _new(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
-        """A source of the plan's own."""
+        """A buffer that the plan allocates."""
         self.sources.append(BufferSpec(None, dtype, shape, reason))
         return len(self.sources) - 1
 
     def _is_view(self, index: int, reason: MaterializeReason) -> bool:
-        """Keep what is below a movement, if the movement costs nothing; whether that was done."""
+        """Materialize the base of a view instead of the view; whether that is possible."""
         node = self.graph.nodes[index]
         if node.kind is not VIEW or node.data.kind == "slice":
             return False
@@ -172,22 +173,20 @@ class Planner:
         return after is not None
 
     def _copy(self, index: int) -> None:
-        """Keep a node in its elements' own order, although it may lie in memory already."""
+        """Materialize a node contiguously, even if it has memory already."""
         self.materialized.pop(index, None)
         self._compute(index, MaterializeReason.ORDER)
 
     def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
-        """The layout of a node's elements after movements, as if they lay behind each other."""
+        """Layout of a node after views, as if it were contiguous."""
         nodes = self.graph.nodes
         found = (nodes[move].data if isinstance(move, int) else move for move in moves)
         return apply_views(contiguous(nodes[index].shape), found)
 
     # -- kernels
 
-    def retry_after_split(
-        self, attempt: Callable[[], tuple[KernelBuilder, int]], split: Callable[[], None]
-    ) -> tuple[KernelBuilder, int]:
-        """A trace and the entry of its result; what stands in the way gets memory."""
+    def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
+        """Call `attempt` until it succeeds; materialize what stands in its way."""
         while True:
             try:
                 return attempt()
@@ -208,13 +207,13 @@ class Planner:
                 lambda: self._build(index), lambda: self.split(index)
             )
             strides = plain(contiguous(shape))
-            if builder.iteration_space != shape:  # one result for each row
+            if builder.iteration_space != shape:  # one result per row
                 strides = self._outer_strides(builder)
             self._emit(builder, result, out, strides)
         self.materialized[index] = out, contiguous(shape)
 
     def _product(self, index: int) -> int | None:
-        """A matrix product that the kernel for `index` can make."""
+        """A matrix product that the kernel for `index` can compute."""
         if self.graph.nodes[index].kind is MATMUL:
             return index
         if not self._has_products or self._row(index) is not None:
@@ -233,7 +232,7 @@ class Planner:
             self.steps.append(kernel)
 
     def _build(self, index: int) -> tuple[KernelBuilder, int]:
-        """The entries of a node, in the space that suits the reductions in it."""
+        """The operations of a node, over the iteration space of its reductions."""
         shape = self.graph.nodes[index].shape
         row = self._row(index)
         if row is None:
@@ -256,10 +255,10 @@ class Planner:
         return builder, builder.value(index, moves)
 
     def _row(self, index: int) -> tuple[int, bool] | None:
-        """A reduction that a kernel for `index` can be built around.
+        """A reduction that determines the iteration space of a kernel for `index`.
 
-        With it, whether every element of the row is computed from it; otherwise the result has one
-        element for each row.
+        The second result tells whether the kernel stores each element of a row, as a softmax does,
+        or one element per row.
         """
         nodes, args = self.graph.nodes, self.graph.args
         root = nodes[index]
@@ -277,10 +276,10 @@ class Planner:
         return None
 
     def split(self, index: int, max_loads: int = MAX_LOADS) -> None:
-        """Keep the largest part below a node that one kernel may hold; less is left."""
+        """Materialize the largest part of an expression that fits into one kernel."""
         args = self.graph.args
-        below = [0] * (index + 1)  # by node, as bits: what is computed below it,
-        leaves = [0] * (index + 1)  # and what is read
+        below = [0] * (index + 1)  # bit sets by node: the nodes it is computed from,
+        leaves = [0] * (index + 1)  # and the buffers that are read
         for at in range(index + 1):
             is_read = at in self.materialized or not args[at]
             for arg in () if is_read else args[at]:
@@ -292,17 +291,17 @@ class Planner:
             for at in range(index)
             if below[index] >> at & 1
             and self.graph.nodes[at].kind in (ELEMENTWISE, REDUCE)
-            and below[at].bit_count() <= MAX_OPS // 2  # numbers are entries too
+            and below[at].bit_count() <= MAX_OPS // 2  # constants are operations, too
             and leaves[at].bit_count() <= max_loads
         ]
         if not parts:
             raise RecursionError("[array] an expression that cannot be split")
         self.store(max(parts, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
 
-    # -- reductions of long rows
+    # -- split reductions
 
     def _chunks(self, index: int) -> int:
-        """Into how many chunks the rows of a reduction should be cut."""
+        """The number of chunks that each row of a reduction is split into."""
         if index in self.partials:
             return self.partials[index][1].shape[-1]
         node = self.graph.nodes[index]
@@ -319,14 +318,14 @@ class Planner:
         return wanted
 
     def _is_by_columns(self, index: int) -> bool:
-        """Whether the last axis is kept."""
+        """Whether the innermost axis is not reduced."""
         node = self.graph.nodes[index]
         shape = self.graph.nodes[self.graph.args[index][0]].shape
         last = max((k for k, n in enumerate(shape) if n != 1), default=0)
         return last not in node.data[1]
 
     def _reduce_chunks(self, index: int) -> None:
-        """A kernel that leaves a number for each chunk of each row."""
+        """The first kernel of a split reduction: one value per chunk of each row."""
         if index in self.partials:
             return
         graph = self.graph
@@ -339,7 +338,7 @@ class Planner:
         builder, value = self.retry_after_split(attempt, lambda: self.split(index))
         extent, *others = builder.row_extents()
         chunk = -(-extent // self._chunks(index))
-        if not others:  # so that chunks begin where vectors may
+        if not others:  # chunks begin at aligned vectors
             chunk = -(-chunk // VECTOR_WIDTH) * VECTOR_WIDTH
         result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
@@ -351,10 +350,10 @@ class Planner:
         self._emit(builder, result, out, (*outer, step), chunk=chunk)
         self.partials[index] = out, Layout((*node.shape, chunks), (*outer, step), 0)
 
-    # -- steps that are no fused kernels
+    # -- other steps
 
-    def _join(self, index: int) -> None:
-        """Every argument is computed into its place in the result."""
+    def _scatter_slices(self, index: int) -> None:
+        """Compute each argument into its slice of the result."""
         node = self.graph.nodes[index]
         out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
         whole = contiguous(node.shape)
@@ -362,10 +361,8 @@ class Planner:
             region = moved(whole, view_op)
             assert region is not None
 
-            def attempt(
-                arg: int = arg, iteration_space: Ints = region.shape
-            ) -> tuple[KernelBuilder, int]:
-                builder = KernelBuilder(self, iteration_space)
+            def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
+                builder = KernelBuilder(self, shape)
                 return builder, builder.value(arg)
 
             split = functools.partial(self.store, arg, MaterializeReason.SIZE)
@@ -387,15 +384,15 @@ class Planner:
         self._calls[index] = outs
         self.steps.append(CallStep(index, args, outs))
 
-    # -- what is computed on the way
+    # -- recomputation
 
     def unsaved_outputs(self) -> Ints:
-        """Costly nodes that no memory is kept of; of those above each other, the highest."""
+        """Costly nodes that are computed but not materialized; only the last of a chain."""
         inside = set().union(*self.fused_nodes) - set(self.materialized)
         return tuple(highest_costly(self.graph, inside))
 
     def shared(self) -> set[int]:
-        """Costly nodes that several kernels compute; of those above each other, the highest."""
+        """Costly nodes that several kernels compute; only the last of a chain."""
         counts = Counter(index for fused_nodes in self.fused_nodes for index in fused_nodes)
         several = {index for index, n in counts.items() if n > 1} - set(self.pinned)
         products = {index for index in several if self.graph.nodes[index].kind is MATMUL}
@@ -403,7 +400,7 @@ class Planner:
 
 
 def make_plan(graph: LinearizedGraph) -> Planner:
-    """The steps for all roots of a graph."""
+    """The plan of a graph; costly values that several kernels would compute are materialized."""
     pinned = dict.fromkeys(graph.recomputed, MaterializeReason.AGAIN)
     while True:
         planner = Planner(graph, dict(pinned))

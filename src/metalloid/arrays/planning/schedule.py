@@ -1,48 +1,45 @@
-"""The steps of a plan: kernels that are generated, and calls of what others wrote."""
+"""The steps of a plan: generated kernels, and calls of host functions and kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
-
-if TYPE_CHECKING:
-    from metalloid.arrays.planning.kernel_builder import KernelOp
+from metalloid.arrays.planning.kernel_op import KernelOp
 
 
 class MaterializeReason(Enum):
-    """Why a value was given memory."""
+    """Why a value is materialized. The texts are what `metalloid.explain` prints."""
 
-    RESULT = "asked for"
-    REDUCTION = "a reduction that others need in another shape"
+    RESULT = "requested"
+    REDUCTION = "a reduction whose users have another shape"
     LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
     SHARED = "costly, and used by several kernels"
-    REPEATED = "costly, and used at several places of one kernel"
-    AGAIN = "an earlier evaluation has computed it without keeping it"
-    ORDER = "its elements are needed in an order that strides cannot express"
-    SIZE = "one kernel would be too large with it"
-    CUSTOM_CALL = "an argument of a function or kernel of its own"
-    SCATTER_SLICES = "put together from several parts"
-    GATHER = "read at computed places"
-    MATMUL = "a matrix product of which others need more than one element"
-    FACTOR = "a factor of a product, too costly to be computed anew for every tile"
+    REPEATED = "costly, and used at several indices of one kernel"
+    AGAIN = "an earlier evaluation computed it without saving it"
+    ORDER = "strides cannot express the order in which it is read"
+    SIZE = "one kernel would be too large"
+    CUSTOM_CALL = "an argument of a call"
+    SCATTER_SLICES = "assembled from several parts"
+    GATHER = "read at computed indices"
+    MATMUL = "a matrix product whose users need several elements"
+    FACTOR = "a factor of a product, too costly to recompute for every tile"
 
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """Memory that kernels read or write.
+    """A buffer that kernels read or write.
 
     Attributes
     ----------
     leaf : int or None
-        Which of the graph's leaves it is; None: memory of the plan's own.
+        Index of a leaf of the graph; None for a buffer that the plan allocates.
     dtype : numpy.dtype
     shape : tuple of int
-    reason : Reason
-        Why the plan gives memory to it.
+    reason : MaterializeReason
+        Why the plan allocates it.
     """
 
     leaf: int | None
@@ -53,21 +50,21 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class FusedKernel:
-    """What one generated kernel does.
+    """One generated kernel.
 
     Attributes
     ----------
     iteration_space, row_axes : tuple of int
-    ops : tuple of Entry
+    ops : tuple of KernelOp
     result : int
-        The entry that is written.
+        Index of the operation whose value is stored.
     out : int
-        Source to write to.
+        Index of the buffer that is written.
     strides : tuple of int
-        Of what is written, along the axes of the space; one more for the chunks, if there are any.
+        Of the output, along the axes of the space, and along the chunks if there are any.
     start : int
     chunk : int
-        Elements of the first row axis that one threadgroup or thread takes; 0 for all.
+        Elements of the first row axis per threadgroup or thread; 0 for all.
     """
 
     iteration_space: Ints
@@ -81,20 +78,20 @@ class FusedKernel:
 
     @property
     def is_by_element(self) -> bool:
-        """Whether every place of a row is written; otherwise there is a result for each row."""
+        """Whether each element of a row is stored; otherwise there is one result per row."""
         return any(self.strides[axis] for axis in self.row_axes)
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One side of a matrix product.
+    """One operand of a matrix product.
 
     Attributes
     ----------
     iteration_space : tuple of int
-    ops : tuple of Entry
+    ops : tuple of KernelOp
     result : int
-        The entry that is multiplied.
+        Index of the operation whose value is multiplied.
     """
 
     iteration_space: Ints
@@ -103,35 +100,35 @@ class Factor:
 
     @property
     def dtype(self) -> DType:
-        """The type of what is multiplied."""
+        """Element type of the operand."""
         return self.ops[self.result].dtype
 
 
 @dataclass(frozen=True)
 class ProductKernel(FusedKernel):
-    """A matrix product, with what its factors are made of and what is made of it.
+    """A matrix product with its fused prologues and epilogue.
 
-    Among its entries one of the kind ``"product"`` stands for an element of the product.
+    An operation of the kind ``"product"`` stands for an element of the product.
 
     Attributes
     ----------
     factors : pair of Factor
-    way : str
-        Who multiplies, one of those of product_rule.py.
+    backend : str
+        One of the backends in matmul_dispatch.py.
     """
 
     factors: tuple[Factor, ...] = ()
-    way: str = ""
+    backend: str = ""
 
 
 @dataclass(frozen=True)
 class CallStep:
-    """A function or a kernel of somebody else, with its arguments in memory.
+    """A call of a host function or an external kernel, with materialized arguments.
 
     Attributes
     ----------
     index : int
-        In the graph, where the call stands: that of a later graph of the same structure is another.
+        Of the node in the graph. A later graph of the same structure holds another call there.
     """
 
     index: int
