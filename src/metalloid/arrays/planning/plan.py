@@ -1,7 +1,7 @@
-"""From a graph to steps: which values get memory, and what one kernel computes on the way.
+"""The planner: which values of a graph are materialized, and which kernels compute them.
 
-A value gets memory if somebody asked for it, if it is no map, movement, reduction or gather, or
-by one of the other rules of `MaterializeReason`. Everything else is computed where it is used.
+A value is materialized if it was requested, if it is no elementwise operation, view, reduction or
+gather, or by one of the other rules of `MaterializeReason`. All others are fused into their users.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_views, contiguous, moved
