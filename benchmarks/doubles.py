@@ -33,7 +33,7 @@ def operands(op: Op, dtype: type) -> list[np.ndarray]:
 
 
 def rival(op: Op) -> Callable[..., object] | None:
-    name = op.oracle or op.name
+    name = op.reference or op.name
     path = name if "." in name else f"numpy.{name}"
     try:
         function: Callable[..., object] = pkgutil.resolve_name(path)
@@ -67,7 +67,7 @@ def main() -> None:
     mtl.config.num_threads = 1
     asked = sys.argv[1:]
     for dtype, kind in ((np.float64, "f"), (np.complex128, "c")):
-        slow = [name for name, op in OPS.items() if kind in op.kinds and op.cost > 4]
+        slow = [name for name, op in OPS.items() if kind in op.dtype_kinds and op.cost > 4]
         measure([name for name in slow if not asked or name in asked], dtype)
 
 

@@ -75,7 +75,7 @@ def check(name, *args):
     args = np.broadcast_arrays(*args)
     found = np.asarray(getattr(mtl, name)(*map(mtl.asarray, args)))
     with np.errstate(all="ignore"):
-        numpys = getattr(np, OPS[name].oracle or name)(*args) if name != "erf" else None
+        numpys = getattr(np, OPS[name].reference or name)(*args) if name != "erf" else None
     worst, at = 0.0, ()
     with mpmath.workprec(250):
         for k, of in enumerate(zip(*(arg.tolist() for arg in args), strict=True)):

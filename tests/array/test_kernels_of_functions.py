@@ -8,7 +8,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import float64, kind_of, msl_name
-from metalloid.arrays.ir.ops import CHAPTERS, OPS
+from metalloid.arrays.ir.ops import MODULES, OPS
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.backends.cuda.ptx import compile_ptx
@@ -22,7 +22,7 @@ from metalloid.fft import kernels as transforms
 _FILES = ("arrays", "complex", "complex_functions", "special")
 
 
-def _kernel(dtype, rows, chapters=CHAPTERS):
+def _kernel(dtype, rows, chapters=MODULES):
     """MSL of one kernel that has some operations, each of which writes its result."""
     doubles = ["doubles", *(f"doubles_{chapter}" for chapter in chapters)]
     name = msl_name(dtype)
@@ -40,7 +40,7 @@ def _kernel(dtype, rows, chapters=CHAPTERS):
 
 
 def _rows(dtype):
-    return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.kinds]
+    return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.dtype_kinds]
 
 
 def _ptx(text, wanted="all"):
@@ -65,7 +65,7 @@ def test_every_operation_has_ptx(dtype):
 
 @pytest.mark.parametrize("chapters", sorted({row.doubles for row in OPS.values()}), ids=str)
 def test_rows_name_the_chapters_that_they_take(chapters):
-    assert set(chapters) <= set(CHAPTERS)
+    assert set(chapters) <= set(MODULES)
     _ptx(_kernel(float64, [row for row in _rows(float64) if row.doubles == chapters], chapters))
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from metalloid.arrays.ir.layout import (
     Layout,
     ViewOp,
-    collapsed,
+    apply_view,
+    collapse,
     contiguous,
     is_contiguous,
-    moved,
     reach,
     viewed_shape,
 )
@@ -28,7 +28,7 @@ def view_of(layout, memory):
 
 
 @st.composite
-def movements(draw, shape):
+def view_ops(draw, shape):
     """A movement of an array of a shape, and the same done by NumPy."""
     kind = draw(st.sampled_from(["permute", "slice", "broadcast", "reshape"]))
     if kind == "permute":
@@ -62,8 +62,8 @@ def test_movements_follow_each_other_as_numpy_has_them(shape, data):
     memory = np.arange(max(int(np.prod(shape, dtype=int)), 1))
     layout, view = contiguous(shape), memory[: int(np.prod(shape, dtype=int))].reshape(shape)
     for _ in range(4):
-        movement, by_numpy = data.draw(movements(layout.shape))
-        after, shown = moved(layout, movement), by_numpy(view)
+        movement, by_numpy = data.draw(view_ops(layout.shape))
+        after, shown = apply_view(layout, movement), by_numpy(view)
         assert viewed_shape(layout.shape, movement) == shown.shape
         if after is None:
             assert movement.kind == "reshape"
@@ -98,7 +98,7 @@ def test_collapsed_axes_visit_the_same_elements_in_the_same_order(shape, data):
         tuple(data.draw(st.integers(-3, 12)) for _ in shape) if k else contiguous(shape).strides
         for k in range(2)
     ]
-    extents, columns = collapsed(shape, *strides)
+    extents, columns = collapse(shape, *strides)
     for before, after in zip(strides, columns, strict=True):
         if all(shape):
             assert places(shape, before) == places(extents, after)

@@ -219,11 +219,11 @@ class Array(Operators, Interop):
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Array:
         """See `metalloid.argmax`."""
-        return Array(reductions.place_of_extreme(self._node, "argmax", axis, keepdims))
+        return Array(reductions.arg_reduce(self._node, "argmax", axis, keepdims))
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Array:
         """See `metalloid.argmin`."""
-        return Array(reductions.place_of_extreme(self._node, "argmin", axis, keepdims))
+        return Array(reductions.arg_reduce(self._node, "argmin", axis, keepdims))
 
     # -- elements
 

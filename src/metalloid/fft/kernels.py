@@ -345,11 +345,11 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 def text(type_: str) -> str:
     """All that is compiled for a precision."""
     body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
-    pair = f"vec<{type_}, 2>"
+    binary_operands = f"vec<{type_}, 2>"
     kinds = {
-        "complex": f"{pair}, {pair}",
-        "real": f"{type_}, {pair}",
-        "real_from": f"{pair}, {type_}",
+        "complex": f"{binary_operands}, {binary_operands}",
+        "real": f"{type_}, {binary_operands}",
+        "real_from": f"{binary_operands}, {type_}",
     }
     made = [
         (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")

@@ -15,7 +15,7 @@ from metalloid.arrays.interop.dlpack import copied
 from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints, contiguous
 from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import Node, broadcast, cast, fresh, number
+from metalloid.arrays.ir.node import Node, broadcast, cast, constant, fresh
 from metalloid.arrays.ir.views import joined, moved_axes, sliced, whole
 from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.runtime.buffer import Buffer
@@ -95,7 +95,7 @@ def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     part = sliced(node, places)
     if part.shape == tuple(shape):
         return part
-    zeros = broadcast(number(0, node.dtype, node.device), tuple(shape))
+    zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
     return joined([zeros, part], [whole(tuple(shape)), places], tuple(shape), node.dtype)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import DType, as_dtype, int64, kind_of, uint32, uint64
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, apply, broadcast, cast, count, number, reshape
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reshape
 from metalloid.arrays.ir.operands import (
     as_number,
     broadcast_shape,
@@ -43,7 +43,7 @@ def blocks(where: str, shape: Ints, key: Array | None) -> tuple[Node, Node, Node
     if key is None:
         key = next_key()
     first, second = words_everywhere(where, key, shape)
-    places = reshape(count((math.prod(shape),), 0, first.device), shape)
+    places = reshape(iota((math.prod(shape),), 0, first.device), shape)
     return first, second, broadcast(places, first.shape)
 
 
@@ -143,6 +143,6 @@ def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) 
     offset = random_bits("random.randint", shape, uint64, key)
     if span < 2**64:
         kind = uint32 if span < 2**32 else uint64
-        offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
-    start = number(low % 2**64, uint64, offset.device)  # in two's complement
+        offset = apply(BELOW, uint64, offset, constant(span, kind, offset.device))
+    start = constant(low % 2**64, uint64, offset.device)  # in two's complement
     return (Array(offset) + Array(start)).astype(dtype)

@@ -19,7 +19,7 @@ from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
-from metalloid.arrays.ir.ops import CHAPTERS
+from metalloid.arrays.ir.ops import MODULES
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, ProductKernel
@@ -166,7 +166,7 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
     if types & {complex64, complex128}:
         files += ["complex", "complex_functions"]
     if any(op.dtype.names for op in ops):
-        files.append("places")
+        files.append("value_index")
     own = (op.data.file for op in ops if op.kind == "map")
     return tuple(dict.fromkeys([*files, *filter(None, own)]))
 
@@ -174,5 +174,5 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The chapters of 64-bit floats; functions of complex numbers are made of any of them."""
     wanted = {chapter for op in ops if op.kind == "map" for chapter in op.data.doubles}
-    chapters = [name for name in CHAPTERS if is_complex or name in wanted]
+    chapters = [name for name in MODULES if is_complex or name in wanted]
     return ["doubles", *(f"doubles_{name}" for name in chapters)]

@@ -14,7 +14,7 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, collapsed
+from metalloid.arrays.ir.layout import Ints, collapse
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
 from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
@@ -288,7 +288,7 @@ class ProductWriter:
             for k, part in enumerate(self.parts)
             for index, strides in _strides_of(part).items()
         }
-        batch, batch_strides = collapsed(
+        batch, batch_strides = collapse(
             kernel.iteration_space[:-2], *(strides[:-2] for strides in accesses.values())
         )
         own: list[dict[int, Access]] = [{}, {}, {}]

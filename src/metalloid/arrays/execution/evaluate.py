@@ -183,7 +183,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         memory = memories[source]
         if memory is None:  # only the graph had the node
             continue
-        layout = _placed(layout, plan.sources[source], starts)
+        layout = _with_offset(layout, plan.sources[source], starts)
         graph.nodes[index].materialize(memory, layout)
     for root, index in zip(roots, graph.roots, strict=True):
         node = graph.nodes[index]
@@ -237,10 +237,10 @@ def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], star
     source = sources[index]
     memory = memories[index]
     assert memory is not None
-    return in_memory(memory, _placed(layout, source, starts), source.dtype)
+    return in_memory(memory, _with_offset(layout, source, starts), source.dtype)
 
 
-def _placed(layout: Layout, source: BufferSpec, starts: Sequence[int]) -> Layout:
+def _with_offset(layout: Layout, source: BufferSpec, starts: Sequence[int]) -> Layout:
     """A layout of a plan with the place where a leaf starts this time."""
     if source.leaf is None:
         return layout

@@ -23,7 +23,7 @@ from metalloid.arrays.functions.tensor_contractions import matmul
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, cast, permute, reshape
-from metalloid.arrays.ir.operands import binary, op, pair
+from metalloid.arrays.ir.operands import binary, binary_operands, op
 from metalloid.arrays.ir.views import joined, sliced, whole
 from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
 
@@ -100,7 +100,7 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
             f"[{where}] {x.shape[-1]} channels in {groups} groups, and weights of {weight.shape} "
             "do not fit."
         )
-    node, filters = pair(where, x, weight)
+    node, filters = binary_operands(where, x, weight)
     dtype = promote(x.dtype, weight.dtype)
     x = _padded(Array(cast(node, dtype)), _per_axis(where, padding, axes), 0)
     windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),

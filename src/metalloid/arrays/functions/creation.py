@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.interop.dlpack import borrowed, borrowed_from_host, copied, unshared
 from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
-from metalloid.arrays.ir.node import Node, broadcast, cast, count, reshape
+from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
     as_number,
     binary,
@@ -236,7 +236,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     if not is_whole or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(wanted), target))
-    places = count((size,), 0, target)
+    places = iota((size,), 0, target)
     scaled = Array(places) * int(step) + int(start)
     return Array(cast(scaled._node, wanted))
 
@@ -277,8 +277,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> Node:
     """Where column - row is k, or less, or more."""
-    columns = Array(count(shape, len(shape) - 1, device))
-    rows = Array(count(shape, len(shape) - 2, device))
+    columns = Array(iota(shape, len(shape) - 1, device))
+    rows = Array(iota(shape, len(shape) - 2, device))
     beyond = max(shape[-2:]) + 1  # diagonals that far away are all the same
     return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
 

@@ -37,11 +37,11 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
     function.__name__ = function.__qualname__ = row.name
     names = ", ".join(inspect.signature(function).parameters)
     kinds = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
-    types = ", ".join(word for letter, word in kinds.items() if letter in row.kinds)
-    accuracy = f"At most {row.bound} ULP from the exact result in float32." if row.bound else (
+    types = ", ".join(word for letter, word in kinds.items() if letter in row.dtype_kinds)
+    accuracy = f"At most {row.max_ulp} ULP from the exact result in float32." if row.max_ulp else (
         "Exact, or rounded once.")  # fmt: skip
-    if row.complex_bound:
-        accuracy += f" Parts of complex64: {row.complex_bound} ULP of the modulus."
+    if row.complex_max_ulp:
+        accuracy += f" Parts of complex64: {row.complex_max_ulp} ULP of the modulus."
     function.__doc__ = f"""{row.summary}, for every element.
 
     Parameters

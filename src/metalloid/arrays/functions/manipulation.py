@@ -178,8 +178,8 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The arrays that are stacked along an axis."""
-    moved = Array(moved_axes(x._node, axis, 0))
-    return tuple(moved[k] for k in range(moved.shape[0]))
+    apply_view = Array(moved_axes(x._node, axis, 0))
+    return tuple(apply_view[k] for k in range(apply_view.shape[0]))
 
 
 def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:

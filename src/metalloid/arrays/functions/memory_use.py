@@ -39,7 +39,7 @@ def reset_peak_memory(device: str | Device | None = None) -> None:
 
 def get_cache_memory(device: str | Device | None = None) -> int:
     """Bytes that are kept for later arrays."""
-    return _pool(device).kept_bytes
+    return _pool(device).free_bytes
 
 
 def clear_cache(device: str | Device | None = None) -> None:

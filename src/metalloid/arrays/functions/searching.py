@@ -11,8 +11,8 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
-from metalloid.arrays.ir.node import broadcast, cast, count
-from metalloid.arrays.ir.operands import axes_of, pair
+from metalloid.arrays.ir.node import broadcast, cast, iota
+from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.views import concatenated, sliced, whole
 from metalloid.arrays.library.sort import found_places
 from metalloid.arrays.lowering.indexing import checked_index, gathered, places_of
@@ -78,7 +78,7 @@ def searchsorted(
         raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
     if x1.ndim != 1:
         raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
-    among, values = pair("searchsorted", x1, x2)
+    among, values = binary_operands("searchsorted", x1, x2)
     together = promote(among.dtype, values.dtype)
     if sorter is not None:
         among = gathered(among, [0], [checked_index(sorter._node, x1.shape[0], 0)])
@@ -124,7 +124,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     (along,) = axes_of("take_along_axis", axis, x.ndim)
     shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
     key = tuple(
-        Array(broadcast(indices._node, shape)) if k == along else Array(count(shape, k, x.device))
+        Array(broadcast(indices._node, shape)) if k == along else Array(iota(shape, k, x.device))
         for k in range(x.ndim)
     )
     return x[key]

@@ -15,8 +15,8 @@ from metalloid.arrays.functions.scans import cumulative_sum
 from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
 from metalloid.arrays.functions.sorting import argsort, comparable, sort
 from metalloid.arrays.ir.dtypes import bool_, int64, promote
-from metalloid.arrays.ir.node import broadcast, number
-from metalloid.arrays.ir.operands import from_numpy, pair
+from metalloid.arrays.ir.node import broadcast, constant
+from metalloid.arrays.ir.operands import binary_operands, from_numpy
 from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.lowering.indexing import places_of, updated
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
@@ -116,7 +116,7 @@ class _Runs:
 
     def __init__(self, ordered: Array) -> None:
         self._ordered = ordered
-        begin = broadcast(number(True, bool_, ordered.device), (min(ordered.size, 1),))
+        begin = broadcast(constant(True, bool_, ordered.device), (min(ordered.size, 1),))
         changes = (ordered[1:] != ordered[:-1])._node
         self.is_first = Array(concatenated([begin, changes], 0))
         evaluate([ordered._node, self.is_first._node])
@@ -142,7 +142,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     >>> mtl.isin(mtl.asarray([1, 2, 3]), mtl.asarray([3, 1]))
     array([ True, False,  True], dtype=bool)
     """
-    first, second = (Array(node) for node in pair("isin", x1, x2))
+    first, second = (Array(node) for node in binary_operands("isin", x1, x2))
     together = promote(first.dtype, second.dtype)
     first, second = first.astype(together), second.astype(together).ravel()
     if not by_kernels("isin", together, first.device, first.size):

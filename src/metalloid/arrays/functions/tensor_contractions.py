@@ -12,7 +12,7 @@ from metalloid.arrays.functions.elementwise import conj, multiply
 from metalloid.arrays.functions.manipulation import permute_dims
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.node import Node, reshape
-from metalloid.arrays.ir.operands import axes_of, pair
+from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.views import sliced, whole
 from metalloid.arrays.lowering.matmul import matrix_product
 
@@ -41,7 +41,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Dot product along an axis; of complex vectors the first is conjugated."""
-    a, b = pair("vecdot", x1, x2)
+    a, b = binary_operands("vecdot", x1, x2)
     first, second = Array(a), Array(b)
     if not -min(len(a.shape), len(b.shape)) <= axis < 0:
         raise ValueError(f"[vecdot] axis {axis} of {a.shape} and {b.shape}.")
@@ -62,7 +62,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     axes : int or pair of sequences of int
         The last so many axes of `x1` and the first of `x2`, or which ones.
     """
-    a, b = pair("tensordot", x1, x2)
+    a, b = binary_operands("tensordot", x1, x2)
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(a.shape), len(b.shape)):
             raise ValueError(f"[tensordot] {axes} axes of the shapes {a.shape} and {b.shape}.")

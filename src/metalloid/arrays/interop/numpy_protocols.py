@@ -26,7 +26,7 @@ from metalloid.runtime.lending import require_cuda
 from metalloid.runtime.registry import get_device
 
 #: NumPy's universal functions by their names there.
-_UFUNCS = {row.oracle or name: row for name, row in OPS.items()}
+_UFUNCS = {row.reference or name: row for name, row in OPS.items()}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
                "logical_or": "any", "logical_and": "all"}  # fmt: skip
 #: What ``sys.getrefcount(x.attribute)`` counts if nothing else refers to the value: the attribute

@@ -65,7 +65,7 @@ def kind_of(dtype: DType) -> str:
 
 @functools.cache
 def msl_name(dtype: DType) -> str:
-    """What MSL calls the type; pairs of a value and its place are ours.
+    """What MSL calls the type; value-index pairs are ours.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def msl_name(dtype: DType) -> str:
     'long'
     """
     if dtype.names:
-        return f"placed<{msl_name(dtype['value'])}>"
+        return f"value_index<{msl_name(dtype['value'])}>"
     return _MSL_NAMES[dtype]
 
 
 @functools.cache
-def placed(dtype: DType) -> DType:
-    """Values together with their place, as searches for the largest carry them."""
-    return np.dtype([("value", dtype), ("place", np.int64)], align=True)
+def value_index_dtype(dtype: DType) -> DType:
+    """The type of value-index pairs, as arg-reductions carry them."""
+    return np.dtype([("value", dtype), ("index", np.int64)], align=True)
 
 
 @functools.cache

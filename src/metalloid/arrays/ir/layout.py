@@ -15,7 +15,7 @@ from typing import NamedTuple
 Ints = tuple[int, ...]
 
 #: Elements of an axis that others were put into: positions of threads are 32-bit.
-_MOST_TOGETHER = 2**31
+_MAX_COLLAPSED_EXTENT = 2**31
 
 
 class Layout(NamedTuple):
@@ -80,7 +80,7 @@ def is_contiguous(layout: Layout) -> bool:
     return True
 
 
-def moved(layout: Layout, view_op: ViewOp) -> Layout | None:
+def apply_view(layout: Layout, view_op: ViewOp) -> Layout | None:
     """The layout after a movement; None if that takes a copy."""
     kind, numbers = view_op
     shape, strides, start = layout
@@ -100,13 +100,13 @@ def moved(layout: Layout, view_op: ViewOp) -> Layout | None:
     return None if steps is None else Layout(numbers, steps, start)
 
 
-def apply_views(layout: Layout, movements: Iterable[ViewOp]) -> Layout | None:
+def apply_views(layout: Layout, view_ops: Iterable[ViewOp]) -> Layout | None:
     """The layout after several movements, or None if strides cannot express it."""
     after: Layout | None = layout
-    for view_op in movements:
+    for view_op in view_ops:
         if after is None:
             break
-        after = moved(after, view_op)
+        after = apply_view(after, view_op)
     return after
 
 
@@ -146,7 +146,7 @@ def _reshaped(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
     return tuple(steps)
 
 
-def collapsed(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
+def collapse(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
     """The same elements in the same order by as few axes as can be, for several arrays at once.
 
     Examples
@@ -161,7 +161,7 @@ def collapsed(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
             continue
         steps = tuple(strides[axis] for strides in all_strides)
         outer = columns[-1] if columns else ()
-        fits = bool(extents) and extents[-1] * extent < _MOST_TOGETHER
+        fits = bool(extents) and extents[-1] * extent < _MAX_COLLAPSED_EXTENT
         if fits and all(a == b * extent for a, b in zip(outer, steps, strict=True)):
             extents[-1] *= extent
             columns[-1] = steps

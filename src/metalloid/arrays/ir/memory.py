@@ -17,12 +17,12 @@ SHARED = 1  # its owner may write to it
 UNORDERED = 2  # and does not wait for our launches before that
 
 #: Kept for later arrays at most, as a part of the device's memory.
-_PART_KEPT = 1 / 8
+_MAX_FREE_FRACTION = 1 / 8
 _PAGE = 4096
 _SMALL = 64
 
 
-def _room(nbytes: int) -> int:
+def _bucket_size(nbytes: int) -> int:
     """The size of the buffer for `nbytes`: near enough that sizes meet again, with little waste."""
     if nbytes <= _PAGE:
         return max(_SMALL, 1 << (nbytes - 1).bit_length())
@@ -38,28 +38,28 @@ class Pool:
         In use by arrays.
     peak_bytes : int
         The most bytes that have been in use at once.
-    kept_bytes : int
+    free_bytes : int
         Waiting for the next array.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.live_bytes = self.live_buffers = self.kept_bytes = self.peak_bytes = 0
-        self._most = int(device.info().memory_bytes * _PART_KEPT)
+        self.live_bytes = self.live_buffers = self.free_bytes = self.peak_bytes = 0
+        self._most = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
         self._free: dict[int, list[Buffer]] = {}
         # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
         # by its own finalizer before `Memory.__del__` gives it back.
         self._used: dict[int, Buffer] = {}
         self._lock = threading.RLock()  # a collection of garbage inside gives memory back
 
-    def take(self, nbytes: int) -> Buffer:
+    def acquire(self, nbytes: int) -> Buffer:
         """A buffer of at least `nbytes`, with anything in it.
 
         Raises
         ------
         OutOfMemory
         """
-        room = _room(nbytes)
+        room = _bucket_size(nbytes)
         with self._lock:
             self.live_bytes += room
             self.live_buffers += 1
@@ -67,7 +67,7 @@ class Pool:
                 self.peak_bytes = self.live_bytes
             free = self._free.get(room)
             if free:
-                self.kept_bytes -= room
+                self.free_bytes -= room
                 buffer = free.pop()
                 self._used[id(buffer)] = buffer
                 return buffer
@@ -88,22 +88,22 @@ class Pool:
             self.clear()
             return Buffer(room, self.device)
 
-    def give(self, buffer: Buffer) -> None:
-        """Take back what `take` gave."""
+    def release(self, buffer: Buffer) -> None:
+        """Take back what `acquire` gave."""
         room = buffer.nbytes
         with self._lock:
             del self._used[id(buffer)]
             self.live_bytes -= room
             self.live_buffers -= 1
-            if self.kept_bytes + room <= self._most:
-                self.kept_bytes += room
+            if self.free_bytes + room <= self._most:
+                self.free_bytes += room
                 self._free.setdefault(room, []).append(buffer)
 
     def clear(self) -> None:
         """Give everything that nobody uses back to the device."""
         with self._lock:
             self._free.clear()
-            self.kept_bytes = 0
+            self.free_bytes = 0
 
 
 _pools: dict[Device, Pool] = {}
@@ -136,7 +136,7 @@ class Memory:
         self.device = device
         self.sharing = 0
         pool = pool_of(device)
-        self.bound: Any = pool.take(nbytes)
+        self.bound: Any = pool.acquire(nbytes)
         self._pool = pool
 
     @property
@@ -163,7 +163,7 @@ class Memory:
 
     def __del__(self) -> None:
         if self._pool is not None:
-            self._pool.give(self.bound)
+            self._pool.release(self.bound)
 
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
                   start: int, read_only: bool = False) -> np.ndarray:  # fmt: skip

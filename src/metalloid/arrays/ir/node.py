@@ -11,7 +11,7 @@ import math
 from typing import Any, Final
 
 from metalloid.arrays.ir.dtypes import DOUBLES, DType, int64
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, contiguous, moved, viewed_shape
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous, viewed_shape
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.ops import CAST, Op
 from metalloid.errors import UnsupportedType
@@ -132,12 +132,12 @@ def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:
                 memory)  # fmt: skip
 
 
-def number(value: Any, dtype: DType, device: Device) -> Node:
+def constant(value: Any, dtype: DType, device: Device) -> Node:
     """One number, of shape ()."""
     return Node(CONSTANT, value, (), dtype, (), device)
 
 
-def count(shape: Ints, axis: int, device: Device) -> Node:
+def iota(shape: Ints, axis: int, device: Device) -> Node:
     """The places along an axis: 0, 1, 2 ... in int64."""
     strides = tuple(int(k == axis) for k in range(len(shape)))
     return Node(IOTA, (strides, 0), (), int64, shape, device)
@@ -164,7 +164,7 @@ def move(node: Node, view_op: ViewOp) -> Node:
     """A view; of what lies in memory, a leaf again."""
     kind = node.kind
     if kind is BUFFER or kind is IOTA:
-        layout = moved(node.layout, view_op)
+        layout = apply_view(node.layout, view_op)
         if layout is not None:
             return Node(kind, (layout.strides, layout.start), (), node.dtype, layout.shape,
                         node.device, node.memory)  # fmt: skip

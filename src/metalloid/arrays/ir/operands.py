@@ -27,8 +27,8 @@ from metalloid.arrays.ir.node import (
     apply,
     broadcast,
     cast,
+    constant,
     in_memory,
-    number,
     operation,
 )
 from metalloid.arrays.ir.ops import OPS, WHERE, Op
@@ -93,7 +93,7 @@ def as_number(value: Any, dtype: DType, device: Device) -> Node:
         value = complex(value)
     else:
         value = bool(value)
-    return number(value, dtype, device)
+    return constant(value, dtype, device)
 
 
 _SCALARS = (bool, int, float, complex)
@@ -184,8 +184,8 @@ def _is_integer(value: Any) -> bool:
 @functools.cache
 def _types(op: Op, *dtypes: DType) -> tuple[DType, DType]:
     """The type an operation computes in, and the type of its result."""
-    together = functools.reduce(promote, dtypes)
-    computed = op.dtype(together)
+    common = functools.reduce(promote, dtypes)
+    computed = op.dtype(common)
     return computed, op.result(computed)
 
 
@@ -208,27 +208,27 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     ValueError
         If their shapes do not broadcast, or they are on different devices.
     """
-    if op is _POWER and (product := _small_power(a, b)):
+    if op is _POWER and (product := _lower_small_power(a, b)):
         return product
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
     if second is None and first is not None and type(b) in _SCALARS:
-        second = _number_beside(first, b)
+        second = _weak_scalar(first, b)
     elif first is None or second is None or first.device is not second.device:
-        first, second = pair(op.name, a, b)
+        first, second = binary_operands(op.name, a, b)
     computed, result = _types(op, first.dtype, second.dtype)
     if first.dtype is not computed:
         first = converted(first, computed)
     if second.dtype is not computed:
         second = converted(second, computed)
     if first.shape != second.shape and first.kind is not CONSTANT and second.kind is not CONSTANT:
-        first, second = together(op.name, first, second)
+        first, second = broadcast_operands(op.name, first, second)
     return operation(op, (first, second), result, first.shape or second.shape, first.device)
 
 
 _POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
 
 
-def _small_power(base: Any, exponent: Any) -> Node | None:
+def _lower_small_power(base: Any, exponent: Any) -> Node | None:
     """Squares and cubes as products, which are quicker and no less exact."""
     if not is_number(exponent) or exponent not in (2, 3):
         return None
@@ -251,16 +251,16 @@ def converted(node: Node, dtype: DType) -> Node:
     return cast(node, dtype)
 
 
-def pair(where: str, a: Any, b: Any) -> tuple[Node, Node]:
+def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
     """Two operands as nodes; a Python number takes the type of the other."""
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
     if first is None:
         if second is not None and is_number(a):
-            return _number_beside(second, a), second
+            return _weak_scalar(second, a), second
         first = to_node(a, where, device=None if second is None else second.device)
     if second is None:
         if is_number(b):
-            return first, _number_beside(first, b)
+            return first, _weak_scalar(first, b)
         second = to_node(b, where, device=first.device)
     if first.device is not second.device:
         raise ValueError(
@@ -270,7 +270,7 @@ def pair(where: str, a: Any, b: Any) -> tuple[Node, Node]:
     return first, second
 
 
-def _number_beside(node: Node, value: Any) -> Node:
+def _weak_scalar(node: Node, value: Any) -> Node:
     """A Python number in the type that it takes beside `node`."""
     is_found_again = value and value == value  # -0 equals 0, and NaN nothing
     make = _shared_number if is_found_again else _shared_number.__wrapped__
@@ -283,7 +283,7 @@ def _shared_number(value: Any, beside: DType, device: Device) -> Node:
     return as_number(value, type_of_number(kind, beside), device)
 
 
-def together(where: str, *nodes: Node) -> tuple[Node, ...]:
+def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:
     """Nodes broadcast to one shape; numbers stay what they are."""
     shape = broadcast_shape(where, *(node.shape for node in nodes))
     return tuple(n if n.kind is CONSTANT else broadcast(n, shape) for n in nodes)
@@ -310,13 +310,13 @@ def broadcast_shape(where: str, *shapes: Ints) -> Ints:
 
 def where_node(condition: Any, a: Any, b: Any) -> Node:
     """One of two by a condition."""
-    first, second = pair("where", a, b)
+    first, second = binary_operands("where", a, b)
     dtype = promote(first.dtype, second.dtype)
     first, second = converted(first, dtype), converted(second, dtype)
     mask = to_node(condition, "where", device=first.device)
     if kind_of(mask.dtype) != "b":
         raise TypeError(f"[where] the condition must be bool, got {mask.dtype}.")
-    mask, first, second = together("where", mask, first, second)
+    mask, first, second = broadcast_operands("where", mask, first, second)
     return apply(WHERE, dtype, mask, first, second)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, contiguous, moved
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, in_memory
 from metalloid.arrays.ir.views import copied
@@ -22,7 +22,7 @@ def multiplied(
     """
     *batch, rows, depth = left.shape
     columns, count = shape[-1], math.prod(batch)
-    are_rows = moved(left.layout, ViewOp("reshape", (count * rows, depth))) is not None
+    are_rows = apply_view(left.layout, ViewOp("reshape", (count * rows, depth))) is not None
     if not any(right.layout.strides[:-2]) and (are_rows or not products.may_repeat):
         strides, start = right.layout.strides[-2:], right.layout.start
         assert right.memory is not None
@@ -44,7 +44,7 @@ def multiplied(
 
 def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
     """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
-    layout = moved(node.layout, ViewOp("reshape", shape))
+    layout = apply_view(node.layout, ViewOp("reshape", shape))
     if layout is not None:
         assert node.memory is not None
         stack = in_memory(node.memory, layout, node.dtype)

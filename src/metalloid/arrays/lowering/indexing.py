@@ -323,5 +323,5 @@ def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
     if function == "set":
         result[key] = new
     else:
-        getattr(np, op(function).oracle or function).at(result, key, new)
+        getattr(np, op(function).reference or function).at(result, key, new)
     return result

@@ -25,7 +25,7 @@ from metalloid.arrays.ir.node import (
     reduce,
     reshape,
 )
-from metalloid.arrays.ir.operands import broadcast_shape, pair
+from metalloid.arrays.ir.operands import binary_operands, broadcast_shape
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.library.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
@@ -83,7 +83,7 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     ValueError
         If the shapes do not fit.
     """
-    a, b = pair("matmul", x1, x2)
+    a, b = binary_operands("matmul", x1, x2)
     if not a.shape or not b.shape:
         raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
     dtype = promote(a.dtype, b.dtype)

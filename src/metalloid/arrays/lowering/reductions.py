@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir.dtypes import DType, bool_, float32, int64, kind_of, placed
+from metalloid.arrays.ir.dtypes import DType, bool_, float32, int64, kind_of, value_index_dtype
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, apply, broadcast, cast, count, number, reduce, reshape
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reduce, reshape
 from metalloid.arrays.ir.operands import axes_of, op, wide_integer
-from metalloid.arrays.ir.ops import PLACE, PLACED
+from metalloid.arrays.ir.ops import INDEX_OF, VALUE_INDEX
 
 Axis = int | tuple[int, ...] | None
 
@@ -57,22 +57,22 @@ def truth(node: Node, name: str, axis: Axis, keepdims: bool) -> Node:
     return reduced(cast(node, bool_), name, axis, keepdims)
 
 
-def place_of_extreme(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
-    """The place of the first largest or smallest; in the flat array without an axis."""
+def arg_reduce(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
+    """Index of the first largest or smallest element, in the flat array if there is no axis."""
     if kind_of(node.dtype) == "c":
         raise TypeError(f"[{name}] complex numbers have no order.")
     rank = len(node.shape)
     if axis is None:
         flat = reshape(node, (math.prod(node.shape),))
-        result = place_of_extreme(flat, name, 0, False)
+        result = arg_reduce(flat, name, 0, False)
         return reshape(result, (1,) * rank) if keepdims else result
     (along,) = axes_of(name, axis, rank)
     if node.shape[along] == 0:
         raise ValueError(f"[{name}] there is no element along axis {axis} of {node.shape}.")
-    places = count(node.shape, along, node.device)
-    pairs = apply(PLACED, placed(node.dtype), node, places)
+    indices = iota(node.shape, along, node.device)
+    pairs = apply(VALUE_INDEX, value_index_dtype(node.dtype), node, indices)
     found = reduce(pairs, name, (along,))
-    result = apply(PLACE, int64, found)
+    result = apply(INDEX_OF, int64, found)
     return result if keepdims else without(result, (along,))
 
 
@@ -87,7 +87,7 @@ def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
     dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
     wide = float32 if dtype.itemsize == 2 else dtype
     total = reduced(cast(node, wide), "sum", axis, keepdims)
-    n = number(float(counted(node, axis)), wide, node.device)
+    n = constant(float(counted(node, axis)), wide, node.device)
     return cast(apply(op("divide"), wide, total, n), dtype)
 
 
@@ -106,7 +106,7 @@ def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
         dtype = wide
     total = reduced(squares, "sum", axis, keepdims)
     left = max(counted(node, axis) - correction, 0)
-    return cast(apply(op("divide"), wide, total, number(float(left), wide, node.device)), dtype)
+    return cast(apply(op("divide"), wide, total, constant(float(left), wide, node.device)), dtype)
 
 
 def binary_abs(node: Node) -> Node:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalloid.arrays.ir.dtypes import DType
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, collapsed, contiguous, moved
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, collapse, contiguous
 from metalloid.arrays.ir.node import (
     BUFFER,
     CONSTANT,
@@ -157,7 +157,7 @@ class KernelBuilder:
         graph, base = self.planner.graph, index
         for move in moves:
             is_node = isinstance(move, int)
-            after = moved(layout, graph.nodes[move].data if is_node else move)  # type: ignore
+            after = apply_view(layout, graph.nodes[move].data if is_node else move)  # type: ignore
             if after is None:
                 raise NonStridedView(graph.args[move][0] if is_node else base)  # type: ignore[index]
             layout = after
@@ -219,7 +219,7 @@ class KernelBuilder:
         shape, *strides = (
             tuple(each[axis] for axis in self.row_axes) for each in (self.iteration_space, *read)
         )
-        return collapsed(shape, *strides)[0] or (1,)
+        return collapse(shape, *strides)[0] or (1,)
 
     def add(self, op: KernelOp) -> int:
         """The index of an operation, the same for equal ones."""

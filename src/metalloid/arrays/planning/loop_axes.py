@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.layout import Ints, collapsed
+from metalloid.arrays.ir.layout import Ints, collapse
 from metalloid.arrays.planning.schedule import FusedKernel
 
 #: Lanes of a simdgroup, which reduces a row together.
@@ -49,7 +49,7 @@ class Axes:
 
         def along(axes: Ints) -> tuple[Ints, list[Ints]]:
             shape = tuple(iteration_space[k] for k in axes)
-            return collapsed(shape, *(tuple(each[k] for k in axes) for each in strides))
+            return collapse(shape, *(tuple(each[k] for k in axes) for each in strides))
 
         self.outer, outer = along(kept_axes)
         self.row, row = along(kernel.row_axes)

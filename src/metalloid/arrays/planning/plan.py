@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from metalloid.arrays.ir.dtypes import DType
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_views, contiguous, moved
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, apply_views, contiguous
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import (
     BUFFER,
@@ -168,7 +168,7 @@ class Planner:
         if self.graph.nodes[base].kind is not BUFFER:
             self.store(base, reason)
         source, layout = self.location(base)
-        after = moved(layout, node.data)
+        after = apply_view(layout, node.data)
         if after is not None:
             self.materialized[index] = source, after
         return after is not None
@@ -359,7 +359,7 @@ class Planner:
         out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
         whole = contiguous(node.shape)
         for arg, view_op in zip(self.graph.args[index], node.data, strict=True):
-            region = moved(whole, view_op)
+            region = apply_view(whole, view_op)
             assert region is not None
 
             def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
