@@ -1,1 +1,1 @@
-"""TODO."""
+"""Execution: evaluation of nodes, calls of host functions and user kernels, `explain`."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""File formats: npy, npz, safetensors, and atomic replacement. `functions.io` calls them."""

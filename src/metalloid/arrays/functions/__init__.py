@@ -1,1 +1,1 @@
-"""TODO."""
+"""The public functions of arrays, by the chapters of the array API. `api` exports them."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Exchange of memory with other libraries: DLPack, NumPy's protocols, the buffer protocol."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Lowering: functions as nodes, and the choice between their implementations."""

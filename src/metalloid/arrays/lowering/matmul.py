@@ -27,7 +27,7 @@ from metalloid.arrays.ir.node import (
 )
 from metalloid.arrays.ir.operands import binary_operands, broadcast_shape
 from metalloid.arrays.ir.ops import OPS
-from metalloid.arrays.library.vendor_matmul import multiplied
+from metalloid.arrays.lowering.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     FLOATS,
