@@ -281,9 +281,9 @@ def test_functions_of_floats_take_integers_as_float32(name):
 
 
 def test_what_has_no_meaning_is_refused():
-    with pytest.raises(TypeError, match=r"\[less\] has no meaning for complex64"):
+    with pytest.raises(TypeError, match=r"\[less\] is not supported for complex64"):
         mtl.less(mtl.ones(1, dtype="complex64"), mtl.ones(1, dtype="complex64"))
-    with pytest.raises(TypeError, match=r"\[bitwise_and\] has no meaning for float32"):
+    with pytest.raises(TypeError, match=r"\[bitwise_and\] is not supported for float32"):
         mtl.bitwise_and(mtl.ones(1), mtl.ones(1))
     with pytest.raises(TypeError, match=r"take .real or .imag"):
         mtl.astype(mtl.ones(1, dtype="complex64"), "float32")

@@ -1,4 +1,4 @@
-"""Statements of a generated kernel: where it is, what it reads, and the values it makes of it."""
+"""Statements of elementwise kernels: indices, pointers, loads and values."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.program import Size
 
 _INDENT = "  "
-#: An inner axis shorter than this shares its threads with the next one.
+#: An inner axis shorter than this is flattened into the next one.
 NARROW = 64
 _WIDE = 2**31
 
-#: How a number of an expression is handed over: format of `struct`, type in MSL.
+#: How constants are passed, by kind: format of `struct`, type in MSL.
 _NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
 
 
 class Writer:
-    """Writes the statements of a kernel without rows.
+    """Writes the statements of a kernel without reductions.
 
     Attributes
     ----------
     lines : list of str
     members : list of Member
     flat : int
-        Extent of the innermost axis, if it shares its threads with the next one; else 0.
+        Extent of the innermost axis if it is flattened into the next one; else 0.
     """
 
-    #: What the names of its numbers begin with.
+    #: Prefix of the names of its parameters.
     prefix = ""
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes) -> None:
@@ -54,7 +54,7 @@ class Writer:
         return (inner, second, math.prod(outer[:-2])), None
 
     def write(self) -> None:
-        """All statements."""
+        """Write all statements."""
         self._positions()
         self._pointers()
         self._body()
@@ -70,17 +70,17 @@ class Writer:
                 number: int = -1, part: str = "") -> str:  # fmt: skip
         name = self.prefix + name
         if any(member.name == name for member in self.members):
-            return f"params.{name}"  # a loop and what it leaves over
+            return f"params.{name}"  # used by a loop and its remainder
         self.members.append(Member(name, type_, format_, value, leaf, number, part))
         return f"params.{name}"
 
     def parameters(self) -> list[int]:
-        """The sources, in the order of their parameters."""
+        """The buffers, in the order of their parameters."""
         order = [e.data for e in self.ops if e.kind in ("load", "gather")]
         return [*dict.fromkeys(order), self.kernel.out]
 
     def _positions(self) -> None:
-        """The place along each kept axis, outermost first."""
+        """Declare the index along each outer axis."""
         outer = self.axes.outer
         self._indices: list[str] = [""] * len(outer)
         if self.axes.form == "row":
@@ -93,7 +93,7 @@ class Writer:
             and outer[-1] < NARROW
             and outer[-2] * outer[-1] <= _WIDE
         ):
-            # A literal, so that the compiler divides by multiplying.
+            # A literal, so that the compiler turns the division into a multiplication.
             self.flat = outer[-1]
             self._line(f"const uint i0 = at.x % {self.flat}, i1 = at.x / {self.flat};")
             self._indices[-1], self._indices[-2] = "i0", "i1"
@@ -114,7 +114,7 @@ class Writer:
             self._indices[0] = "rest"
 
     def _pointers(self) -> None:
-        """A pointer for each access, at its place along all kept axes but the innermost."""
+        """Declare a pointer for each access, advanced along all outer axes but the innermost."""
         names = {source: f"x{k}" for k, source in enumerate(self.parameters()[:-1])}
         count = 0
         for index, access in self.axes.accesses.items():
@@ -147,15 +147,15 @@ class Writer:
         self._line(f"{declaration} = {text};")
 
     def _count(self, index: int, text: str) -> str:
-        """Where a count begins, as a text that may be used often."""
+        """The start of an iota, as text that may be used repeatedly."""
         return f"({text})"
 
     def _step(self, name: str, stride: int) -> str:
-        """A stride in the text; nothing for 1."""
+        """The parameter of a stride; empty for 1."""
         return "" if stride == 1 else self._member(name, "long", "q", stride)
 
     def _index(self, index: int, row: Sequence[str]) -> str:
-        """Index of an access behind its pointer, at a place of the row."""
+        """Index of an access relative to its pointer, at an index of the row."""
         access = self.axes.accesses[index]
         label = access.pointer if access.pointer[0] != "(" else f"c{index}"
         terms = []
@@ -183,14 +183,14 @@ class Writer:
     # -- values
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
-        """Statements for entries and all they need, but for what is known."""
+        """Write the statements of operations and their operands, except those in `known`."""
         needed = self._needed(wanted, known)
         for index in sorted(needed):
             self._value(index, row)
         known |= needed
 
     def _needed(self, wanted: Iterable[int], known: set[int]) -> set[int]:
-        """Entries and all they are made of, but for what is known and what that is made of."""
+        """Operations and their transitive operands, not looking beyond those in `known`."""
         needed: set[int] = set()
         pending = [index for index in wanted if index not in known]
         while pending:

@@ -1,4 +1,4 @@
-"""Statements of reductions down columns for devices with many thin threads: four columns each."""
+"""Statements of column reductions on SIMT devices: four columns per thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metalloid.runtime.program import Size
 
 
 def has_wide_columns(kernel: FusedKernel, axes: Axes, packed: frozenset[int]) -> bool:
-    """Whether four columns at a time suit a kernel: all it does is to go down them once."""
+    """Whether a kernel only reduces columns, in one pass, so that a thread can take four."""
     reductions = [k for k, op in enumerate(kernel.ops) if op.kind == "reduce"]
     below = {arg for k in reductions for arg in _all_below(kernel, k)}
     return (
@@ -91,7 +91,7 @@ class WideColumnWriter(RowWriter):
             self._line(f"{msl_name(self.ops[index].dtype)} {name}{index}[{VECTOR_WIDTH}];")
 
     def _each(self, statements: Callable[[], None]) -> None:
-        """Statements for each of the four columns."""
+        """Write statements for each of the four columns."""
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
         self._depth += 1
@@ -147,7 +147,7 @@ class WideColumnWriter(RowWriter):
         self._line("}")
 
     def _finish(self, searches: Sequence[int], sums: Sequence[int]) -> None:
-        """What is made of the four results."""
+        """Compute and store the four results."""
         result = self.kernel.result
         writes = RESULT in self._packed
         if writes:

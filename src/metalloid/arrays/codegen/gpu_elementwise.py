@@ -1,4 +1,4 @@
-"""Statements for devices with many thin threads: each takes four elements beside each other."""
+"""Statements of elementwise kernels on SIMT devices: four adjacent elements per thread."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ UNROLLED = "#pragma clang loop unroll(full)"
 
 
 class WideWriter(Writer):
-    """Writes the statements of a kernel without rows, of one bundle a thread."""
+    """Writes the statements of a kernel without reductions, one vector per thread."""
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
                  packed: frozenset[int]) -> None:  # fmt: skip
         super().__init__(kernel, sources, axes)
         self._packed = packed
-        #: What the loads of vectors are called at the moment.
+        #: Names of elements of vectors that are loaded.
         self._parts: dict[int, str] = {}
 
     def launch(self) -> tuple[Size, Size | None]:
@@ -62,7 +62,7 @@ class WideWriter(Writer):
         self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + first, results);")
 
     def _ragged_end(self) -> None:
-        """Fewer than a bundle, one after the other."""
+        """Process an incomplete vector element by element."""
         extent = self._member("inner", "uint", "I", self.axes.outer[-1])
         self._line(f"if (first + {VECTOR_WIDTH} > {extent}) {{")
         self._line(f"  for (uint i = first; i < {extent}; ++i) {{")

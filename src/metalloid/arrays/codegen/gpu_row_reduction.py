@@ -1,7 +1,7 @@
-"""Statements of kernels with reductions for devices with many thin threads.
+"""Statements of row reductions on SIMT devices.
 
-A simdgroup or a threadgroup shares a row; neighbours read neighbours, four elements each. A row
-that is needed more than once stays in registers, if it fits.
+A simdgroup or a threadgroup reduces a row; neighbouring threads read neighbouring vectors. A row
+that is needed more than once stays in registers if it fits.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from metalloid.arrays.planning.loop_axes import LANES, RESULT, VECTOR_WIDTH, Axe
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Size
 
-#: Threads of a threadgroup, unless there are few rows or they are long.
+#: Threads per threadgroup, unless rows are few or long.
 _THREADS = 256
-#: Rows that leave a device idle if each has so few threads.
+#: Fewer rows than this leave the device idle with that many threads each.
 _FEW_ROWS = 512
-#: Elements of a row that each thread should have at least.
+#: Minimum elements of a row per thread.
 _EACH = 16
-#: Where a row has several axes, an innermost one from here on is shared by threads.
+#: If a row has several axes, threads share an innermost axis of at least this extent.
 LONG = 512
-#: Registers of a thread for what it keeps of a row.
-_MOST_KEPT = 64
-#: Operations that are not worth repeating in the text of a loop.
-_MANY_ENTRIES = 16
+#: Maximum registers of a thread for a cached row.
+_MAX_CACHED = 64
+#: Loops with more operations than this are not unrolled.
+_MAX_UNROLLED_OPS = 16
 
 
 class WideRowWriter(RowWriter):
@@ -37,9 +37,9 @@ class WideRowWriter(RowWriter):
     Attributes
     ----------
     threads : int
-        That share a row.
+        That reduce a row together.
     steps : int
-        Bundles of a thread, if the row stays in registers; 0 if it is read when it is needed.
+        Vectors per thread if the row stays in registers; 0 if it is reloaded.
     """
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
@@ -53,13 +53,13 @@ class WideRowWriter(RowWriter):
         self.threads, self.steps = self._shape()
         if not self.steps:
             self._held = []
-        # Rows in registers have no loop for what is left over.
+        # Rows in registers have no remainder loop.
         self._packed = frozenset() if self.steps and is_ragged else packed
         self._has_rest = is_ragged if self._packed else True
         self._parts: dict[int, str] = {}
 
     def _is_read_again(self, loads: list[int]) -> bool:
-        """Whether a row is gone through more than once."""
+        """Whether there is more than one pass over a row."""
         reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
         several = any(self._needed([k], set()) & set(reductions) != {k} for k in reductions)
         return not self._outer and bool(loads) and (self.kernel.is_by_element or several)
@@ -69,12 +69,12 @@ class WideRowWriter(RowWriter):
         rows = math.prod(self.axes.outer)
         most = _THREADS if rows >= _FEW_ROWS else MAX_THREADS_PER_THREADGROUP
         if held:
-            held.append(max(held))  # what is costly is kept too
+            held.append(max(held))  # a costly value is cached as well
             for each in (4 * VECTOR_WIDTH, 8 * VECTOR_WIDTH):
                 each = each // VECTOR_WIDTH if len(held) > 3 else each
                 threads = _power(self.length / each, MAX_THREADS_PER_THREADGROUP)
                 steps = -(-self.length // (threads * VECTOR_WIDTH))
-                if steps * VECTOR_WIDTH * sum(held) <= 4 * _MOST_KEPT:
+                if steps * VECTOR_WIDTH * sum(held) <= 4 * _MAX_CACHED:
                     return threads, steps
         return _power(self.length / (VECTOR_WIDTH if self._outer else _EACH), most), 0
 
@@ -87,11 +87,11 @@ class WideRowWriter(RowWriter):
             (self.threads, rows, 1),
         )
 
-    # -- what a thread takes of a row
+    # -- the elements of a thread
 
     @property
     def _apart(self) -> tuple[int, int]:
-        """Between the first elements of neighbours, and between elements of a thread."""
+        """Distance between first elements of neighbouring threads, and between own elements."""
         return (VECTOR_WIDTH, 1) if self._packed else (1, self.threads)
 
     def _row_head(self) -> None:
@@ -122,7 +122,7 @@ class WideRowWriter(RowWriter):
 
     def _go_through(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int] = (),
                     is_result: bool = False) -> None:  # fmt: skip
-        """Statements for each element of a thread: `e` is its place in the bundle."""
+        """Write statements for each element of a thread: `e` is its index in the vector."""
         for axis, name in enumerate(self._outer):
             end = "row_end" if axis == 0 else self._extent_of_row(axis)
             self._line(f"for (uint {name} = 0; {name} < {end}; ++{name}) {{")
@@ -141,7 +141,7 @@ class WideRowWriter(RowWriter):
 
     def _go_along(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int],
                   is_result: bool) -> None:  # fmt: skip
-        """Bundles along the innermost axis."""
+        """Write the loop over vectors along the innermost axis."""
         depth, kept_parts = self._depth, self._parts
         stride = VECTOR_WIDTH * self.threads
         if self.steps:
@@ -151,7 +151,7 @@ class WideRowWriter(RowWriter):
             if self._packed:
                 self._open("if (j < row_end) {")
         else:
-            is_long = len(self.ops) > _MANY_ENTRIES
+            is_long = len(self.ops) > _MAX_UNROLLED_OPS
             count = 1 if is_long else 4 if self._packed else 2
             self._line(f"#pragma clang loop unroll_count({count})")
             end = "whole" if self._has_rest else self._end
@@ -209,7 +209,7 @@ class WideRowWriter(RowWriter):
         self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
-        """As it is kept in registers, not where the result will be."""
+        """As in `RowWriter`, with the costly value in registers instead of the output."""
         outer = self._kept
         if not row or not self.steps or outer not in self._needed(wanted, known):
             Writer._compute(self, wanted, known, row)
@@ -262,7 +262,7 @@ class WideRowWriter(RowWriter):
         known |= set(reductions)
 
     def _open_parts(self, index: int, is_search: bool) -> None:
-        """What a thread has found, by place in a bundle: sums of their own do not wait."""
+        """Declare one accumulator per element of a vector: they do not wait for each other."""
         if is_search:
             value, least = self._least(index)
             first = f"own + e{f' * {self.threads}' if not self._packed else ''}"
@@ -307,5 +307,5 @@ class WideRowWriter(RowWriter):
 
 
 def _power(count: float, most: int) -> int:
-    """The power of 2 from `count` on, of threads that share a row."""
+    """The next power of two, as a number of threads that reduce a row."""
     return min(most, max(LANES, 1 << (math.ceil(count) - 1).bit_length()))

@@ -1,7 +1,7 @@
-"""From a fused kernel to its MSL text, and to the numbers that go with it.
+"""The Metal text of a kernel, and the parameters that each launch passes.
 
-The text depends on structure only: extents, strides and the numbers of an expression are members of
-``struct Params``, so that arrays of other shapes find the kernel compiled.
+The text depends on structure only: extents, strides and the constants of an expression are members
+of ``struct Params``, so arrays of other shapes share the compiled kernel.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _IN_TILES = (
 
 @dataclass
 class Rendered:
-    """A kernel's text, and how to launch it.
+    """A kernel's text and launch parameters.
 
     Attributes
     ----------
     name, text : str
     buffers : list of int
-        Sources, in the order of the parameters; the one that is written comes last.
+        Buffers, in the order of the parameters; the output is the last.
     members : list of Member
     threads : tuple of int
     group_size : tuple of int or None
     files : tuple of str
-        The ``.metal`` files that the text calls.
+        Names of the Metal sources that the text calls.
     aligned : tuple of (int, int)
-        Sources of leaves that have to begin at a multiple of so many bytes.
+        Buffers of leaves, and the alignment in bytes that the text relies on.
     """
 
     name: str
@@ -63,14 +63,14 @@ class Rendered:
 
 def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
            is_aligned: bool = True) -> Rendered:  # fmt: skip
-    """The text of a kernel.
+    """Generate the text of a kernel.
 
     Parameters
     ----------
-    traits : Traits
+    traits : DeviceTraits
         Of the device that runs it.
     is_aligned : bool
-        Whether leaves lie where `Rendered.aligned` wants them.
+        Whether leaves are aligned as `Rendered.aligned` says.
     """
     if isinstance(kernel, ProductKernel):
         return _render_product(kernel, sources, traits, is_aligned)
@@ -122,12 +122,12 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
 
 
 def _by_size(members: Sequence[Member]) -> list[Member]:
-    """The largest first, so that a struct has no gaps."""
+    """Members by decreasing size, so that the struct has no padding."""
     return sorted(members, key=lambda member: -struct.calcsize(member.format))
 
 
 def _name(ops: Sequence[KernelOp]) -> str:
-    """What a kernel is called: its last few operations."""
+    """The name of a kernel: its last few operations."""
     words = [
         op.data if isinstance(op.data, str) else op.data.name
         for op in ops
@@ -138,7 +138,7 @@ def _name(ops: Sequence[KernelOp]) -> str:
 
 def _head(name: str, types: Sequence[str], members: Sequence[Member],
           positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = ()) -> str:  # fmt: skip
-    """The text up to the first statement."""
+    """The struct of parameters, and the signature."""
     last = len(types) - 1
     parameters = [
         f"device const {type_} *x{k} [[buffer({k})]]" for k, type_ in enumerate(types[:-1])
@@ -155,7 +155,7 @@ def _head(name: str, types: Sequence[str], members: Sequence[Member],
 
 
 def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
-    """The ``.metal`` files that a text needs, in their order."""
+    """Names of the Metal sources that a text needs, in their order."""
     types = {op.dtype["value"] if op.dtype.names else op.dtype for op in ops}
     files: list[str] = []
     if types & {float64, complex128}:
@@ -172,7 +172,7 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
-    """The chapters of 64-bit floats; functions of complex numbers are made of any of them."""
+    """The modules of 64-bit floats; complex functions may use any of them."""
     wanted = {chapter for op in ops if op.kind == "map" for chapter in op.data.doubles}
     chapters = [name for name in MODULES if is_complex or name in wanted]
     return ["doubles", *(f"doubles_{name}" for name in chapters)]

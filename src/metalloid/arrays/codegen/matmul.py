@@ -1,7 +1,7 @@
-"""The text of a matrix product: how its factors are read, and what becomes of its sums.
+"""Metal text of matrix products: prologues of both factors, and the epilogue.
 
-The loops stand in ``products.metal``. The kernel gives them three structs, whose calls read an
-element of either factor and take a sum.
+The loops are templates in ``products.metal``. The kernel passes three structs whose methods read an
+element of a factor or store a sum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from metalloid.runtime.traits import DeviceTraits
 
 @dataclass(frozen=True)
 class Form:
-    """A way to make tiles; its numbers stand in its ``.metal`` file too.
+    """A tiling; its constants are repeated in its ``.metal`` file.
 
     Attributes
     ----------
@@ -58,31 +58,31 @@ REGISTERS = Form("registers", TILE, TILE, 512, "product_room<{T}>()")
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_room<{T}>()")
 SQUARES = Form("squares", 128, 128, 256, "square_room<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_room<4>()", _WIDE, True, "4")
-#: Of these tiles hold the factors' type, not that of sums.
+#: Tilings whose tiles hold the factors' type, not the accumulators'.
 TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
 WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_room<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
 SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_room<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
-#: What is copied to threadgroup memory together.
+#: Bytes per asynchronous copy to threadgroup memory.
 _COPIED_BYTES = 16
-#: So many large tiles keep a device busy.
+#: Minimum number of large tiles that keep a device busy.
 _MANY_TILES = 128
 
 
 def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
-    """How a product is made on a device."""
+    """The tiling of a product on a device."""
     dtype = kernel.factors[0].dtype
     if kernel.backend == TENSOR_CORES:
         large = WIDE_TENSORS if _is_down(kernel.factors[0]) else TALL_TENSORS
         return large if _is_large(kernel, large) else SMALL_TENSORS
     if kernel.backend == IN_SIMDGROUPS:
         return SIMDGROUPS
-    if not traits.is_simt or dtype.itemsize > 4:  # squares of others take too much room
+    if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
         return REGISTERS
     return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
 
 
 def _is_large(kernel: ProductKernel, form: Form) -> bool:
-    """Whether tiles of a form are not too large for a product."""
+    """Whether there are enough tiles of a form to keep the device busy."""
     *batch, rows, columns = kernel.iteration_space
     tiles = -(-rows // form.rows) * -(-columns // form.columns) * math.prod(batch)
     is_narrow = rows <= form.rows // 2 or columns <= form.columns // 2
@@ -93,12 +93,12 @@ _PLACES = ("row", "column")
 
 
 def _beside(is_down: bool) -> tuple[str, str]:
-    """The place of one of several elements below or beside each other."""
+    """Row and column of one of several adjacent elements."""
     return ("at", "column") if is_down else ("row", "at")
 
 
 class _TileAxes(Axes):
-    """Axes of a part: those of the batch, put together for all parts, and a row and a column."""
+    """Axes of a part: those of the batch, merged for all parts, and rows and columns."""
 
     def __init__(self, batch: Ints, accesses: dict[int, Access]) -> None:
         self.outer, self.row, self.form = batch, (1, 1), "row"
@@ -106,7 +106,7 @@ class _TileAxes(Axes):
 
 
 class _PartWriter(Writer):
-    """Writes a struct with the pointers of a part and a function for one element."""
+    """Writes the struct of a part: its pointers, and a method for one element."""
 
     def __init__(self, part: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
                  buffers: list[int], keeps_numbers: bool) -> None:  # fmt: skip
@@ -138,7 +138,7 @@ class _PartWriter(Writer):
         self._line(f"const {type_} v{index} = {value};")
 
     def four(self, packed: frozenset[int], type_: str, is_down: bool) -> list[str]:
-        """A function for four elements of a factor, beside or below each other."""
+        """The method for four adjacent elements of a factor."""
         self.lines, self._depth = [], 2
         for load in sorted(packed):
             value = f"numpy::read_four({self._address(load)})"
@@ -151,12 +151,12 @@ class _PartWriter(Writer):
 
     def fetch_and_make(self, packed: frozenset[int], type_: str, is_down: bool,
                        has_fours: bool) -> list[str]:  # fmt: skip
-        """Functions that read what four elements are made of, and make them, up to the last.
+        """The methods that load the operands of four elements, and that compute the elements.
 
         Parameters
         ----------
         has_fours : bool
-            Whether a four is inside the factor as a whole, or not at all.
+            Whether each group of four lies in the factor as a whole or not at all.
         """
         loads = [k for k, op in enumerate(self.ops) if op.kind == "load"]
         fields = [f"    numpy::four<{self._type(load)}> q{load};" for load in loads]
@@ -185,7 +185,7 @@ class _PartWriter(Writer):
         ]  # fmt: skip
 
     def four_sums(self, packed: frozenset[int], sum_type: str) -> list[str]:
-        """A function that takes four sums beside each other."""
+        """The method that stores four adjacent sums."""
         result = self.kernel.result
         self.lines, self._depth = [], 2
         for load in sorted(packed - {RESULT}):
@@ -206,7 +206,7 @@ class _PartWriter(Writer):
         return [f"{head} {sum_type} (&sums)[4]) const {{", *self.lines, "  }"]
 
     def _begin_loop(self, known: Iterable[int], name: str, at: str) -> None:
-        """The head of a loop over four elements, of which some reads are known by names."""
+        """Open a loop over four elements; loads in `known` are available by name."""
         self._parts = {load: name.format(load) for load in known}
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
@@ -220,7 +220,7 @@ class _PartWriter(Writer):
         return msl_name(self.ops[index].dtype)
 
     def at(self, type_: str, is_direct: bool) -> list[str]:
-        """A function for where an element lies, if the factor lies in memory as it is."""
+        """The method for the address of an element, if the factor is a plain buffer."""
         at = self._address(self.kernel.result) if is_direct else "nullptr"
         return [
             f"  METAL_FUNC device const {type_} *at(uint row, uint column) const {{",
@@ -229,7 +229,7 @@ class _PartWriter(Writer):
         ]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
-        """The lines of the struct, without its end."""
+        """The lines of the struct, without the closing brace."""
         self._pointers()
         self._depth = 2
         result = self.kernel.result
@@ -247,28 +247,28 @@ class _PartWriter(Writer):
         return [f"struct {name} {{", *fields, "", head, *self.lines, "  }"]
 
     def made(self, name: str) -> str:
-        """The statement that makes one, in the kernel."""
+        """The statement that constructs the struct."""
         values = ", ".join(text for _, text in self._fields)
         return f"  const {name} {name.lower()}{{{values}}};"
 
 
 def sum_type(dtype: DType) -> str:
-    """What MSL adds products in."""
-    if kind_of(dtype) in "iu":  # overflow of signed integers has no meaning in C++
+    """Type of the accumulators in MSL."""
+    if kind_of(dtype) in "iu":  # overflow of signed integers is undefined in C++
         return "uint" if dtype.itemsize <= 4 else "ulong"
     return "float" if dtype in FLOATS else msl_name(dtype)
 
 
 class ProductWriter:
-    """Writes the kernel of a product.
+    """Writes the kernel of a matrix product.
 
     Attributes
     ----------
     structs, lines : list of str
-        What stands in front of the kernel, and its statements.
+        Declarations before the kernel, and its statements.
     members : list of Member
     buffers : list of int
-        Sources, in the order of the parameters.
+        Buffers, in the order of the parameters.
     shape : tuple of int
         Rows, columns and depth.
     batch : tuple of int
@@ -304,14 +304,14 @@ class ProductWriter:
             batch = ()
         self.batch = batch
         self.aligned: tuple[tuple[int, int], ...] = ()
-        keeps_numbers = form.has_fours  # where threads have registers, and barriers load them again
+        keeps_numbers = form.has_fours  # a copy stays in registers across barriers
         self.writers = [
             _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, keeps_numbers)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
         ]
 
     def write(self) -> None:
-        """All lines."""
+        """Write all lines."""
         root, form = self.writers[-1], self.form
         dtype = self.kernel.factors[0].dtype
         added = sum_type(dtype)
@@ -350,7 +350,7 @@ class ProductWriter:
         self.members = [member for writer in self.writers for member in writer.members]
 
     def _packed(self, k: int, is_down: bool, each: int = VECTOR_WIDTH) -> frozenset[int]:
-        """What a part reads or writes so many elements at a time."""
+        """The vector accesses of a part, of `each` elements."""
         part, packed = self.writers[k].kernel, frozenset[int]()
         if self.is_aligned:
             packed = packed_factor(part, self.sources, self.writers[k].axes, is_down, each)
@@ -358,7 +358,7 @@ class ProductWriter:
         return packed
 
     def _is_copied(self, k: int, is_down: bool) -> bool:
-        """Whether a factor goes to threadgroup memory as it is, 16 bytes together."""
+        """Whether a factor is copied to threadgroup memory as it is, by 16 bytes."""
         op = self.parts[k].ops[self.parts[k].result]
         each = _COPIED_BYTES // op.dtype.itemsize
         if op.kind != "load" or self._length(k) % each:
@@ -366,7 +366,7 @@ class ProductWriter:
         return bool(self._packed(k, is_down, each))
 
     def _length(self, k: int) -> int:
-        """Elements of a factor beside each other in memory."""
+        """Extent of a factor along its contiguous axis."""
         is_down = _is_down(self.kernel.factors[k])
         return self.shape[1 if k else 0] if is_down == (k == 0) else self.shape[2]
 
@@ -378,7 +378,7 @@ class ProductWriter:
         return (across * threads, down, math.prod(self.batch)), (threads, 1, 1)
 
     def _batch(self) -> None:
-        """The place along each axis of the batch."""
+        """Declare the index along each axis of the batch."""
         root = self.writers[-1]
         rest = "group.z"
         for axis in range(len(self.batch) - 1, 0, -1):
@@ -397,13 +397,13 @@ def _as_kernel(factor: Factor) -> FusedKernel:
 
 
 def _strides_of(part: FusedKernel) -> dict[int, Ints]:
-    """By entry that is read, and of the result if it is the part that writes it."""
+    """Strides of each operation that reads, and of the output if the part stores it."""
     read = {index: op.strides for index, op in enumerate(part.ops) if op.is_read}
     return {**read, RESULT: part.strides} if part.out >= 0 else read
 
 
 def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
-    """Whether the rows of a whole batch are those of one matrix: the right factor is the same."""
+    """Whether a batch is one matrix with more rows: all share the right factor."""
     left, right, result = (list(part.values()) for part in parts)
     if any(access.outer != (0,) for access in right):
         return False
@@ -411,7 +411,9 @@ def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
 
 
 def _is_down(factor: Factor) -> bool:
-    """Whether memory lies along columns rather than rows."""
+    """Whether a factor is column-major."""
     ends = [tuple(map(abs, e.strides[-2:])) for e in factor.ops if e.kind in _READS]
-    whole = [(down, right) for down, right in ends if down and right]  # not what is broadcast
+    whole = [
+        (down, right) for down, right in ends if down and right
+    ]  # broadcast operands do not count
     return any(down == 1 for down, _ in whole) and not any(right == 1 for _, right in whole)

@@ -1,4 +1,4 @@
-"""``struct Params``: what a generated kernel is told at every launch."""
+"""``struct Params``: the parameters that each launch of a generated kernel passes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Member:
     ----------
     name, type, format : str
     value : int
-        If it is known; otherwise where it comes from:
+        Fixed value; added to the offset of `leaf` if there is one.
     leaf : int or None
-        The leaf whose start is added to `value`.
+        The leaf whose offset is added to `value`.
     number : int
-        The place among the graph's nodes of a number, or -1.
+        Index of a constant among the graph's nodes, or -1.
     part : str
         ``"real"`` or ``"imag"``, of a complex number.
     """
@@ -35,12 +35,12 @@ class Member:
 
 
 class Packer:
-    """Makes the bytes of one ``struct Params``, again and again.
+    """Packs a ``struct Params`` for each launch.
 
     Parameters
     ----------
     members : sequence of Member
-        The widest first.
+        By decreasing size.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -55,9 +55,9 @@ class Packer:
         Parameters
         ----------
         starts : sequence of int
-            Of the leaves.
+            Offsets of the leaves.
         nodes : sequence of Node
-            Of the graph, with the numbers among them.
+            Of the graph, constants included.
         """
         values: list[Any] = []
         for member in self._members:

@@ -1,4 +1,4 @@
-"""Statements of kernels with reductions: loops over a row, by a simdgroup or by one thread."""
+"""Statements of reductions: loops over a row, by a simdgroup or by one thread."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from metalloid.arrays.ir.ops import REDUCTIONS
 from metalloid.arrays.planning.loop_axes import LANES, RESULT
 from metalloid.runtime.program import Size
 
-#: Elements of a row whose sum is one term of the row's sum: rounding errors do not pile up.
+#: Block size of blocked summation, which bounds rounding errors (Higham, 1993), by form.
 _BLOCK = {"row": 4096, "column": 128}
-#: What takes as long as this many additions is read again rather than computed again.
+#: Values of this cost, in additions, are reloaded rather than recomputed.
 _WORTH_KEEPING = 10
 
 
 class RowWriter(Writer):
-    """Writes the statements of a kernel that reduces rows, and of what it makes of the results."""
+    """Writes the statements of a kernel that reduces rows and computes with the results."""
 
     def _body(self) -> None:
-        """Loops over the row, one for each set of reductions that wait for the same others."""
+        """Write the loops over the row: one per level of dependent reductions."""
         depth = [0] * len(self.ops)
         for index, op in enumerate(self.ops):
             below = max((depth[arg] for arg in op.args), default=0)
@@ -54,14 +54,14 @@ class RowWriter(Writer):
         return (LANES, outer[-1] if outer else 1, math.prod(outer[:-1])), (LANES, 1, 1)
 
     def _write_row(self, known: set[int]) -> None:
-        """The result at every place of the row."""
+        """Store the result at each index of the row."""
         row = self._open_loops(blocked=False)
         self._compute([self.kernel.result], set(known), row)
         self._store(self._names[self.kernel.result], row)
         self._close_loops()
 
     def _to_keep(self, reductions: list[int]) -> int:
-        """The costliest value that a reduction and the result both need; -1 if there is none.
+        """The costliest value that both a reduction and the result need; -1 if there is none.
 
         It waits where the result will be: each thread reads again only what it wrote itself.
         """
@@ -105,7 +105,7 @@ class RowWriter(Writer):
         self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
 
     def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
-        """What is the same for the whole row, as soon as it can be computed."""
+        """Compute the values that are invariant along the row as soon as their operands exist."""
         wanted = [
             k
             for k, op in enumerate(self.ops)
@@ -121,7 +121,7 @@ class RowWriter(Writer):
         return op.kind != "reduce" and not op.varies
 
     def _reduce(self, reductions: list[int], known: set[int]) -> None:
-        """One loop over the row for reductions that do not need each other."""
+        """Write one loop over the row for independent reductions."""
         searches = [index for index in reductions if self._is_search(index)]
         for index in reductions:
             self._names[index] = f"v{index}"
@@ -156,7 +156,7 @@ class RowWriter(Writer):
         known |= set(reductions)
 
     def _combine_lanes(self, reductions: list[int], lanes: int) -> None:
-        """What so many lanes beside each other have, for all of them."""
+        """Combine the values of `lanes` adjacent lanes in all of them (a butterfly)."""
         self._line(f"for (ushort distance = {lanes // 2}; distance > 0; distance /= 2) {{")
         self._depth += 1
         for index in reductions:
@@ -165,10 +165,10 @@ class RowWriter(Writer):
         self._depth -= 1
         self._line("}")
 
-    # -- searches: a lane counts places in 32 bits, and meets none that is lower than its last
+    # -- arg-reductions: a lane visits 32-bit indices in increasing order
 
     def _is_search(self, index: int) -> bool:
-        """Whether a reduction looks for a value whose place is that in the row."""
+        """Whether a reduction is an arg-reduction over the indices of the row."""
         pairs = self.ops[self.ops[index].args[0]]
         if not self.ops[index].dtype.names or pairs.kind != "map" or len(self.axes.row) > 1:
             return False
@@ -182,7 +182,7 @@ class RowWriter(Writer):
         self._line(f"uint found{index} = {first};")
 
     def _least(self, index: int) -> tuple[str, str]:
-        """The type of what is searched for, and where a search begins."""
+        """The type of the values, and the identity of an arg-reduction."""
         op = self.ops[index]
         value = msl_name(op.dtype["value"])
         return value, REDUCTIONS[op.data].least.format(V=value)
@@ -199,7 +199,7 @@ class RowWriter(Writer):
         self._line(f"{type_} v{index} = {self._found(index)};")
 
     def _found(self, index: int, of: str = "") -> str:
-        """The value and its place in the array; a lane that has seen nothing has none."""
+        """The value and its index in the array; LONG_MAX in lanes without elements."""
         op = self.ops[index]
         iota = self.ops[op.args[0]].args[1]
         found = f"found{index}{of}"
@@ -208,7 +208,7 @@ class RowWriter(Writer):
         return f"{msl_name(op.dtype)}(best{index}{of}, {found} < row_end ? {position} : LONG_MAX)"
 
     def _start(self, index: int, name: str) -> None:
-        """A variable with what changes nothing."""
+        """Declare an accumulator with the identity element."""
         self._line(f"{msl_name(self.ops[index].dtype)} {name} = {self._identity(index)};")
 
     def _identity(self, index: int) -> str:
@@ -221,7 +221,7 @@ class RowWriter(Writer):
         return REDUCTIONS[self.ops[index].data].text.format(a, b)
 
     def _is_blocked(self, reductions: list[int]) -> bool:
-        """Whether rounding errors need the row's blocks to be added up on their own."""
+        """Whether the row is summed in blocks, to bound rounding errors."""
         rounds = any(
             self.ops[k].data in ("sum", "prod") and kind_of(self.ops[k].dtype) in "fc"
             for k in reductions
@@ -241,14 +241,14 @@ class RowWriter(Writer):
             self._start(index, f"part{index}")
 
     def _open_loops(self, blocked: bool) -> list[str]:
-        """Loops over the row; the names of its places."""
+        """Open the loops over the row; the names of their indices."""
         names = [f"j{axis}" for axis in range(len(self.axes.row))]
         self._loops = 0
         for axis, name in enumerate(names):
             is_inner = axis == len(names) - 1
             first = "0"
             if axis == 0 and blocked and len(names) > 1:
-                continue  # the block's own loop
+                continue  # the loop over blocks is this axis
             end = "row_end" if axis == 0 else self._extent_of_row(axis)
             if blocked and len(names) == 1:
                 first, end = "block", "block_end"
@@ -261,7 +261,7 @@ class RowWriter(Writer):
         return names
 
     def _open_loop_of_lanes(self, name: str, first: str, end: str) -> None:
-        """All lanes go round together, and in the last round some are idle."""
+        """All lanes run the same number of iterations; some are idle in the last one."""
         self._line(f"for (uint lanes = {first}; lanes < {end}; lanes += {LANES}) {{")
         self._line(f"  const uint {name} = lanes + at.x;")
         self._line(f"  if ({name} < {end}) {{")

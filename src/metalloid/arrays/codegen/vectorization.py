@@ -1,4 +1,4 @@
-"""Which memory a thread reads and writes four elements at a time."""
+"""Which accesses of a kernel become vectors of four elements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _NO_VECTORS = {complex64, complex128}
 def packed_accesses(
     kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes
 ) -> frozenset[int]:
-    """The accesses of a kernel that are vectors along its inner axis; none, if not all can be.
+    """The accesses that are vectors along the inner axis; none unless all can be.
 
-    What goes through memory in other steps, or begins at odd places, is best read one element a
-    thread, neighbours by neighbours.
+    Strided and unaligned accesses are faster with one element per thread, coalesced.
     """
     strides = {}
     for index, access in axes.accesses.items():
@@ -28,14 +27,14 @@ def packed_accesses(
         along = (access.outer or (0,))[-1]
         is_result = index == RESULT and axes.form == "column"
         if is_result and (along != 1 or not _is_packable(sources[kernel.out].dtype)):
-            continue  # few elements, wherever they go
+            continue  # few elements: their layout does not matter
         strides[index] = (*access.outer[:-1], *access.row), along
     return _packed(kernel, sources, strides)
 
 
 def packed_factor(factor: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, is_down: bool,
                   each: int = VECTOR_WIDTH) -> frozenset[int]:  # fmt: skip
-    """The same of a matrix that is read down its columns, or along its rows, so many at a time."""
+    """The vector accesses of a factor that is read along rows or columns, `each` elements each."""
     return _packed(factor, sources, {
         index: ((*access.outer, access.row[is_down]), access.row[1 - is_down])
         for index, access in axes.accesses.items()
@@ -73,7 +72,7 @@ def leaves_of(
     sources: Sequence[BufferSpec],
     each: int = VECTOR_WIDTH,
 ) -> tuple[tuple[int, int], ...]:
-    """The sources of a graph's leaves that are read as vectors, and the bytes of one."""
+    """Buffers of leaves that are read as vectors, and the bytes of a vector."""
     read = {kernel.ops[index].data for index in packed if index != RESULT}
     return tuple(
         (source, each * sources[source].dtype.itemsize)

@@ -42,11 +42,11 @@ class HostCall:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in `explain`."""
         return self.function.__name__.strip("_")
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
-        """Call it, and keep what it returns."""
+        """Call the function, and store its results."""
         with np.errstate(all="ignore"):  # as in kernels
             given = list(map(to_host, args))
             results = self.function(*given, *self.parameters)
@@ -61,10 +61,10 @@ class HostCall:
 
 @dataclass(frozen=True)
 class LaunchCall(HostCall):
-    """A function that launches kernels of the package: from evaluated nodes to memory."""
+    """A function from evaluated nodes to memory that launches kernels of the library."""
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
-        """Call it. Its launches have ended only if that is waited for."""
+        """Call the function. Its launches have finished only if `wait` is set."""
         memories: list[Memory] = self.function(*args, *self.parameters)
         if wait:
             for memory in memories:
@@ -73,7 +73,7 @@ class LaunchCall(HostCall):
 
 
 def _apart_from(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
-    """A result in memory of its own: a function may return what it was given."""
+    """A result in its own memory, as a function may return one of its arguments."""
     is_shared = any(np.may_share_memory(result, array) for array in given)
     return result.copy() if is_shared else result
 
@@ -85,7 +85,7 @@ def _memory_of(array: np.ndarray, device: Device) -> Memory:
 
 
 def to_host(node: Node, read_only: bool = False) -> np.ndarray:
-    """The values of an evaluated node: the same memory where Python sees it.
+    """The values of an evaluated node, in place if the host can access them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
 
 
 class KernelCall:
-    """A kernel made by `metal_kernel`, called when its results are needed.
+    """A kernel made by `metal_kernel`, launched when its results are needed.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class KernelCall:
         self._key = (kernel, repr(self._numbers), repr(options), results)
 
     def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
-        """The nodes of the inputs that are no numbers, on a device.
+        """The nodes of the array inputs, on a device.
 
         What is not an array of ours is copied: it may change before the kernel runs.
         """
@@ -157,19 +157,19 @@ def _moved_to(device: Device, value: Any) -> Any:
 
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
               *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
-    """Nodes of what a function of the host returns."""
+    """Nodes of the results of a host function."""
     return call_nodes(HostCall(function, parameters, results), args)
 
 
 def launch_call(function: Callable[..., list[Memory]], args: Sequence[Node],
                 parameters: tuple[Any, ...],
                 *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
-    """Nodes of what kernels that a function launches leave in memory."""
+    """Nodes of the results of a function that launches kernels."""
     return call_nodes(LaunchCall(function, parameters, results), args)
 
 
 def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
-    """Nodes of what a call returns."""
+    """Nodes of the results of a call."""
     device = args[0].device
     node = Node(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
     parts = tuple(
@@ -181,7 +181,7 @@ def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node,
 
 
 def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
-    """Give all results to those who still hold their nodes, also those that nobody asked for."""
+    """Materialize all results whose nodes are still referenced, requested or not."""
     for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
         node = part()
         if node is not None:

@@ -1,4 +1,4 @@
-"""From nodes to values: plan once for each structure, then launch."""
+"""Evaluation: plans are cached by the structure of the graph, then kernels are launched."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.launches import Launch as BoundLaunch
 
 MAX_CACHED_PLANS = 2048
-#: One evaluation at a time: nodes change from expressions to leaves in it.
+#: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
 _plans: dict[Any, ExecutablePlan] = {}
 
 
 def full_text(rendered: Rendered) -> str:
-    """What is compiled: the kernel behind the files that it calls."""
+    """The text that is compiled: the kernel after the Metal sources that it calls."""
     head = "#include <metal_stdlib>\nusing namespace metal;\n\n"
     return head + "\n".join([metal_source(*rendered.files), rendered.text])
 
@@ -47,13 +47,13 @@ def _compiled(text: str, name: str, device: Device) -> Kernel:
 
 
 class Launch:
-    """A kernel of a plan, ready to be launched again and again.
+    """A compiled kernel of a plan.
 
     Attributes
     ----------
     rendered : Rendered
     unaligned_variant : Launch or None
-        For leaves that do not lie where `rendered` wants them; made when there are some.
+        For leaves without the alignment that `rendered` relies on; compiled on first use.
     """
 
     def __init__(self, step: FusedKernel, sources: Sequence[BufferSpec], device: Device,
@@ -72,7 +72,7 @@ class Launch:
 
     def bound(self, memories: list[Memory | None], starts: Sequence[int],
               nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
-        """With its arguments."""
+        """Bind the arguments."""
         for source, leaf, size, nbytes in self._aligned:
             if (memories[source].address + starts[leaf] * size) % nbytes:  # type: ignore[union-attr]
                 if self.unaligned_variant is None:
@@ -86,7 +86,7 @@ class Launch:
 
 
 class Result(NamedTuple):
-    """A value that gets memory.
+    """A materialized value.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Result(NamedTuple):
     source : int
     layout : Layout
     references : int
-        To the node, if nobody but the graph has it; 0 for what was asked for.
+        Reference count of the node if only the graph refers to it; 0 if it was requested.
     """
 
     node: int
@@ -106,7 +106,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class ExecutablePlan:
-    """A plan whose kernels are compiled.
+    """A plan with compiled kernels.
 
     Attributes
     ----------
@@ -115,19 +115,18 @@ class ExecutablePlan:
     sizes : tuple of int
         In bytes, of the sources.
     allocate, release : tuple of tuple of int
-        By step: the sources that get memory before it, and those that nobody needs after it.
+        By step: buffers to allocate before it, and buffers that are dead after it.
     ends_batch : tuple of bool
-        By step: whether the launches up to it are made now. They are made together, since one waits
-        for the other and Python between them would keep both waiting; but memory goes back to
-        others only when nothing is going to use it.
+        By step: whether to launch the batch up to it. Launches are batched because each waits for
+        the one before, but a buffer may be released only after the launches that use it.
     results : tuple of Result
-        Everything that gets memory.
+        All materialized values.
     not_requested : tuple of Result
-        Those of them that nobody asked for: whoever holds such a node gets its value all the same.
+        Those that were not requested. Other holders of such a node get its value as well.
     empty : tuple of int
-        Sources of what was asked for and has no elements, so that no step makes it.
+        Buffers of requested values without elements, which no step computes.
     unsaved_outputs : tuple of int
-        Costly nodes that are computed on the way: kept when they are needed again.
+        Costly fused nodes, which are materialized if a later evaluation needs them again.
     """
 
     steps: tuple[Launch | CallStep, ...]
@@ -143,12 +142,12 @@ class ExecutablePlan:
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
-    """Give every root memory with its values.
+    """Compute the values of all roots.
 
     Raises
     ------
     OutOfMemory, KernelFault
-        The nodes are as they were, and can be evaluated again.
+        The nodes are unchanged and can be evaluated again.
     """
     with _lock:
         by_device: dict[Device, list[Node]] = {}
@@ -160,9 +159,9 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
 
 
 def settled(node: Node) -> Node:
-    """The node, evaluated if it depends on memory that another library may write from now on.
+    """The node, evaluated at once if another library may write to memory that it depends on.
 
-    An expression has the values of the time at which it was written down.
+    An expression has the values of the time at which it was built.
     """
     if node.sharing and node.kind is not BUFFER:
         evaluate([node], wait=bool(node.sharing & UNORDERED))
@@ -181,7 +180,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     memories = _run(plan, graph, starts, device, wait)
     for index, source, layout, _ in plan.results:
         memory = memories[source]
-        if memory is None:  # only the graph had the node
+        if memory is None:  # nothing else refers to the node
             continue
         layout = _with_offset(layout, plan.sources[source], starts)
         graph.nodes[index].materialize(memory, layout)
@@ -232,7 +231,7 @@ def _run(plan: ExecutablePlan, graph: LinearizedGraph, starts: Sequence[int], de
 
 def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], starts: Sequence[int],
               arg: tuple[int, Layout]) -> Node:  # fmt: skip
-    """What a call is given: a leaf."""
+    """The argument of a call, as a leaf."""
     index, layout = arg
     source = sources[index]
     memory = memories[index]
@@ -241,14 +240,14 @@ def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], star
 
 
 def _with_offset(layout: Layout, source: BufferSpec, starts: Sequence[int]) -> Layout:
-    """A layout of a plan with the place where a leaf starts this time."""
+    """A layout of a plan, with the leaf's offset of this evaluation."""
     if source.leaf is None:
         return layout
     return layout._replace(start=layout.start + starts[source.leaf])
 
 
 def _expect_room(sources: Iterable[BufferSpec], device: Device) -> None:
-    """Raise OutOfMemory before work without end is cut into pieces."""
+    """Raise OutOfMemory before a huge kernel is partitioned."""
     for source in sources:
         if source.leaf is None and math.prod(source.shape) > MAX_GRID_POINTS:
             Memory(device, math.prod(source.shape) * source.dtype.itemsize)
@@ -269,13 +268,13 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))
             made |= set(step.outs)  # by the function itself
-        # The result, and what no step has made because it is empty.
+        # The output, and empty buffers that no step computes.
         allocate.append(tuple(s for s in uses[-1] - made if planner.sources[s].leaf is None))
         made |= uses[-1]
     uses_of = Counter(arg for args in planner.graph.args for arg in args)
     roots = set(planner.graph.roots)
     results = tuple(
-        # The list of nodes, and the argument of what counts.
+        # Two references: the list of nodes, and the argument of getrefcount.
         Result(index, source, layout, 0 if index in roots else uses_of[index] + 2)
         for index, (source, layout) in planner.materialized.items()
         if planner.graph.nodes[index].kind is not BUFFER

@@ -1,4 +1,4 @@
-"""What an evaluation would do: its kernels, launches, bytes, and why values get memory."""
+"""What an evaluation would do: kernels, launches, bytes, and why values are materialized."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 
 
 def msl(roots: Sequence[Node]) -> str:
-    """The whole text of every kernel; equal ones once."""
+    """The full text of each distinct kernel."""
     planner = _planned(roots)
     if planner is None:
         return "// The values are known: there is nothing to compute.\n"
@@ -27,7 +27,7 @@ def msl(roots: Sequence[Node]) -> str:
 
 
 def report(roots: Sequence[Node]) -> str:
-    """Steps in their order: kernels without the functions that they call, and what they move."""
+    """The steps in order: kernels, without the functions that they call, and bytes moved."""
     planner = _planned(roots)
     if planner is None:
         return "The values are known: there is nothing to compute."
@@ -62,7 +62,7 @@ def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
 
 
 def _written(step: FusedKernel, out: BufferSpec) -> int:
-    """Bytes of the result: of an element for each place that the kernel writes."""
+    """Bytes that the kernel stores."""
     skipped = () if step.is_by_element else step.row_axes
     indices = math.prod(n for axis, n in enumerate(step.iteration_space) if axis not in skipped)
     if step.chunk:
@@ -79,7 +79,7 @@ def _bytes(source: BufferSpec) -> int:
 
 
 def _size(nbytes: int) -> str:
-    """Bytes as people read them."""
+    """A number of bytes in human-readable units."""
     size = float(nbytes)
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:

@@ -48,7 +48,7 @@ def explain(*values: Any) -> str:
     >>> import metalloid as mtl
     >>> x = mtl.asarray([1.0, 2.0])
     >>> print(mtl.explain(mtl.exp(x) + 1))
-    1. array_exp_add -> float32[2]: asked for
+    1. array_exp_add -> float32[2]: requested
        2 threads; reads 8 bytes, writes 8 bytes
     <BLANKLINE>
     struct Params {

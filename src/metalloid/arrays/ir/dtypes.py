@@ -1,4 +1,4 @@
-"""Element types of arrays: NumPy's dtype objects, their names in MSL, and how they combine."""
+"""Element types of arrays: NumPy dtypes, their names in MSL, and promotion."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ float32: Final[DType] = np.dtype(np.float32)
 float64: Final[DType] = np.dtype(np.float64)
 complex64: Final[DType] = np.dtype(np.complex64)
 complex128: Final[DType] = np.dtype(np.complex128)
-#: Types that take what Metal calls `double`, which not every device has.
+#: Types that need `double`, which not every device has.
 DOUBLES: Final = frozenset({float64, complex128})
 
-#: What Python's own numbers become where no array says otherwise. Metal has no 64-bit floats.
+#: Default types of Python scalars. Metal has no 64-bit floats.
 DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}
 
 _MSL_NAMES: Final = {
@@ -50,10 +50,10 @@ _MSL_NAMES: Final = {
 }
 
 ALL: Final = tuple(_MSL_NAMES)
-#: One object of each: comparing those is quickest.
+#: One object per dtype, so that they can be compared by identity.
 _OWN: Final = {dtype: dtype for dtype in ALL}
 
-#: Letters of kinds in the order in which they win over each other.
+#: Kinds by increasing rank in promotion.
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
@@ -65,7 +65,7 @@ def kind_of(dtype: DType) -> str:
 
 @functools.cache
 def msl_name(dtype: DType) -> str:
-    """What MSL calls the type; value-index pairs are ours.
+    """The name of the type in MSL, or of our struct for value-index pairs.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def value_index_dtype(dtype: DType) -> DType:
 
 @functools.cache
 def promote(a: DType, b: DType) -> DType:
-    """The type of the two together: the array API's table, and between kinds the higher kind's.
+    """The promoted type: the array API's table, and the higher kind's between kinds.
 
     An integer and a float give the float's type. NumPy would widen to float64, which Metal lacks.
 
@@ -110,7 +110,7 @@ def promote(a: DType, b: DType) -> DType:
             raise TypeError(f"[promotion] no integer type holds both {a} and {b}. Convert one.")
         return together
     if rank_a == rank_b:
-        # Neither half format holds the other.
+        # Neither 16-bit format can represent the other.
         return float32 if {a, b} == {float16, bfloat16} else _wider(a, b)
     high, low = (a, b) if rank_a > rank_b else (b, a)
     if high.kind == "c" and low == float64:
@@ -124,7 +124,7 @@ def _wider(a: DType, b: DType) -> DType:
 
 @functools.cache
 def type_of_number(number: type, dtype: DType) -> DType:
-    """The type of a Python number (its class) beside an array of `dtype`."""
+    """The type of a Python scalar, given by its class, when combined with `dtype`."""
     kind = kind_of(dtype)
     if number is bool or kind == "c":
         return dtype
@@ -136,17 +136,17 @@ def type_of_number(number: type, dtype: DType) -> DType:
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex type whose parts are of a float type; of half floats it is complex64."""
+    """The complex type with parts of a float type; complex64 for 16-bit floats."""
     return complex128 if dtype == float64 else complex64
 
 
 def real_of(dtype: DType) -> DType:
-    """The type of the parts of a complex type."""
+    """The type of the real and imaginary part."""
     return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
 def as_dtype(value: Any) -> DType:
-    """The dtype that a user's word for it means.
+    """The dtype that an argument of a user denotes.
 
     Raises
     ------

@@ -1,8 +1,7 @@
-"""Where the elements of an array lie: movement operations as arithmetic on strides.
+"""Strided layouts, and views as arithmetic on them.
 
-A layout is ``(shape, strides, start)`` in elements. Every movement of the array API is one of five
-here, and costs nothing as long as strides can express it; a reshape that they cannot is the only
-one that needs a copy.
+A layout is ``(shape, strides, start)`` in elements. Each view of the array API is a combination of
+four operations. Strides can express all of them except some reshapes, which need a copy.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import NamedTuple
 
 Ints = tuple[int, ...]
 
-#: Elements of an axis that others were put into: positions of threads are 32-bit.
+#: Maximum extent of a collapsed axis: thread positions are 32-bit.
 _MAX_COLLAPSED_EXTENT = 2**31
 
 
 class Layout(NamedTuple):
-    """Strided elements of a memory.
+    """Strided elements of a buffer.
 
     Attributes
     ----------
@@ -27,7 +26,7 @@ class Layout(NamedTuple):
     strides : tuple of int
         In elements.
     start : int
-        Which element of the memory comes first.
+        Offset of the first element in the buffer.
     """
 
     shape: Ints
@@ -36,13 +35,13 @@ class Layout(NamedTuple):
 
 
 class ViewOp(NamedTuple):
-    """A way to look at an array.
+    """A view operation.
 
     Attributes
     ----------
     kind : str
         ``"reshape"``, ``"broadcast"`` (both to the shape in `numbers`), ``"permute"`` (axes), or
-        ``"slice"`` (start, step and count of each axis, behind each other).
+        ``"slice"`` (start, step and count of each axis, flattened).
     numbers : tuple of int
     """
 
@@ -51,7 +50,7 @@ class ViewOp(NamedTuple):
 
 
 def row_major(shape: Ints) -> Ints:
-    """Strides of elements that lie behind each other.
+    """Strides of a contiguous row-major array.
 
     Examples
     --------
@@ -66,12 +65,12 @@ def row_major(shape: Ints) -> Ints:
 
 
 def contiguous(shape: Ints) -> Layout:
-    """The layout of a fresh array."""
+    """The layout of a contiguous array."""
     return Layout(shape, row_major(shape), 0)
 
 
 def is_contiguous(layout: Layout) -> bool:
-    """Whether the elements lie behind each other in their order, wherever they start."""
+    """Whether a layout is row-major and contiguous, at any offset."""
     step = 1
     for extent, stride in zip(reversed(layout.shape), reversed(layout.strides), strict=True):
         if extent != 1 and stride != step:
@@ -81,7 +80,7 @@ def is_contiguous(layout: Layout) -> bool:
 
 
 def apply_view(layout: Layout, view_op: ViewOp) -> Layout | None:
-    """The layout after a movement; None if that takes a copy."""
+    """The layout of a view; None if strides cannot express it."""
     kind, numbers = view_op
     shape, strides, start = layout
     if kind == "broadcast":
@@ -101,7 +100,7 @@ def apply_view(layout: Layout, view_op: ViewOp) -> Layout | None:
 
 
 def apply_views(layout: Layout, view_ops: Iterable[ViewOp]) -> Layout | None:
-    """The layout after several movements, or None if strides cannot express it."""
+    """The layout after several views, or None if strides cannot express it."""
     after: Layout | None = layout
     for view_op in view_ops:
         if after is None:
@@ -111,7 +110,7 @@ def apply_views(layout: Layout, view_ops: Iterable[ViewOp]) -> Layout | None:
 
 
 def viewed_shape(shape: Ints, view_op: ViewOp) -> Ints:
-    """The shape after a movement."""
+    """The shape of a view."""
     kind, numbers = view_op
     if kind == "permute":
         return tuple(shape[axis] for axis in numbers)
@@ -119,7 +118,7 @@ def viewed_shape(shape: Ints, view_op: ViewOp) -> Ints:
 
 
 def _reshaped(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
-    """Strides of the same elements in another shape, if there are any.
+    """Strides of a reshape, or None.
 
     Axes are matched in groups of equal size, from the first to the last.
     """
@@ -147,7 +146,7 @@ def _reshaped(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
 
 
 def collapse(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
-    """The same elements in the same order by as few axes as can be, for several arrays at once.
+    """Merge adjacent axes of several arrays at once where all their strides allow.
 
     Examples
     --------
@@ -172,7 +171,7 @@ def collapse(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
 
 
 def reach(layout: Layout) -> tuple[int, int]:
-    """The lowest and the highest element of the memory that a layout has."""
+    """Lowest and highest offset of a layout."""
     steps = [(n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)]
     low, high = sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
     return layout.start + low, layout.start + high

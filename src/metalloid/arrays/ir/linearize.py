@@ -1,7 +1,7 @@
-"""A graph in a row: the nodes below some roots, each once, and the key of its structure.
+"""A graph in topological order, with equal nodes merged, and the key of its structure.
 
-Two graphs with the same key differ in their numbers, in where their leaves lie and in what their
-calls do, and in nothing else: the plan for one serves the other.
+Graphs with the same key differ only in the values of constants, the buffers and offsets of leaves
+and the parameters of calls: they share a plan.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 from metalloid.arrays.ir.node import CONSTANT, CUSTOM_CALL, ELEMENTWISE, Node
 from metalloid.arrays.ir.ops import Op
 
-_by_topological_id = operator.attrgetter("topological_id")  # arguments are older
+_by_topological_id = operator.attrgetter("topological_id")  # operands have smaller ids
 
 
 class LinearizedGraph:
-    """The nodes below `roots`, arguments first. Equal nodes are one.
+    """The nodes that `roots` depend on, operands first. Equal nodes are merged.
 
-    Leaves and numbers come first, in the order in which they are met: how old they are is nothing
-    that a plan should depend on.
+    Leaves and constants come first, in the order of the traversal, so that the key does not depend
+    on when they were created.
 
     Attributes
     ----------
     nodes : list of Node
     roots : list of int
     leaves, numbers : list of Node
-        Those that a launch is given anew every time, in the order of `nodes`.
+        The nodes whose values each launch passes, in the order of `nodes`.
     recomputed : list of int
-        What an earlier evaluation has computed without keeping it.
+        Nodes that an earlier evaluation computed without saving them.
     key : tuple
-        What every node is and where its arguments are, behind each other.
+        Each node and the indices of its operands, flattened.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class LinearizedGraph:
         expressions: list[Node] = []
         pending = list(dict.fromkeys(roots))
         reached = set(pending)
-        for node in pending:  # which grows
+        for node in pending:  # grows while it is traversed
             args = node.args
             if not args:
                 self._add_leaf(node)
@@ -71,7 +71,7 @@ class LinearizedGraph:
         expressions.sort(key=_by_topological_id)
         self._add(expressions)
         self.roots = [self._index_of[root] for root in roots]
-        del self._known, self._index_of  # references to nodes are counted
+        del self._known, self._index_of  # `_run` counts references to nodes
         self._args: list[tuple[int, ...]] | None = None
         self.key = (*self.roots, *chain.from_iterable(self._parts), *self.recomputed)
 
@@ -80,7 +80,7 @@ class LinearizedGraph:
         index = len(self.nodes)
         if kind is CONSTANT:
             part: tuple[Any, ...] = (kind, dtype)
-            # 0 equals -0 and False, and NaN not even itself.
+            # 0 == -0 == False, and NaN != NaN: such constants are not merged.
             identity: Any = (kind, dtype, node.data) if node.data else node
         else:
             part = (kind, dtype, node.shape, node.data[0])
@@ -93,7 +93,7 @@ class LinearizedGraph:
             (self.numbers if kind is CONSTANT else self.leaves).append(node)
 
     def _add(self, expressions: list[Node]) -> None:
-        # As quick as Python can: this is most of what a small evaluation costs.
+        # Optimised: this dominates the cost of small evaluations.
         nodes, parts, known, index_of = self.nodes, self._parts, self._known, self._index_of
         index_at, find = index_of.__getitem__, known.setdefault
         index = len(nodes)
@@ -125,8 +125,8 @@ class LinearizedGraph:
 
     @property
     def args(self) -> list[tuple[int, ...]]:
-        """By number: the places in `nodes` of the arguments."""
-        if self._args is None:  # only plans ask
+        """Indices of the operands, by node."""
+        if self._args is None:  # only the planner asks
             self._args = [
                 part[2:] if isinstance(part[0], Op) else part[4] if len(part) == 5 else ()
                 for part in self._parts

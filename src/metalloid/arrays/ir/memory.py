@@ -1,4 +1,4 @@
-"""Memory of arrays: buffers that are used again when the arrays they belonged to are gone."""
+"""Memory of arrays: buffers from a pool per device."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from metalloid.runtime.device import Device
 
 #: Bits of `Memory.sharing`.
 SHARED = 1  # its owner may write to it
-UNORDERED = 2  # and does not wait for our launches before that
+UNORDERED = 2  # without waiting for our launches
 
-#: Kept for later arrays at most, as a part of the device's memory.
+#: Maximum size of free buffers in a pool, as a fraction of the device's memory.
 _MAX_FREE_FRACTION = 1 / 8
 _PAGE = 4096
 _SMALL = 64
 
 
 def _bucket_size(nbytes: int) -> int:
-    """The size of the buffer for `nbytes`: near enough that sizes meet again, with little waste."""
+    """The size class of a buffer for `nbytes`."""
     if nbytes <= _PAGE:
         return max(_SMALL, 1 << (nbytes - 1).bit_length())
     return -(-nbytes // _PAGE) * _PAGE
 
 
 class Pool:
-    """Buffers of one device that nobody uses at the moment.
+    """A pool of buffers of one device.
 
     Attributes
     ----------
     live_bytes, live_buffers : int
         In use by arrays.
     peak_bytes : int
-        The most bytes that have been in use at once.
+        High-water mark of `live_bytes`.
     free_bytes : int
-        Waiting for the next array.
+        In buffers that are not in use.
     """
 
     def __init__(self, device: Device) -> None:
@@ -47,13 +47,13 @@ class Pool:
         self.live_bytes = self.live_buffers = self.free_bytes = self.peak_bytes = 0
         self._most = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
         self._free: dict[int, list[Buffer]] = {}
-        # Those in use are held here too. A buffer that only a cycle of garbage held would be freed
-        # by its own finalizer before `Memory.__del__` gives it back.
+        # The pool refers to buffers in use, too: in a garbage cycle the finalizer of a buffer would
+        # free it before `Memory.__del__` releases it.
         self._used: dict[int, Buffer] = {}
-        self._lock = threading.RLock()  # a collection of garbage inside gives memory back
+        self._lock = threading.RLock()  # a garbage collection inside releases memory
 
     def acquire(self, nbytes: int) -> Buffer:
-        """A buffer of at least `nbytes`, with anything in it.
+        """A buffer of at least `nbytes`, uninitialised.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Pool:
             return Buffer(room, self.device)
 
     def release(self, buffer: Buffer) -> None:
-        """Take back what `acquire` gave."""
+        """Return a buffer to the pool."""
         room = buffer.nbytes
         with self._lock:
             del self._used[id(buffer)]
@@ -100,7 +100,7 @@ class Pool:
                 self._free.setdefault(room, []).append(buffer)
 
     def clear(self) -> None:
-        """Give everything that nobody uses back to the device."""
+        """Free all buffers that are not in use."""
         with self._lock:
             self._free.clear()
             self.free_bytes = 0
@@ -118,13 +118,13 @@ def pool_of(device: Device) -> Pool:
 
 
 class Memory:
-    """What an evaluated array owns: bytes on a device, given back when nobody refers to them.
+    """Memory of an evaluated array, returned to the pool with its last reference.
 
     Attributes
     ----------
     device : Device
     bound : Buffer or ndarray
-        What a launch is given; the memory of others is an array of theirs, or a `BorrowedBuffer`.
+        The argument of launches. Imported memory is an ndarray or a `BorrowedBuffer`.
     sharing : int
         Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
     """
@@ -141,12 +141,12 @@ class Memory:
 
     @property
     def is_own(self) -> bool:
-        """Whether no other library has had it, so that arrays may write to it."""
+        """Whether it comes from the pool, so that arrays may write to it."""
         return self._pool is not None
 
     @property
     def address(self) -> int:
-        """Where it begins."""
+        """Address of the first byte."""
         bound = self.bound
         if isinstance(bound, Buffer):
             return bound.address
@@ -155,7 +155,7 @@ class Memory:
 
     @classmethod
     def of(cls, device: Device, array: np.ndarray | Buffer, sharing: int = 0) -> Memory:
-        """Contiguous memory of another owner, used in place."""
+        """Imported contiguous memory, used in place."""
         memory = cls.__new__(cls)
         memory._pool, memory.device, memory.bound = None, device, array
         memory.sharing = sharing
@@ -167,7 +167,7 @@ class Memory:
 
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
                   start: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
-        """A NumPy array on the same bytes, which keeps them alive.
+        """A NumPy array on the same memory, which it keeps alive.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Memory:
 
 
 class _Holder:
-    """What NumPy asks where the bytes are, and what keeps them for it."""
+    """Provides `__array_interface__` to NumPy and keeps the memory alive."""
 
     def __init__(self, memory: Memory, address: int, shape: tuple[int, ...],
                  strides: tuple[int, ...], size: int, read_only: bool) -> None:  # fmt: skip

@@ -1,7 +1,7 @@
-"""Nodes: the expressions that arrays are, until their values are asked for.
+"""Nodes of the expression graph.
 
-A node never changes what it means. When it has been evaluated it forgets its arguments and becomes
-a leaf with memory, so that what went into it can be freed.
+A node never changes its value. Once evaluated, it drops its operands and becomes a leaf with a
+buffer, so that their memory can be freed.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from metalloid.errors import UnsupportedType
 from metalloid.runtime.device import Device
 
 #: Kinds of nodes.
-BUFFER: Final = "memory"  # evaluated: data is (strides, start)
-CONSTANT: Final = "number"  # data is the number
-IOTA: Final = "count"  # 0, 1, 2 ... by layout: data is (strides, start)
-ELEMENTWISE: Final = "map"  # data is an Op
-VIEW: Final = "move"  # data is a Movement
-REDUCE: Final = "reduce"  # data is (Reduction's name, axes); the axes stay, of extent 1
-GATHER: Final = "gather"  # data is the axes of the first argument that the others index
-SCATTER_SLICES: Final = "join"  # data is the place of each argument in the result
-CUSTOM_CALL: Final = "call"  # data is a Call
-GET_TUPLE_ITEM: Final = "part"  # data is which result of a Call
-MATMUL: Final = "product"  # of matrices; data is a Product
+BUFFER: Final = "memory"  # evaluated; data: (strides, start)
+CONSTANT: Final = "number"  # data: the value
+IOTA: Final = "count"  # 0, 1, 2 ... through a layout; data: (strides, start)
+ELEMENTWISE: Final = "map"  # data: an Op
+VIEW: Final = "move"  # data: a ViewOp
+REDUCE: Final = "reduce"  # data: (name of the Reduction, axes); axes keep extent 1
+GATHER: Final = "gather"  # data: the axes of the first operand that the others index
+SCATTER_SLICES: Final = "join"  # data: the slice of the result that each operand fills
+CUSTOM_CALL: Final = "call"  # data: a Call
+GET_TUPLE_ITEM: Final = "part"  # data: index of a result of a Call
+MATMUL: Final = "product"  # data: a Product
 
 
 _topological_ids = itertools.count()
 
 
 class Node:
-    """An expression.
+    """A node of the expression graph.
 
     Attributes
     ----------
     kind : str
         One of the constants of this module.
     data : object
-        What the kind says.
+        Depends on the kind.
     args : tuple of Node
     dtype : numpy.dtype
     shape : tuple of int
     device : Device
     memory : Memory or None
     inlined : bool
-        Whether an evaluation has computed it on its way without keeping it.
+        Whether an evaluation computed it without saving it.
     sharing : int
-        Whether its value depends on memory that other libraries may write, as `Memory.sharing`.
+        As `Memory.sharing`, of all memory that its value depends on.
     topological_id : int
-        Larger than that of its arguments.
+        Larger than the ids of its operands.
     """
 
     __slots__ = ("__weakref__", "args", "data", "device", "dtype", "inlined", "kind", "memory",
@@ -83,11 +83,11 @@ class Node:
 
     @property
     def layout(self) -> Layout:
-        """Where the elements of a MEMORY or a COUNT lie."""
+        """Layout of a BUFFER or an IOTA."""
         return Layout(self.shape, *self.data)
 
     def materialize(self, memory: Memory, layout: Layout) -> None:
-        """Be a leaf from now on: the values are known."""
+        """Become a leaf: the values are known."""
         self.memory, self.data = memory, (layout.strides, layout.start)
         self.kind = BUFFER
         self.args = ()
@@ -108,7 +108,7 @@ _bare = object.__new__
 
 
 def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device: Device) -> Node:
-    """A MAP of two operands: as by the class, in less time, which small evaluations are made of."""
+    """An ELEMENTWISE node of two operands; faster than the class, as it dominates small graphs."""
     if dtype in DOUBLES and not device.has_float64:
         raise _no_doubles(dtype, device)
     node = _bare(Node)
@@ -133,18 +133,18 @@ def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:
 
 
 def constant(value: Any, dtype: DType, device: Device) -> Node:
-    """One number, of shape ()."""
+    """A constant of shape ()."""
     return Node(CONSTANT, value, (), dtype, (), device)
 
 
 def iota(shape: Ints, axis: int, device: Device) -> Node:
-    """The places along an axis: 0, 1, 2 ... in int64."""
+    """The indices along an axis: 0, 1, 2 ... in int64."""
     strides = tuple(int(k == axis) for k in range(len(shape)))
     return Node(IOTA, (strides, 0), (), int64, shape, device)
 
 
 def apply(op: Op, dtype: DType, *args: Node) -> Node:
-    """An operation on operands of one shape, or of one shape and ()."""
+    """An elementwise operation on operands of one shape or of shape ()."""
     shape: Ints = ()
     for arg in args:
         if arg.shape:
@@ -154,14 +154,14 @@ def apply(op: Op, dtype: DType, *args: Node) -> Node:
 
 
 def cast(node: Node, dtype: DType) -> Node:
-    """The same numbers in another type."""
+    """Convert to another type."""
     if node.dtype == dtype:
         return node
     return Node(ELEMENTWISE, CAST, (node,), dtype, node.shape, node.device)
 
 
 def move(node: Node, view_op: ViewOp) -> Node:
-    """A view; of what lies in memory, a leaf again."""
+    """A view; a view of a leaf is a leaf."""
     kind = node.kind
     if kind is BUFFER or kind is IOTA:
         layout = apply_view(node.layout, view_op)
@@ -175,29 +175,29 @@ def move(node: Node, view_op: ViewOp) -> Node:
 
 
 def reshape(node: Node, shape: Ints) -> Node:
-    """The same elements in the same order in another shape."""
+    """The same elements in another shape."""
     return node if shape == node.shape else move(node, ViewOp("reshape", shape))
 
 
 def broadcast(node: Node, shape: Ints) -> Node:
-    """Repeated along new axes, and along those of extent 1."""
+    """Repeat along new axes, and along axes of extent 1."""
     return node if shape == node.shape else move(node, ViewOp("broadcast", shape))
 
 
 def permute(node: Node, axes: Ints) -> Node:
-    """The axes in another order."""
+    """Reorder the axes."""
     if axes == tuple(range(len(axes))):
         return node
     return move(node, ViewOp("permute", axes))
 
 
 def reduce(node: Node, name: str, axes: Ints) -> Node:
-    """A reduction; its axes stay, of extent 1."""
+    """A reduction; reduced axes keep extent 1."""
     shape = tuple(1 if k in axes else n for k, n in enumerate(node.shape))
     return Node(REDUCE, (name, axes), (node,), node.dtype, shape, node.device)
 
 
 def fresh(dtype: DType, shape: Ints, device: Device) -> Node:
-    """A leaf with memory of its own, in which anything may be."""
+    """A leaf with its own, uninitialised memory."""
     memory = Memory(device, math.prod(shape) * dtype.itemsize)
     return in_memory(memory, contiguous(shape), dtype)

@@ -1,4 +1,4 @@
-"""From values that a user mixes to nodes that fit together: conversion, promotion, broadcasting."""
+"""Operands: conversion of user values to nodes, promotion, broadcasting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.registry import get_device
 
-_LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to float32's largest number
+_LARGEST_FLOAT = 3.4028235677973366e38  # the largest double that rounds to a finite float32
 
 
 def can_share(array: np.ndarray, device: Device) -> bool:
@@ -50,7 +50,7 @@ def can_share(array: np.ndarray, device: Device) -> bool:
 
 
 def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: int = 0) -> Node:
-    """A leaf with the contents of a NumPy array, or on its memory if it `can_share` that.
+    """A leaf with a copy of a NumPy array, or on its memory if it `can_share` that.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
 
 
 def as_number(value: Any, dtype: DType, device: Device) -> Node:
-    """A Python number in the type that it has beside others.
+    """A Python scalar as a constant of a type.
 
     Raises
     ------
@@ -100,7 +100,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is one of Python's own numbers, which take the type of what they meet."""
+    """Whether a value is a Python scalar, which is weakly typed."""
     return type(value) in _SCALARS or (
         isinstance(value, _SCALARS) and not isinstance(value, np.generic)
     )
@@ -108,12 +108,12 @@ def is_number(value: Any) -> bool:
 
 def to_node(value: Any, where: str, dtype: DType | None = None,
             device: Device | None = None) -> Node:  # fmt: skip
-    """The node of anything that has elements.
+    """Convert a value to a node.
 
     Raises
     ------
     TypeError
-        If it has none that arrays can hold.
+        If it is not numeric.
     """
     node = getattr(value, "_node", None)
     if isinstance(node, Node):
@@ -125,7 +125,7 @@ def to_node(value: Any, where: str, dtype: DType | None = None,
 
 
 def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
-    """A NumPy array of anything.
+    """Convert a value to a NumPy array.
 
     Lists of Python's floats become float32, as `DEFAULTS` says, if they are not to have another
     type anyway (`is_typed`).
@@ -141,7 +141,9 @@ def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
     else:
         array = _of_lists(value, where, is_typed)
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
-        raise TypeError(f"[{where}] wants numbers, got {type(value).__name__}: {value!r:.60}.")
+        raise TypeError(
+            f"[{where}] expected numeric data, got {type(value).__name__}: {value!r:.60}."
+        )
     return array
 
 
@@ -168,7 +170,7 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
 
 
 def _holds_only(value: Any, is_wanted: Callable[[Any], bool]) -> bool:
-    """Whether nested lists hold such values and no others."""
+    """Whether all elements of nested lists satisfy a predicate."""
     if isinstance(value, list | tuple | range):
         return all(_holds_only(item, is_wanted) for item in value)
     return is_wanted(value)
@@ -183,14 +185,14 @@ def _is_integer(value: Any) -> bool:
 
 @functools.cache
 def _types(op: Op, *dtypes: DType) -> tuple[DType, DType]:
-    """The type an operation computes in, and the type of its result."""
+    """The type in which an operation computes, and the type of its result."""
     common = functools.reduce(promote, dtypes)
     computed = op.dtype(common)
     return computed, op.result(computed)
 
 
 def unary(op: Op, value: Any) -> Node:
-    """An operation on one operand."""
+    """Apply an operation to one operand."""
     node = to_node(value, op.name)
     computed, result = _types(op, node.dtype)
     if node.dtype != computed:
@@ -199,12 +201,12 @@ def unary(op: Op, value: Any) -> Node:
 
 
 def binary(op: Op, a: Any, b: Any) -> Node:
-    """An operation on two operands, of which one may be a Python number.
+    """Apply an operation to two operands, one of which may be a Python scalar.
 
     Raises
     ------
     TypeError
-        If it has no meaning for their types.
+        If it does not support their types.
     ValueError
         If their shapes do not broadcast, or they are on different devices.
     """
@@ -229,7 +231,7 @@ _POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
 
 
 def _lower_small_power(base: Any, exponent: Any) -> Node | None:
-    """Squares and cubes as products, which are quicker and no less exact."""
+    """Lower squares and cubes to products, which are faster and as accurate."""
     if not is_number(exponent) or exponent not in (2, 3):
         return None
     node = to_node(base, "pow")
@@ -240,19 +242,19 @@ def _lower_small_power(base: Any, exponent: Any) -> Node | None:
     if exponent == 2:
         return square
     if node.dtype.itemsize == 2 and kind == "f":
-        return None  # results of half floats are rounded once
+        return None  # 16-bit results must be rounded only once
     return apply(_MULTIPLY, node.dtype, square, node)
 
 
 def converted(node: Node, dtype: DType) -> Node:
-    """In another type; a number at once."""
+    """Convert to another type; constants are folded."""
     if node.kind is CONSTANT and node.data == node.data and abs(node.data) != math.inf:
         return as_number(node.data, dtype, node.device)
     return cast(node, dtype)
 
 
 def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
-    """Two operands as nodes; a Python number takes the type of the other."""
+    """Two operands as nodes; a Python scalar adopts the other's type."""
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
     if first is None:
         if second is not None and is_number(a):
@@ -271,8 +273,8 @@ def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
 
 
 def _weak_scalar(node: Node, value: Any) -> Node:
-    """A Python number in the type that it takes beside `node`."""
-    is_found_again = value and value == value  # -0 equals 0, and NaN nothing
+    """A Python scalar in the type that it adopts next to `node`."""
+    is_found_again = value and value == value  # -0 == 0, and NaN != NaN
     make = _shared_number if is_found_again else _shared_number.__wrapped__
     return make(value, node.dtype, node.device)
 
@@ -284,13 +286,13 @@ def _shared_number(value: Any, beside: DType, device: Device) -> Node:
 
 
 def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:
-    """Nodes broadcast to one shape; numbers stay what they are."""
+    """Broadcast nodes to one shape; constants stay of shape ()."""
     shape = broadcast_shape(where, *(node.shape for node in nodes))
     return tuple(n if n.kind is CONSTANT else broadcast(n, shape) for n in nodes)
 
 
 def broadcast_shape(where: str, *shapes: Ints) -> Ints:
-    """The shape that all have together.
+    """The common shape of a broadcast.
 
     Raises
     ------
@@ -309,7 +311,7 @@ def broadcast_shape(where: str, *shapes: Ints) -> Ints:
 
 
 def where_node(condition: Any, a: Any, b: Any) -> Node:
-    """One of two by a condition."""
+    """Select between two operands by a condition."""
     first, second = binary_operands("where", a, b)
     dtype = promote(first.dtype, second.dtype)
     first, second = converted(first, dtype), converted(second, dtype)
@@ -321,7 +323,7 @@ def where_node(condition: Any, a: Any, b: Any) -> Node:
 
 
 def op(name: str) -> Op:
-    """A row of the table."""
+    """A row of the operation table, by name."""
     return OPS[name]
 
 
@@ -331,7 +333,7 @@ def wide_integer(dtype: DType) -> DType:
 
 
 def axes_of(where: str, axis: int | Sequence[int] | None, rank: int) -> Ints:
-    """Axes counted from the front, each once.
+    """Normalise axes to distinct non-negative ones.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The table of elementwise operations: one row says all there is to know about one of them.
+"""The table of elementwise operations, one row each.
 
 Functions, methods and operators of arrays, the text of kernels, the documentation and the tests all
 follow from these rows. `{0}`, `{1}` ... in a text are the operands; they are plain names. What MSL
@@ -16,7 +16,7 @@ from metalloid.arrays.ir.dtypes import DType, bool_, float32, kind_of, real_of
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
 FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
 
-#: Chapters of the functions of 64-bit floats, ``doubles_*.metal``, in their order.
+#: Modules with functions of 64-bit floats, ``doubles_*.metal``, in their order.
 MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
 
 
@@ -78,12 +78,12 @@ class Op:
     doubles: tuple[str, ...] = ()
 
     def dtype(self, dtype: DType) -> DType:
-        """The type it computes in, for operands of `dtype`.
+        """The type in which it computes for operands of `dtype`.
 
         Raises
         ------
         TypeError
-            If it has no meaning there.
+            If it does not support the type.
         """
         kind = kind_of(dtype)
         if kind in self.dtype_kinds:
@@ -91,7 +91,7 @@ class Op:
         if kind in "biu" and "f" in self.dtype_kinds and "i" not in self.dtype_kinds:
             return float32  # as NumPy's functions take integers
         raise TypeError(
-            f"[{self.name}] has no meaning for {dtype}. It takes {_words(self.dtype_kinds)}."
+            f"[{self.name}] is not supported for {dtype}. It takes {_words(self.dtype_kinds)}."
         )
 
 
@@ -259,7 +259,7 @@ OPS = {
                *_LOGIC, *_PARTS)
 }  # fmt: skip
 
-#: What the others are made of: never called by name, and of operands whose types may differ.
+#: Internal operations, whose operands may differ in type.
 WHERE = Op("where", "{0} ? {1} : {2}", ANY, "One of two by a condition", 3)
 CAST = Op("astype", "numpy::cast<{T}>({0})", ANY, "The same number in another type", 1)
 BITS = Op("view", "as_type<{T}>({0})", ANY, "The same bits as another type", 1)
@@ -269,7 +269,7 @@ INDEX_OF = Op("index", "{0}.index", ANY, "The index of a value", 1)
 
 @dataclass(frozen=True)
 class Reduction:
-    """A way to make one value of many.
+    """A reduction.
 
     Attributes
     ----------
@@ -299,7 +299,7 @@ REDUCTIONS = {
         Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
         Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
         Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
-        # Not || and &&: the lanes of a simdgroup compute the second operand together.
+        # Not || and &&: all lanes must evaluate the second operand, which is a shuffle.
         Reduction("any", "{0} | {1}", "false"),
         Reduction("all", "{0} & {1}", "true"),
         Reduction(

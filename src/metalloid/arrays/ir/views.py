@@ -1,4 +1,4 @@
-"""Movements as nodes: what they mean for shapes, and what they are made of."""
+"""Functions that build views and concatenations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metalloid.arrays.ir.operands import axes_of
 
 
 def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
-    """A shape of whole numbers.
+    """Validate a shape.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def _whole_numbers(shape: int | Sequence[int]) -> Ints:
 
 
 def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
-    """The same elements in another shape, of which one extent may be -1.
+    """Reshape; one extent may be -1.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
 
 
 def sliced(node: Node, numbers: Sequence[tuple[int, int, int]]) -> Node:
-    """Start, step and count along each axis."""
+    """Slice by start, step and count along each axis."""
     flat = tuple(n for triple in numbers for n in triple)
     if all(
         start == 0 and step == 1 and count == n
@@ -66,12 +66,12 @@ def sliced(node: Node, numbers: Sequence[tuple[int, int, int]]) -> Node:
 
 
 def whole(shape: Ints) -> list[tuple[int, int, int]]:
-    """The numbers of a slice that is everything."""
+    """The slice that covers a whole array."""
     return [(0, 1, n) for n in shape]
 
 
 def flipped(node: Node, axes: Ints) -> Node:
-    """The other way round along axes."""
+    """Reverse along axes."""
     numbers = whole(node.shape)
     for axis in axes:
         n = node.shape[axis]
@@ -80,7 +80,7 @@ def flipped(node: Node, axes: Ints) -> Node:
 
 
 def moved_axes(node: Node, source: Any, destination: Any) -> Node:
-    """Axes at other places."""
+    """Move axes to other positions."""
     rank = len(node.shape)
     start, end = axes_of("moveaxis", source, rank), axes_of("moveaxis", destination, rank)
     if len(start) != len(end):
@@ -93,18 +93,18 @@ def moved_axes(node: Node, source: Any, destination: Any) -> Node:
 
 def joined(parts: Sequence[Node], places: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
            dtype: DType) -> Node:  # fmt: skip
-    """Parts written into their places of a new array, later ones over earlier ones."""
+    """A new array assembled from parts; later parts overwrite earlier ones."""
     data = tuple(ViewOp("slice", tuple(n for triple in place for n in triple)) for place in places)
     return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
 
 
 def copied(node: Node) -> Node:
-    """The same elements, behind each other in memory of their own."""
+    """A contiguous copy in its own memory."""
     return joined([node], [whole(node.shape)], node.shape, node.dtype)
 
 
 def concatenated(nodes: Sequence[Node], axis: int) -> Node:
-    """One behind the other along an axis."""
+    """Concatenate along an axis."""
     extent = sum(node.shape[axis] for node in nodes)
     first = nodes[0]
     shape = (*first.shape[:axis], extent, *first.shape[axis + 1 :])
