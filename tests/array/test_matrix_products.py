@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_turned
+from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.libraries import Libraries
 from metalloid.runtime.traits import MANY_THREADS, MATRIX_UNITS
 
@@ -163,12 +163,12 @@ def test_stacks_by_one_matrix_are_one_product():
     with mtl.config.scope(products="registers"):
         x = mtl.asarray(X)
         together, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
-        turned = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
+        transposed = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
     for each in (together, single):
         assert re.search(r"\n   \d+ x 4 threads", mtl.explain(each))
     check(together, X, W)
     check(single, X[:, :, None], W)
-    check(turned, X.swapaxes(1, 2), W[:1].repeat(70, 0))
+    check(transposed, X.swapaxes(1, 2), W[:1].repeat(70, 0))
 
 
 def test_halves_are_rounded_as_if_the_product_lay_in_memory():
@@ -288,9 +288,9 @@ def test_who_multiplies(dtype, shape, depth, fused, backend):
 def test_what_is_turned():
     x = mtl.asarray(W)
     for value in (x.T, x.T[:, ::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
-        assert is_turned(value._node)
+        assert is_transposed(value._node)
     for value in (x, mtl.exp(x).T.T, mtl.exp(x.T).T, x[:, ::2]):
-        assert not is_turned(value._node)
+        assert not is_transposed(value._node)
 
 
 def test_on_other_devices_kernels_multiply():

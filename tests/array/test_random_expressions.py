@@ -148,7 +148,7 @@ def test_it_agrees_with_products_in_it(seed):
 
 @pytest.fixture
 def small_grids(monkeypatch):
-    monkeypatch.setattr(pieces, "MOST_PLACES", 32)
+    monkeypatch.setattr(pieces, "MAX_GRID_POINTS", 32)
     evaluate._plans.clear()
     yield
     evaluate._plans.clear()
