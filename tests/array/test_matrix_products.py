@@ -98,7 +98,7 @@ def test_shapes_and_strides(m, n, k, sides, backend):
     check(product, SIDES[first](a), SIDES[second](b))
 
 
-@pytest.mark.parametrize(("way", "dtype"), [("auto", "float32"), ("registers", "int32")])
+@pytest.mark.parametrize(("backend", "dtype"), [("auto", "float32"), ("registers", "int32")])
 @pytest.mark.parametrize(
     ("first", "second"),
     [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
@@ -134,7 +134,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
+    ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
 def test_what_is_made_of_a_product_is_one_kernel_with_it(name, backend):
     chain = CHAINS[name]
@@ -211,7 +211,7 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-@pytest.mark.parametrize("way", ["host", "registers"])
+@pytest.mark.parametrize("backend", ["host", "registers"])
 def test_a_product_is_computed_once(name, backend):
     with mtl.config.scope(products=backend):
         product, again = (mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]) for _ in range(2))
@@ -266,7 +266,7 @@ CPU = mtl.ones(1).device
 
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize(
-    ("dtype", "shape", "depth", "fused", "way"),
+    ("dtype", "shape", "depth", "fused", "backend"),
     [
         ("float32", (1024, 1024), 1024, [], "host"),
         ("float32", (1024, 1024), 1024, [2**20], "host"),
