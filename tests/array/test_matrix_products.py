@@ -219,7 +219,7 @@ def test_a_product_is_computed_once(name, backend):
     text = mtl.explain(*values)
     assert text.count("numpy::multiply_in_" if backend == "registers" else "matmul, a") == 1
     if backend == "registers" and name == "rows and elements":
-        assert "a matrix product of which others need more than one element" in text
+        assert "a matrix product whose users need several elements" in text
     want = USES[name](mtl.asarray(np.asarray(again)))
     for got, expected in zip(values, want, strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=2e-3)
