@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metalloid.arrays.api import *  # noqa: F403
-    from metalloid.arrays.io import load
+    from metalloid.arrays.functions.io import load
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -98,7 +98,7 @@ _HOMES = {
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",
-    "load": "arrays.io",
+    "load": "arrays.functions.io",
     "metal_kernel": "kernels.metal_kernel",
     "threadgroup_memory": "runtime.arguments",
 }
