@@ -165,8 +165,7 @@ class CudaProgram(OfflineProgram):
             check(bindings.cuMemsetD32(int(place) + 4, self._report_block >> 32, 1), "loading")
         if kernel.is_cancellable:
             outcome = bindings.cuModuleGetGlobal(module, CANCEL_SYMBOL.encode())
-            address, _ = check(outcome, f"loading {name}")
-            self._add_flag(int(address))
+            self._add_flag(int(check(outcome, f"loading {name}")))
         return module
 
     def _find(self, module: Any, symbol: str) -> Function:
