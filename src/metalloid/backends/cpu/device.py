@@ -48,11 +48,13 @@ class CpuProgram(Program):
         kernel: CompiledKernel,
         entry: EntryPoint,
         variant: Callable[[str], CompiledKernel],
+        names: dict[int | None, str],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
         self._first = kernel
         self.logs = kernel.logs
-        self.entry, self.flags = code = _load(self, kernel)
+        self._names = names
+        self.entry, self.flags = code = self._load(kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.variable_bytes
@@ -63,7 +65,10 @@ class CpuProgram(Program):
         # Of strict launches, by grid and group: what stands before the words.
         self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.may_join = bool(kernel.widths) and not (
-            kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
+            kernel.waits
+            or kernel.shares
+            or kernel.logs  # each message names its threadgroup
+            or tells_threadgroups_apart(self.signature)
         )
         self.engine = kernel.engine
         self.max_group_size = min(
@@ -99,12 +104,24 @@ class CpuProgram(Program):
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
-            code = self._variants[variant] = _load(self, kernel)
+            code = self._variants[variant] = self._load(kernel)
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
         self._chosen[grid, group, is_lenient] = code
         return code
+
+    def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
+        """Load a kernel's code, for as long as this program lives: its address and flags."""
+        library = ctypes.CDLL(str(kernel.code))
+        unload = weakref.finalize(self, native.runtime().unload, library._handle)
+        unload.atexit = False
+        symbol = getattr(library, ENTRY_SYMBOL)
+        address = ctypes.cast(symbol, ctypes.c_void_p).value
+        assert address is not None
+        if self.logs:
+            self._names[address] = self.signature.name
+        return address, native.FIBRES if kernel.fibres else 0
 
     def _joined(self, grid: Size, group: Size) -> tuple[int, int]:
         return joined(grid, group, self._rows) if self.may_join else (1, 1)
@@ -124,7 +141,7 @@ class CpuProgram(Program):
             columns, rows = -(-grid[0] // group[0]), -(-grid[1] // group[1])
             return (x, y, z), (min(x + across, columns) - 1, min(y + down, rows) - 1, z)
 
-        return error_of(outcome, self.signature.name, run_as_one)
+        return error_of(outcome, self.signature.name, run_as_one, group)
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
@@ -147,17 +164,6 @@ class CpuProgram(Program):
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native.JOB_BYTES]
         return job
-
-
-def _load(program: CpuProgram, kernel: CompiledKernel) -> tuple[int, int]:
-    """Load a kernel's code, for as long as its program lives: its address and flags."""
-    library = ctypes.CDLL(str(kernel.code))
-    unload = weakref.finalize(program, native.runtime().unload, library._handle)
-    unload.atexit = False
-    symbol = getattr(library, ENTRY_SYMBOL)
-    address = ctypes.cast(symbol, ctypes.c_void_p).value
-    assert address is not None
-    return address, native.FIBRES if kernel.fibres else 0
 
 
 class QueuedEvent(Event):
@@ -285,10 +291,7 @@ class CpuDevice(Device):
         def variant(name: str) -> CompiledKernel:
             return compile_kernel(replace(first, variant=name), shared_cache())
 
-        program = CpuProgram(variant(""), entry, variant)
-        if program.logs:
-            self._names[program.entry] = entry.name
-        return program
+        return CpuProgram(variant(""), entry, variant, self._names)
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""

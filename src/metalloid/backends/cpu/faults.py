@@ -40,7 +40,10 @@ _SIGNALS = {
 
 
 def error_of(
-    outcome: Outcome, kernel: str, run_as_one: Callable[[Size], tuple[Size, Size]]
+    outcome: Outcome,
+    kernel: str,
+    run_as_one: Callable[[Size], tuple[Size, Size]],
+    group: Size,
 ) -> KernelFault | LaunchError:
     """The exception for a job that did not end well, by the kernel's fault or without it.
 
@@ -51,6 +54,8 @@ def error_of(
         Its name.
     run_as_one : callable
         The first and the last threadgroup of the launch that ran as the one at a position.
+    group : tuple of int
+        Size of the launch's threadgroups.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -79,6 +84,10 @@ def error_of(
     place = ""
     if threadgroup is not None:
         first, last = run_as_one(threadgroup)
+        if thread is not None and first != last:
+            (x, y, z), (across, down, _) = thread, (t // n for t, n in zip(thread, group, strict=True))
+            first = last = threadgroup = (first[0] + across, first[1] + down, first[2])
+            thread = (x % group[0], y % group[1], z)
         if first == last:
             place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
         else:

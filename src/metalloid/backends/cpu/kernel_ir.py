@@ -191,7 +191,7 @@ def kernel_ir(
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiled(False, LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
-    if reports:
+    if reports and functions(True) != functions(False):
         text, ir = compiled(reports=True)
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir

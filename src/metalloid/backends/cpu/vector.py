@@ -35,6 +35,7 @@ from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.likely_threads import likely_threads
 from metalloid.compiler.spmd.module import assemble
+from metalloid.compiler.spmd.reports import name_threads
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
@@ -175,10 +176,10 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     Unsupported
         If the kernel does what has no vector form; the text says what.
     """
-    if kernel.reports:
-        raise Unsupported("messages to the host")
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
+    if kernel.reports:
+        ir = name_threads(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel, ir)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, I16, I32, Type
+from metalloid.compiler.spmd.failures import fail_where, thread_of
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.permute import is_active, permute, read_lanes
 from metalloid.compiler.spmd.writer import Writer
@@ -62,7 +63,8 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
     start = writer.constants(I32, (i - i % width for i in range(WIDTH)))
     if name in ("shuffle", "broadcast"):
         source = wanted
-        _refuse_bad_lanes(writer, wanted, width, "@__msl_lane_out_of_range")
+        bad = writer.new(f"icmp uge {wide} {wanted}, splat (i32 {width})")
+        _refuse(writer, bad, wanted, "@__msl_lane_out_of_range")
     elif name == "shuffle_xor":
         source = writer.new(f"xor {wide} {place}, {wanted}")
     else:
@@ -83,28 +85,14 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
         writer.set(instruction, vector=result)
 
 
-def _refuse_bad_lanes(writer: Writer, wanted: str, limit: int, failure: str) -> None:
-    """Fail if an active lane wants one that no simdgroup has."""
-    bad = writer.new(f"icmp uge {writer.wide(I32)} {wanted}, splat (i32 {limit})")
-    _failwhere(writer, bad, wanted, failure)
+def _refuse(writer: Writer, bad: str, wrong: str, failure: str) -> None:
+    """End the launch where an active lane asks for what no simdgroup has."""
 
+    def given(lane: str) -> list[tuple[str, str]]:
+        value = writer.new(f"extractelement {writer.wide(I32)} {wrong}, i{writer.width} {lane}")
+        return [("i32", value), ("i32", thread_of(writer, writer.first_index, lane))]
 
-def _failwhere(writer: Writer, bad: str, wrong: str, failure: str) -> None:
-    bits, wide = writer.wide(I1), writer.wide(I32)
-    active = writer.mask_as_bits()
-    if active is not None:
-        bad = writer.new(f"select {bits} {active}, {bits} {bad}, {bits} zeroinitializer")
-    number = writer.bits_as_integer(bad)
-    none = writer.new(f"icmp eq i32 {number}, 0")
-    fine, failed = writer.fresh_label("allowed"), writer.fresh_label("refused")
-    writer.emit(f"br i1 {none}, label %{fine}, label %{failed}")
-    writer.label(failed)
-    lane = writer.call("i32", "@llvm.cttz.i32", [("i32", number), ("i1", "true")])
-    value = writer.new(f"extractelement {wide} {wrong}, i32 {lane}")
-    thread = writer.new(f"add i32 {writer.first_index}, {lane}")
-    writer.call("void", failure, [("i32", value), ("i32", thread)])
-    writer.emit("unreachable")
-    writer.label(fine)
+    fail_where(writer, bad, failure, given)
 
 
 def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: bool) -> None:
@@ -117,7 +105,7 @@ def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: b
     no_power = writer.new(f"icmp ne {wide} {ones}, splat (i32 1)")
     too_wide = writer.new(f"icmp ugt {wide} {size}, splat (i32 {width})")
     bad = writer.new(f"or {writer.wide(I1)} {no_power}, {too_wide}")
-    _failwhere(writer, bad, size, "@__msl_bad_modulo")
+    _refuse(writer, bad, size, "@__msl_bad_modulo")
     lanes = writer.constants(I32, range(WIDTH))
     low = writer.new(f"sub {wide} {size}, splat (i32 1)")
     place = writer.new(f"and {wide} {lanes}, {low}")
