@@ -11,7 +11,7 @@ from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.permute import is_active, permute, read_lanes
 from metalloid.compiler.spmd.writer import Writer
 
-#: Lane that each lane reads, from its place, its operand and the width; the same out of range.
+#: Lane that each lane reads, from its place, its operand and the width; out of range its own.
 SOURCES: dict[str, Callable[[int, int, int], int]] = {
     "shuffle": lambda self, operand, width: operand,
     "broadcast": lambda self, operand, width: operand,
@@ -39,19 +39,16 @@ def shuffle(writer: Writer, instruction: Instruction, width: int, name: str) -> 
         source = SOURCES[name](lane % width, number, width)
         sources.append(lane - lane % width + source if 0 <= source < width else lane)
     vector = writer.vector(data)
-    result = _own_if_inactive(writer, permute(writer, vector, type, sources), vector, type, sources)
+    result = permute(writer, vector, type, sources)
+    active = writer.mask_as_bits()
+    if active is not None:
+        here = permute(writer, active, I1, sources)
+        result = writer.blend(here, result, "zeroinitializer", type)
     if writer.own_shape(instruction.value).is_uniform:
         first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
         writer.set(instruction, scalar=first)
     else:
         writer.set(instruction, vector=result)
-
-
-def _own_if_inactive(writer: Writer, moved: str, own: str, type: Type, sources: list[int]) -> str:
-    active = writer.mask_as_bits()
-    if active is None:
-        return moved
-    return writer.blend(permute(writer, active, I1, sources), moved, own, type)
 
 
 def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name: str) -> None:
@@ -75,14 +72,21 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
     inside = writer.new(f"icmp ult {wide} {source}, splat (i32 {width})")
     source = writer.new(f"add {wide} {start}, {source}")
     vector = writer.vector(data)
-    moved = read_lanes(writer, vector, type, source)
-    usable = writer.new(f"and {writer.wide(I1)} {inside}, {is_active(writer, source)}")
-    result = writer.blend(usable, moved, vector, type)
+    moved = _read(writer, vector, type, source)
+    result = writer.blend(inside, moved, vector, type)
     if writer.own_shape(instruction.value).is_uniform:
         first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
         writer.set(instruction, scalar=first)
     else:
         writer.set(instruction, vector=result)
+
+
+def _read(writer: Writer, vector: str, type: Type, lanes: str) -> str:
+    """For each lane the value of another; 0 of one that is inactive."""
+    moved = read_lanes(writer, vector, type, lanes)
+    if writer.mask is None:
+        return moved
+    return writer.blend(is_active(writer, lanes), moved, "zeroinitializer", type)
 
 
 def _refuse(writer: Writer, bad: str, wrong: str, failure: str) -> None:
@@ -114,10 +118,5 @@ def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: b
     start = writer.new(f"sub {wide} {lanes}, {place}")
     wrapped = writer.new(f"and {wide} {source}, {low}")
     origin = writer.new(f"add {wide} {start}, {wrapped}")
-    active = is_active(writer, origin)
-    result = []
-    for operand in (data, filling):
-        vector = writer.vector(operand)
-        moved = read_lanes(writer, vector, type, origin)
-        result.append(writer.blend(active, moved, vector, type))
-    writer.set(instruction, vector=writer.blend(inside, result[0], result[1], type))
+    moved, filled = (_read(writer, writer.vector(one), type, origin) for one in (data, filling))
+    writer.set(instruction, vector=writer.blend(inside, moved, filled, type))
