@@ -37,6 +37,11 @@ _SIGNALS = {
     signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
     signals.SIGTRAP: "a trap",
 }
+#: For kernels that GPUs run although not all threads reach their barriers.
+_LENIENT = (
+    "To run the kernel as GPUs do, set metalloid.config.strict_barriers = False "
+    "(METALLOID_STRICT_BARRIERS=0)."
+)
 
 
 def error_of(
@@ -127,12 +132,13 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
         return (
             "a threadgroup_barrier that only "
             f"{outcome.arrived} of {outcome.expected} threads reach",
-            "Every thread of a threadgroup must reach it: no return and no branch around it.",
+            "Every thread of a threadgroup must reach it: no return and no branch around it. "
+            f"{_LENIENT}",
         )
     if status == BARRIERS_DIFFER:
         return (
             "the threads wait at different threadgroup barriers",
-            "Every thread of a threadgroup must reach the same one.",
+            f"Every thread of a threadgroup must reach the same one. {_LENIENT}",
         )
     if status == LANE_OUT_OF_RANGE:
         return (
