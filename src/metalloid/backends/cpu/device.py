@@ -16,7 +16,13 @@ from typing import Any
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import INTERRUPTED, error_of, nested
-from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
+from metalloid.backends.cpu.grouping import (
+    default_size,
+    joined,
+    joined_along,
+    lane_axis,
+    tells_threadgroups_apart,
+)
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
@@ -123,8 +129,14 @@ class CpuProgram(Program):
             self._names[address] = self.signature.name
         return address, native.FIBRES if kernel.fibres else 0
 
-    def _joined(self, grid: Size, group: Size) -> tuple[int, int]:
-        return joined(grid, group, self._rows) if self.may_join else (1, 1)
+    def _joined(self, grid: Size, group: Size) -> Size:
+        """How many threadgroups run as one in each direction."""
+        if not self.may_join:
+            return (1, 1, 1)
+        axis = lane_axis(group)
+        if axis != "x" and axis == self._first.axis:
+            return joined_along(axis, grid, group)
+        return (*joined(grid, group, self._rows), 1)
 
     def failure(self, outcome: native.Outcome, grid: Size, group: Size) -> BaseException:
         """The exception for a launch that was waited for: ours, or what Ctrl-C has raised."""
@@ -134,19 +146,22 @@ class CpuProgram(Program):
 
     def error(self, outcome: native.Outcome, grid: Size, group: Size) -> MetalloidError:
         """The exception for a launch that did not end well."""
-        across, down = self._joined(grid, group)
+        together = self._joined(grid, group)
 
         def run_as_one(position: Size) -> tuple[Size, Size]:
-            x, y, z = position[0] * across, position[1] * down, position[2]
-            columns, rows = -(-grid[0] // group[0]), -(-grid[1] // group[1])
-            return (x, y, z), (min(x + across, columns) - 1, min(y + down, rows) - 1, z)
+            x, y, z = (p * n for p, n in zip(position, together, strict=True))
+            right, bottom, back = (
+                min(p + n, -(-size // each)) - 1
+                for p, n, size, each in zip((x, y, z), together, grid, group, strict=True)
+            )
+            return (x, y, z), (right, bottom, back)
 
         return error_of(outcome, self.signature.name, run_as_one, group)
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
-        words, wanted, (across, down) = arguments.words, group, self._joined(grid, group)
-        group = (group[0] * across, group[1] * down, group[2])
+        words, wanted, (across, down, back) = arguments.words, group, self._joined(grid, group)
+        group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:

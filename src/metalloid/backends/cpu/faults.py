@@ -90,9 +90,10 @@ def error_of(
     if threadgroup is not None:
         first, last = run_as_one(threadgroup)
         if thread is not None and first != last:
-            (x, y, z), (across, down, _) = thread, (t // n for t, n in zip(thread, group, strict=True))
-            first = last = threadgroup = (first[0] + across, first[1] + down, first[2])
-            thread = (x % group[0], y % group[1], z)
+            x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
+            first = last = threadgroup = (x, y, z)
+            x, y, z = (t % n for t, n in zip(thread, group, strict=True))
+            thread = (x, y, z)
         if first == last:
             place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
         else:

@@ -133,6 +133,8 @@ class Lowered:
         How many rows of threads are done at a time.
     streamable : int
         Bytes that each thread could store past the caches.
+    axis : str
+        Along which neighbours access memory side by side.
     """
 
     ir: str
@@ -145,6 +147,7 @@ class Lowered:
     reads_in_loops: bool = False
     rows: int = 1
     streamable: int = 0
+    axis: str = "x"
 
 
 def kernel_ir(
