@@ -35,7 +35,6 @@ from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
-from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.coarsen import coarsen
 from metalloid.compiler.spmd.collectors import Collectors, at_the_end
 from metalloid.compiler.spmd.form import Form

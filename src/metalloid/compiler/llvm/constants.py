@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from metalloid.compiler.llvm.types import Float, Integer, Type, Unsupported
 
@@ -44,7 +45,7 @@ def _float_bits(text: str, type: Float) -> int:
     is_hexadecimal = text.startswith("0x")
     value = _as("<d", "<Q", int(text, 16)) if is_hexadecimal else float(text)
     if type.name == "bfloat":
-        return _as("<I", "<f", value) >> 16
+        return int(_as("<I", "<f", value)) >> 16
     form, integer = {"half": ("<e", "<H"), "float": ("<f", "<I"), "double": ("<d", "<Q")}[type.name]
     return int(_as(integer, form, value))
 
@@ -80,5 +81,5 @@ def _double_of(bits: int) -> int:
     return int(_as("<Q", "<d", _as("<f", "<I", bits)))
 
 
-def _as(read: str, written: str, value: float) -> float:
-    return struct.unpack(read, struct.pack(written, value))[0]  # type: ignore[no-any-return]
+def _as(read: str, written: str, value: float) -> Any:
+    return struct.unpack(read, struct.pack(written, value))[0]

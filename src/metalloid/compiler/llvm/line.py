@@ -148,7 +148,7 @@ class Line:
         return " ".join(self._tokens[start : self._at])
 
     def _constant_address(self, op: str) -> str:
-        """The address that a constant expression of one leads to; empty, and nothing taken, if none."""
+        """Take a constant expression of an address behind its `op`; empty if it is none."""
         start = self._at
         if op == "bitcast" and self.skip("("):
             value = self.value()

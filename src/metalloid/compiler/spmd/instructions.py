@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
-from metalloid.compiler.spmd import bfloats, lanewise, matrices, memory, processor, reports, simdgroup
+from metalloid.compiler.spmd import (
+    bfloats,
+    lanewise,
+    matrices,
+    memory,
+    processor,
+    reports,
+    simdgroup,
+)
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of

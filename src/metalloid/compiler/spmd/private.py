@@ -12,9 +12,8 @@ are lanes.
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
 from metalloid.compiler.llvm.types import I1, I8, I64, POINTER, Type
-from metalloid.compiler.llvm.ir import terms_of
 from metalloid.compiler.spmd.shapes import alignment_of
 
 _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")

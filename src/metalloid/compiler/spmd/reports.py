@@ -1,7 +1,7 @@
 """What kernels say to the host: log messages, and assertions.
 
-clang makes a branch of an assertion, to a block that ends the thread. Lanes would diverge there, and
-all code after it would need masks. But if an assertion fails the launch ends; so a branch to a
+clang makes a branch of an assertion, to a block that ends the thread. Lanes would diverge there,
+and all code after it would need masks. But if an assertion fails the launch ends; so a branch to a
 failure becomes an ``assert`` instruction, which all active lanes pass or the launch ends, and the
 control flow is that of a kernel without assertions.
 
@@ -12,6 +12,7 @@ thread with each call, since a simdgroup runs many.
 from __future__ import annotations
 
 import re
+
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
 from metalloid.compiler.llvm.types import I1
