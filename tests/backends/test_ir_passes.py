@@ -23,7 +23,7 @@ from metalloid.compiler.llvm.parser import (
     replace_function,
 )
 from metalloid.compiler.llvm.types import I1, POINTER
-from metalloid.compiler.llvm.verify import violations
+from metalloid.compiler.llvm.verifier import verify
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
@@ -72,7 +72,7 @@ def passes_up_to(last):
     def change(function):
         for one in IN_ORDER[: IN_ORDER.index(last) + 1]:
             one(function)
-            assert not violations(function), one.__name__
+            verify(function, one.__name__)
 
     return change
 

@@ -18,6 +18,7 @@ from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rena
 from metalloid.compiler.llvm.types import I1
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.atomics import in_turn
+from metalloid.compiler.spmd.clones import clone
 from metalloid.compiler.spmd.failures import fail_where, thread_of
 from metalloid.compiler.spmd.writer import Writer
 
@@ -44,14 +45,19 @@ def make_assertions(function: Function) -> None:
     """
     graph = Graph(function)
     joined: list[str] = []
-    for failed in [block for block in function.blocks.values() if _has_failed(block)]:
+    failing = [block for block in function.blocks.values() if _has_failed(block)]
+    for failed in failing:
         *others, call = failed.body
-        for name in [] if others else graph.predecessors.get(failed.name, ()):
+        failed.body[-1] = _assertion(Value(I1, "false"), "true", call.operands)
+        for name in graph.predecessors.get(failed.name, ()):
             block = function.blocks[name]
-            if len(block.end.labels) == 2 and block.end.labels.count(failed.name) == 1:
+            if len(block.end.labels) != 2 or block.end.labels.count(failed.name) != 1:
+                continue
+            if others:
+                _let_fall_through(function, block, failed)
+            else:
                 _assert_instead(block, failed, call)
                 joined.append(name)
-        failed.body = [*others, _assertion(Value(I1, "false"), "true", call.operands)]
         if not any(failed.name in block.end.labels for block in function.blocks.values()):
             del function.blocks[failed.name]
     _join_chains(function, joined)
@@ -66,15 +72,39 @@ def _assertion(condition: Value, holds: str, reported: list[Value]) -> Instructi
     return Instruction("assert", operands=[condition, *reported], detail=holds)
 
 
+def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
+    """Let `block` go to a copy of `failed`, and from there to where it goes otherwise.
+
+    No lane comes so far, but then all others do: no code behind it needs masks.
+    """
+    new, _ = clone(function, [failed.name], f"~{block.name[1:]}")
+    copy = function.blocks[new[failed.name]]
+    for phi, of_copy in zip(failed.phis, copy.phis, strict=True):
+        of_copy.operands, of_copy.labels = [_taken_from(phi, block.name)], [block.name]
+    other = _other(block, failed)
+    block.end.labels = [copy.name if label == failed.name else label for label in block.end.labels]
+    copy.end = Instruction("br", labels=[other])
+    for phi in function.blocks[other].phis:
+        phi.operands.append(phi.operands[phi.labels.index(block.name)])
+        phi.labels.append(copy.name)
+
+
+def _taken_from(phi: Instruction, origin: str) -> Value:
+    """What `phi` has from `origin`, which is no predecessor any more."""
+    place = phi.labels.index(origin)
+    del phi.labels[place]
+    return phi.operands.pop(place)
+
+
+def _other(block: Block, failed: Block) -> str:
+    """Where a block goes that does not go to `failed`."""
+    return block.end.labels[block.end.labels[0] == failed.name]
+
+
 def _assert_instead(block: Block, failed: Block, call: Instruction) -> None:
     """Let `block` assert what it branches by, rather than go to `failed`."""
-    end = block.end
-    other = end.labels[end.labels[0] == failed.name]
-    given = {}
-    for phi in failed.phis:
-        place = phi.labels.index(block.name)
-        given[phi.result] = phi.operands.pop(place)
-        del phi.labels[place]
+    end, other = block.end, _other(block, failed)
+    given = {phi.result: _taken_from(phi, block.name) for phi in failed.phis}
     reported = [given.get(value.name, value) for value in call.operands]
     holds = "true" if other == end.labels[0] else "false"
     block.body.append(_assertion(end.operands[0], holds, reported))
