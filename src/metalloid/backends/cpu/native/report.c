@@ -119,6 +119,14 @@ MTL_EXPORT uint64_t mtl_log_take(void *destination, uint32_t *dropped) {
 
 MTL_EXPORT uint64_t mtl_log_capacity(void) { return CAPACITY; }
 
+/* Whether there is anything to take. */
+MTL_EXPORT bool mtl_log_waits(void) {
+    pthread_mutex_lock(&gathered.lock);
+    bool waits = gathered.used || gathered.dropped;
+    pthread_mutex_unlock(&gathered.lock);
+    return waits;
+}
+
 void mtl_report_after_fork(void) {
     pthread_mutex_init(&gathered.lock, NULL);
     gathered.used = gathered.dropped = 0;
