@@ -19,7 +19,7 @@ using namespace metal;
 constant os_log own("com.example", "own");
 """
 LOGS = {
-    "some lanes": "if (x[i] > 5) os_log_default.log(\"%d %v2d\", x[i], int2(i, -x[i])); y[i] = x[i];",
+    "some lanes": 'if (x[i] > 5) os_log_default.log("%d %v2d", x[i], int2(i, -x[i])); y[i] = x[i];',
     "all lanes": 'own.log_info("%d", x[i]); y[i] = 2 * x[i];',
     "a loop that lanes leave": 'for (int k = 0; k < x[i]; ++k) { own.log("%d %d", k, x[i]); y[i] += k; }',
     "both ways of a branch": 'if (x[i] & 1) own.log("odd"); else own.log_error("even %s", "text"); y[i] = 1;',
@@ -102,7 +102,7 @@ ASSERTIONS = {
     "of the index": "assert(i != 41 || x[0] != 1); y[i] = x[i];",
     "of what all have": "assert(n == 7 || x[1] < 5); y[i] = x[i];",
     "that is false": "if (x[i] >= 100) { y[0] = 9; assert(false); } y[i] = x[i];",
-    "negated": "if (x[i] >= 100) assert(!\"too large\"); y[i] = x[i];",
+    "negated": 'if (x[i] >= 100) assert(!"too large"); y[i] = x[i];',
     "in a function": "y[i] = checked(x[i]);",
 }
 CHECKED = "static int checked(int a) { assert(a < 100); return a + 1; }\n"

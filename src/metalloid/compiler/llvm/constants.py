@@ -42,8 +42,10 @@ def _float_bits(text: str, type: Float) -> int:
     prefix = _HEXADECIMAL.get(type.name)
     if prefix and text.startswith(prefix):
         return int(text[len(prefix) :], 16)
-    is_hexadecimal = text.startswith("0x")
-    value = _as("<d", "<Q", int(text, 16)) if is_hexadecimal else float(text)
+    value = float(text) if not text.startswith("0x") else _as("<d", "<Q", int(text, 16))
+    if type.name == "float" and value != value:  # in Python a NaN may become a quiet one
+        double = int(text, 16)
+        return double >> 63 << 31 | 0xFF << 23 | double >> 29 & 0x7FFFFF
     if type.name == "bfloat":
         return int(_as("<I", "<f", value)) >> 16
     form, integer = {"half": ("<e", "<H"), "float": ("<f", "<I"), "double": ("<d", "<Q")}[type.name]
