@@ -6,6 +6,7 @@ import random
 
 HEADER = """
 #include <metal_stdlib>
+#include <metal_logging>
 using namespace metal;
 struct Item { int n; float x; char c; };
 """
@@ -26,22 +27,26 @@ class Generator:
     def kernel(self, name: str) -> str:
         """A kernel over ints, floats and chars; if it `waits`, with simdgroups and barriers."""
         self._counters = 0
+        self._reports = self._random.random() < 0.3
+        self._has_large = self._random.random() < 0.2
         body = self._block(3, top=True)
+        large = "  int large[300] = {};\n" if self._has_large else ""
+        more = " + large[b & 255]" if self._has_large else ""
         return (
             f"kernel void {name}(device int* out, device float* fout, device const int* in,"
             " device const float* fin, constant int& u,"
             " uint2 gid [[thread_position_in_grid]], uint2 grid [[threads_per_grid]],"
             " uint lid [[thread_index_in_threadgroup]], uint2 p [[thread_position_in_threadgroup]],"
             " uint lane [[thread_index_in_simdgroup]], uint3 size3 [[threads_per_threadgroup]]) {\n"
-            "  threadgroup int shared[1024];\n"
+            "  threadgroup int shared[1024]; threadgroup Item cells[2][8];\n"
             "  int size = size3.x * size3.y * size3.z;\n"
             "  int i = gid.x + gid.y * grid.x;\n"
             "  int a = i, b = in[i & 63], c = u; float f = fin[i & 63], g = 1.5f;\n"
             "  int arr[4] = {1, 2, 3, int(lid)}; float4 v = float4(f, g, a, b);\n"
             "  half halves[6] = {}; float4 vs[3] = {v, v.wzyx, float4(1)}; Item items[2] = {};\n"
             "  float series[8]; for (int k = 0; k < 8; ++k) series[k] = fin[(i + k) & 63];\n"
-            f"{body}"
-            f"  out[i * {OWNED}] = a; out[i * {OWNED} + 1] = b + c + arr[a & 3];\n"
+            f"{large}{body}"
+            f"  out[i * {OWNED}] = a; out[i * {OWNED} + 1] = b + c + arr[a & 3]{more};\n"
             "  for (int k = 1; k < 8; ++k) g += series[k - 1] * float(halves[k % 6]) + vs[k & 1].z;\n"
             "  f += items[a & 1].x + items[0].c;\n"
             f"  fout[i * {OWNED}] = f; fout[i * {OWNED} + 1] = g; fout[i * {OWNED} + 2] = v[b & 3];\n"
@@ -108,6 +113,8 @@ class Generator:
         if self._waits and meet != "nowhere" and r.random() < 0.3:
             return self._exchange(top)
         kind = r.random()
+        if self._reports and kind < 0.15:
+            return self._report()
         if depth == 0 or kind < 0.4:
             return self._assignment()
         inner = meet if meet == "anywhere" else "nowhere"
@@ -127,7 +134,18 @@ class Generator:
             return self._assignment()
         return f"if ({self._condition()}) {{ {self._assignment()} return; }}\n"
 
+    def _report(self) -> str:
+        """A message, or an assertion that holds, which no compiler knows."""
+        message = f'os_log_default.log("%d %d", {self._int(1)}, {self._int(1)});'
+        return self._pick(
+            f"if ({self._condition()}) {message}\n", f"if (({self._int(1)} & 7) == 1) {message}\n",
+            f"assert(in[{self._int(1)} & 63] < 1000);\n", "assert(u < 100);\n",
+            f"assert(fin[{self._int(1)} & 63] < 1000 && i >= 0);\n",
+        )  # fmt: skip
+
     def _assignment(self) -> str:
+        if self._has_large and self._random.random() < 0.2:
+            return f"large[{self._int(1)} & 255] += {self._int(1)};\n"
         return self._pick(
             f"a = {self._int()};\n", f"b = {self._int()};\n", f"c = {self._int()};\n",
             f"f = {self._float()};\n", f"g = {self._float()};\n", f"b += {self._int(1)};\n",
@@ -176,6 +194,11 @@ class Generator:
             f"b = simd_shuffle({x}, ushort({self._int(1)} & 31));\n",
             f"c = simd_shuffle_up({x}, {step & 7});\n", f"a = simd_broadcast_first({x});\n",
             f"f = simd_shuffle_and_fill_down(f, g, {step & 7}, 8);\n",
+            f"b = simd_shuffle_down({x}, {step});\n", f"a = simd_shuffle_rotate_up({x}, {step});\n",
+            f"c = quad_shuffle({x}, ushort({self._int(1)} & 3));\n",
+            f"b = quad_broadcast({x}, {step & 3});\n",
+            f"a = simd_broadcast({x}, ushort((u * {step}) & 31));\n",
+            f"b = quad_shuffle_and_fill_up({x}, c, {step & 1}, 2);\n",
         ]  # fmt: skip
         if not top:
             return self._pick(*simple)
@@ -187,7 +210,16 @@ class Generator:
             f"for (int r = 0; r < (u & 3) + 1; ++r) {{\nshared[lid] = a + r;\n{barrier}"
             f"a += shared[(int(lid) + 1) % size];\n{barrier}}}\n"
         )
-        return self._pick(*simple, exchange, round_, exchange, round_)
+        fill = (
+            f"if (lid == 0) for (int k = 0; k < 1024; ++k) shared[k] = 0;\n{barrier}"
+            f"shared[lid] += {x};\n{barrier}b = shared[(int(lid) * {step}) & 1023];\n{barrier}"
+        )
+        struct = (
+            "if (lid == 0) for (int j = 0; j < 2; ++j) for (int k = 0; k < 8; ++k) cells[j][k] = {};\n"
+            f"{barrier}if (lid < 8) cells[1][lid].n = {x};\n{barrier}"
+            f"c = cells[1][{step & 7}].n + cells[0][lid & 7].c; f += cells[1][2].x;\n{barrier}"
+        )
+        return self._pick(*simple, *[exchange, round_, fill, struct] * 2)
 
 
 def library_text(seed: int, count: int, waits: bool) -> str:

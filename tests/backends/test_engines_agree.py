@@ -1,5 +1,8 @@
 """The engines are each other's oracle: random kernels give the same bits."""
 
+import logging
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import random_kernels
@@ -8,6 +11,7 @@ import metalloid as mtl
 from metalloid.backends.cpu import vector
 from metalloid.compiler.spmd.writer import Writer
 from metalloid.errors import KernelFault
+from metalloid.runtime.messages import LOGGER
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -20,6 +24,36 @@ WAITING = [
     ((64, 2), (64, 1)),
     ((32, 4), (32, 4)),
 ]
+
+
+class Log(logging.Handler):
+    """What each thread logs, in its order; `is_whole` unless messages were dropped."""
+
+    def __init__(self):
+        super().__init__()
+        self.of_thread, self.is_whole = {}, True
+
+    def emit(self, record):
+        if record.levelno == logging.WARNING:
+            self.is_whole = False
+            return
+        place = record.kernel, record.kernel_threadgroup, record.kernel_thread
+        self.of_thread.setdefault(place, []).append(record.args[1])
+
+
+@contextmanager
+def logged():
+    logger, handler = logging.getLogger(LOGGER), Log()
+    level, propagates = logger.level, logger.propagate
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
 
 
 def results(lib, name, grid, group, u):
@@ -53,7 +87,12 @@ def check(seed, count, waits, refusals=0, more="", launches=None):
             continue
         for grid, group in launches or (WAITING if waits else INDEPENDENT):
             for u in (3, 6):
-                expected, got = (results(lib, name, grid, group, u) for lib in libraries.values())
+                with logged() as said:
+                    expected = results(libraries["reference"], name, grid, group, u)
+                with logged() as says:
+                    got = results(libraries["simd"], name, grid, group, u)
+                if said.is_whole and says.is_whole:
+                    assert said.of_thread == says.of_thread, (seed, name, grid, group, u)
                 for a, b in zip(expected, got, strict=True):
                     # NaN is NaN, whatever its sign and payload.
                     same = (a == b) | ((a != a) & (b != b))

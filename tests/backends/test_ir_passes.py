@@ -15,32 +15,87 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 import metalloid as mtl
 from metalloid.backends.cpu import engines, reference
 from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.ir import Value
 from metalloid.compiler.llvm.parser import (
     flatten_address_spaces,
     parse_function,
     replace_function,
 )
+from metalloid.compiler.llvm.types import I1, POINTER
+from metalloid.compiler.llvm.verifier import verify
+from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
+from metalloid.compiler.spmd.collected import mark_collected
 from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import expand_copies
+from metalloid.compiler.spmd.expand import FILL, expand_copies
+from metalloid.compiler.spmd.private import interleave
+from metalloid.compiler.spmd.recompute import recompute_behind_barriers
 from metalloid.compiler.spmd.regions import split_at_barriers
+from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES, keep_lanes_together
 
 
 def nothing(function):
     """Only read and print."""
 
 
-def all_of_them(function):
-    """As `vectorise.parse` and `vectorise` do."""
-    expand_copies(function)
-    take_apart(function)
-    keep_as_bits(function)
-    split_at_barriers(function)
-    make_canonical(function)
+def collect(function):
+    mark_collected(function, Value(POINTER, "%nothing"))
 
 
-PASSES = (nothing, expand_copies, take_apart, split_at_barriers, make_canonical, all_of_them)
+def interleave_one(function):
+    """For one lane all arrays are interleaved as they are."""
+    interleave(function, 1)
+
+
+def together(function):
+    """Loops are versioned whatever their branches depend on: one thread always agrees."""
+    keep_lanes_together(function, {one.result for one in function.instructions() if one.result})
+
+
+def recompute(function):
+    recompute_behind_barriers(function, Graph(function), set())
+
+
+#: In the order of `vectorise.parse` and `vectorise`, but for passes whose results are no code of one
+#: thread: products as matrices, threadgroup variables in front of a parameter, rows of threads.
+IN_ORDER = (
+    nothing, make_private_accesses_plain, expand_copies, take_apart, keep_as_bits, collect,
+    split_at_barriers, interleave_one, together, make_canonical, recompute,
+)  # fmt: skip
+
+
+def passes_up_to(last):
+    """All passes up to one of them, each of which leaves SSA form."""
+
+    def change(function):
+        for one in IN_ORDER[: IN_ORDER.index(last) + 1]:
+            one(function)
+            verify(function, one.__name__)
+
+    return change
+
+
+def as_llvm(function):
+    """Our own instructions as LLVM's, which do the same for one thread."""
+    for block in function.blocks.values():
+        for one in block.body:
+            one.flags = tuple(flag for flag in one.flags if not flag.startswith("collected"))
+            if one.op == "copy":
+                source, size, target = one.operands
+                name = "memset.p0" if one.detail == FILL else "memmove.p0.p0"
+                one.op, one.detail = "call", f"@llvm.{name}.i64"
+                one.operands = [target, source, size, Value(I1, "false")]
+            elif one.detail in (ALL_PASS, NONE_PASSES):
+                holds = "false" if one.detail == ALL_PASS else "true"
+                one.op, one.detail, one.operands = "xor", "", [*one.operands, Value(I1, holds)]
+
+
+COPIES = (
+    "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)",
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+)
 
 
 class Changed:
@@ -57,6 +112,9 @@ class Changed:
         ir = flatten_address_spaces(lowered.ir)
         function = parse_function(ir, ENTRY_SYMBOL)
         self.change(function)
+        as_llvm(function)
+        for line in COPIES:
+            ir = ir if line.split("(")[0].split("@")[1] in ir else f"{ir}\n{line}\n"
         self.texts.append((ir, replace_function(ir, function)))
         return replace(lowered, ir=self.texts[-1][1])
 
@@ -84,11 +142,11 @@ def compiled(cache, monkeypatch):
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
-@pytest.mark.parametrize("change", PASSES, ids=lambda change: change.__name__)
-def test_the_same_results(change, waits, compiled):
+@pytest.mark.parametrize("last", IN_ORDER, ids=lambda change: change.__name__)
+def test_the_same_results(last, waits, compiled):
     text = random_kernels.library_text(11, 2, waits)
     before = compiled(text, reference)
-    engine = Changed(change)
+    engine = Changed(passes_up_to(last))
     after = compiled(text, engine)
     assert len(engine.texts) == len(after)
     grid, group = (WAITING if waits else INDEPENDENT)[1]

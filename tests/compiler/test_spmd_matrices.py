@@ -3,6 +3,7 @@
 import pytest
 
 from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.llvm.verifier import verify
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.matrices import MATRIX, column_of, find_products, row_of
@@ -42,3 +43,19 @@ def test_products_are_found(form):
 def test_every_element_has_an_owner():
     places = {(row_of(lane), column_of(lane) + j) for lane in range(WIDTH) for j in (0, 1)}
     assert places == {(row, column) for row in range(8) for column in range(8)}
+
+
+def test_no_name_of_clang_is_defined_again():
+    """clang calls its own values ``%r.1`` and the like, where it has inlined or unrolled."""
+    names = ("0", "1", "half", "left", "right", "start", "matrix")
+    own = "\n".join(f"%r.{name} = fadd float %a, %b" for name in names)
+    text = (
+        "define void @f(ptr %p, float %a, float %b, float %c, float %d) {\nentry:\n"
+        f"{own}\n{FORMS['x86-64']}\n%s = fadd float %x, %r.1\nstore float %s, ptr %p\nret void\n}}\n"
+    )
+    function = parse_function(text, "f")
+    verify(function)
+    find_products(function)
+    verify(function)
+    take_apart(function)
+    verify(function)

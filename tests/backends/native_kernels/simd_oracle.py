@@ -57,7 +57,7 @@ def bitwise(name, values, active, width):
 
 
 def shuffle(name, values, active, width, operand):
-    """Each lane reads the lane that `operand` says; its own value if that one is not there."""
+    """Each lane reads the lane that `operand` says: 0 if that is inactive, itself out of range."""
     here = LANES % width
     source = {
         "shuffle": operand,
@@ -70,7 +70,7 @@ def shuffle(name, values, active, width, operand):
     }[name]
     inside = (source >= 0) & (source < width)
     lane = LANES - here + np.where(inside, source, here)
-    return np.where(active[lane], values[lane], values)
+    return np.where(active, values, 0)[lane]
 
 
 def shuffle_and_fill(name, values, filling, active, delta, modulo):
@@ -78,7 +78,7 @@ def shuffle_and_fill(name, values, filling, active, delta, modulo):
     here = LANES % modulo
     source = here - delta if name.endswith("up") else here + delta
     lane = LANES - here + source % modulo
-    lane = np.where(active[lane], lane, LANES)
+    values, filling = (np.where(active, of, 0) for of in (values, filling))
     return np.where((source >= 0) & (source < modulo), values[lane], filling[lane])
 
 

@@ -1,8 +1,9 @@
 """What the functions of simdgroups and quadgroups return, lane by lane, in plain NumPy.
 
 A model takes the values of one group's lanes, the filling, and which lanes are active, and returns
-the results and in which lanes the specification defines them. Sums and products are exact: float64,
-or integers modulo 2^bits.
+the results and in which lanes they are defined: the active ones. A lane that is not active reads as
+0, which the specification leaves open and Apple's GPUs do. Sums and products are exact: float64, or
+integers modulo 2^bits.
 """
 
 from __future__ import annotations
@@ -76,9 +77,14 @@ def move(source_of):
         lanes = np.arange(width)
         source = np.broadcast_to(source_of(lanes, width), (width,))
         source = np.where(source < 0, lanes, source)
-        return values[source], active & active[source]
+        return of_active(values, active)[source], active
 
     return model
+
+
+def of_active(values, active):
+    """What other lanes read."""
+    return np.where(active.reshape(-1, *(1,) * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 
 def first_active(values, filling, active):
@@ -97,9 +103,8 @@ def fill(up, delta, modulo=None):
         filled = (place < 0) | (place >= size)
         source = lanes - lanes % size + place % size
         shape = (width,) + (1,) * (values.ndim - 1)
-        return np.where(filled.reshape(shape), filling[source], values[source]), active & active[
-            source
-        ]
+        given = (of_active(of, active)[source] for of in (filling, values))
+        return np.where(filled.reshape(shape), *given), active
 
     return model
 

@@ -1,8 +1,7 @@
 """Functions of simdgroups and quadgroups: all of them, on all types, whole groups and parts.
 
 Launches have whole simdgroups and a part of one at the end, one and two dimensions, all threads
-active and only those in a branch. Results that the specification leaves undefined (read from a lane
-that is not active) are not looked at.
+active and only those in a branch. What a lane reads from one that is not active is 0.
 """
 
 import numpy as np
@@ -421,3 +420,29 @@ def test_nan_loses_and_zeros_have_signs(rng, type_, share):
         wanted = np.repeat(choose.reduce(taken, axis=1), width)
         got = np.where(y[k] == 0, np.copysign(0.25, y[k]), y[k])
         np.testing.assert_array_equal(got[active == 1], wanted[active == 1].astype(dtype))
+
+
+def test_a_sum_by_shuffles_counts_each_active_lane_once():
+    """torch sums 64-bit numbers so, in a branch that two of 64 threads take."""
+    lib = mtl.library("""
+#include <metal_stdlib>
+using namespace metal;
+static ulong by_shuffles(ulong x) {
+    for (ushort distance = 16; distance > 0; distance /= 2)
+        x += as_type<ulong>(simd_shuffle_down(as_type<uint2>(x), distance));
+    return x;
+}
+kernel void total(device ulong* y, device const ulong* x, uint i [[thread_position_in_grid]]) {
+    threadgroup ulong all[2];
+    ulong own = by_shuffles(x[i]);
+    if (i % 32 == 0) all[i / 32] = own;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (i < 2) {
+        ulong both = by_shuffles(all[i]);
+        if (i == 0) y[0] = both;
+    }
+}
+""")
+    y = np.zeros(1, np.uint64)
+    lib.total(y, np.ones(64, np.uint64), threads=64, group_size=64)
+    assert y[0] == 64

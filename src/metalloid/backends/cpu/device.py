@@ -16,7 +16,13 @@ from typing import Any
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import INTERRUPTED, error_of, nested
-from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
+from metalloid.backends.cpu.grouping import (
+    default_size,
+    joined,
+    joined_along,
+    lane_axis,
+    tells_threadgroups_apart,
+)
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
@@ -48,11 +54,13 @@ class CpuProgram(Program):
         kernel: CompiledKernel,
         entry: EntryPoint,
         variant: Callable[[str], CompiledKernel],
+        names: dict[int | None, str],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
         self._first = kernel
         self.logs = kernel.logs
-        self.entry, self.flags = code = _load(self, kernel)
+        self._names = names
+        self.entry, self.flags = code = self._load(kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.variable_bytes
@@ -63,7 +71,10 @@ class CpuProgram(Program):
         # Of strict launches, by grid and group: what stands before the words.
         self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.may_join = bool(kernel.widths) and not (
-            kernel.waits or kernel.shares or tells_threadgroups_apart(self.signature)
+            kernel.waits
+            or kernel.shares
+            or kernel.logs  # each message names its threadgroup
+            or tells_threadgroups_apart(self.signature)
         )
         self.engine = kernel.engine
         self.max_group_size = min(
@@ -99,15 +110,33 @@ class CpuProgram(Program):
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
-            code = self._variants[variant] = _load(self, kernel)
+            code = self._variants[variant] = self._load(kernel)
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
         self._chosen[grid, group, is_lenient] = code
         return code
 
-    def _joined(self, grid: Size, group: Size) -> tuple[int, int]:
-        return joined(grid, group, self._rows) if self.may_join else (1, 1)
+    def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
+        """Load a kernel's code, for as long as this program lives: its address and flags."""
+        library = ctypes.CDLL(str(kernel.code))
+        unload = weakref.finalize(self, native.runtime().unload, library._handle)
+        unload.atexit = False
+        symbol = getattr(library, ENTRY_SYMBOL)
+        address = ctypes.cast(symbol, ctypes.c_void_p).value
+        assert address is not None
+        if self.logs:
+            self._names[address] = self.signature.name
+        return address, native.FIBRES if kernel.fibres else 0
+
+    def _joined(self, grid: Size, group: Size) -> Size:
+        """How many threadgroups run as one in each direction."""
+        if not self.may_join:
+            return (1, 1, 1)
+        axis = lane_axis(group)
+        if axis != "x" and axis == self._first.axis:
+            return joined_along(axis, grid, group)
+        return (*joined(grid, group, self._rows), 1)
 
     def failure(self, outcome: native.Outcome, grid: Size, group: Size) -> BaseException:
         """The exception for a launch that was waited for: ours, or what Ctrl-C has raised."""
@@ -117,19 +146,22 @@ class CpuProgram(Program):
 
     def error(self, outcome: native.Outcome, grid: Size, group: Size) -> MetalloidError:
         """The exception for a launch that did not end well."""
-        across, down = self._joined(grid, group)
+        together = self._joined(grid, group)
 
         def run_as_one(position: Size) -> tuple[Size, Size]:
-            x, y, z = position[0] * across, position[1] * down, position[2]
-            columns, rows = -(-grid[0] // group[0]), -(-grid[1] // group[1])
-            return (x, y, z), (min(x + across, columns) - 1, min(y + down, rows) - 1, z)
+            x, y, z = (p * n for p, n in zip(position, together, strict=True))
+            right, bottom, back = (
+                min(p + n, -(-size // each)) - 1
+                for p, n, size, each in zip((x, y, z), together, grid, group, strict=True)
+            )
+            return (x, y, z), (right, bottom, back)
 
-        return error_of(outcome, self.signature.name, run_as_one)
+        return error_of(outcome, self.signature.name, run_as_one, group)
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch as the runtime reads it."""
-        words, wanted, (across, down) = arguments.words, group, self._joined(grid, group)
-        group = (group[0] * across, group[1] * down, group[2])
+        words, wanted, (across, down, back) = arguments.words, group, self._joined(grid, group)
+        group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
@@ -147,17 +179,6 @@ class CpuProgram(Program):
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native.JOB_BYTES]
         return job
-
-
-def _load(program: CpuProgram, kernel: CompiledKernel) -> tuple[int, int]:
-    """Load a kernel's code, for as long as its program lives: its address and flags."""
-    library = ctypes.CDLL(str(kernel.code))
-    unload = weakref.finalize(program, native.runtime().unload, library._handle)
-    unload.atexit = False
-    symbol = getattr(library, ENTRY_SYMBOL)
-    address = ctypes.cast(symbol, ctypes.c_void_p).value
-    assert address is not None
-    return address, native.FIBRES if kernel.fibres else 0
 
 
 class QueuedEvent(Event):
@@ -285,10 +306,7 @@ class CpuDevice(Device):
         def variant(name: str) -> CompiledKernel:
             return compile_kernel(replace(first, variant=name), shared_cache())
 
-        program = CpuProgram(variant(""), entry, variant)
-        if program.logs:
-            self._names[program.entry] = entry.name
-        return program
+        return CpuProgram(variant(""), entry, variant, self._names)
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""

@@ -64,6 +64,8 @@ class CompiledKernel:
         How many rows of threads are done at a time.
     streamable : int
         Bytes that each thread could store past the caches.
+    axis : str
+        Along which neighbours access memory side by side: ``"x"``, ``"y"`` or ``"z"``.
     variant : str
         Which variant it is.
     engine : str
@@ -86,6 +88,7 @@ class CompiledKernel:
     reads_in_loops: bool
     rows: int
     streamable: int
+    axis: str
     variant: str
     engine: str
     code_command: tuple[str, ...]
@@ -164,6 +167,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["reads_in_loops"],
         facts["rows"],
         facts["streamable"],
+        facts["axis"],
         facts["variant"],
         facts["engine"],
         tuple(facts["code_command"]),
@@ -210,6 +214,7 @@ def _compiled_by(
         "reads_in_loops": lowered.reads_in_loops,
         "rows": lowered.rows,
         "streamable": lowered.streamable,
+        "axis": lowered.axis,
         "variant": lowered.variant,
         "engine": lowered.engine + reason,
         "code_command": command,

@@ -37,10 +37,18 @@ _SIGNALS = {
     signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
     signals.SIGTRAP: "a trap",
 }
+#: For kernels that GPUs run although not all threads reach their barriers.
+_LENIENT = (
+    "To run the kernel as GPUs do, set metalloid.config.strict_barriers = False "
+    "(METALLOID_STRICT_BARRIERS=0)."
+)
 
 
 def error_of(
-    outcome: Outcome, kernel: str, run_as_one: Callable[[Size], tuple[Size, Size]]
+    outcome: Outcome,
+    kernel: str,
+    run_as_one: Callable[[Size], tuple[Size, Size]],
+    group: Size,
 ) -> KernelFault | LaunchError:
     """The exception for a job that did not end well, by the kernel's fault or without it.
 
@@ -51,6 +59,8 @@ def error_of(
         Its name.
     run_as_one : callable
         The first and the last threadgroup of the launch that ran as the one at a position.
+    group : tuple of int
+        Size of the launch's threadgroups.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -79,6 +89,11 @@ def error_of(
     place = ""
     if threadgroup is not None:
         first, last = run_as_one(threadgroup)
+        if thread is not None and first != last:
+            x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
+            first = last = threadgroup = (x, y, z)
+            x, y, z = (t % n for t, n in zip(thread, group, strict=True))
+            thread = (x, y, z)
         if first == last:
             place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
         else:
@@ -118,12 +133,13 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
         return (
             "a threadgroup_barrier that only "
             f"{outcome.arrived} of {outcome.expected} threads reach",
-            "Every thread of a threadgroup must reach it: no return and no branch around it.",
+            "Every thread of a threadgroup must reach it: no return and no branch around it. "
+            f"{_LENIENT}",
         )
     if status == BARRIERS_DIFFER:
         return (
             "the threads wait at different threadgroup barriers",
-            "Every thread of a threadgroup must reach the same one.",
+            f"Every thread of a threadgroup must reach the same one. {_LENIENT}",
         )
     if status == LANE_OUT_OF_RANGE:
         return (

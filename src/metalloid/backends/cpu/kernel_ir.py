@@ -133,6 +133,8 @@ class Lowered:
         How many rows of threads are done at a time.
     streamable : int
         Bytes that each thread could store past the caches.
+    axis : str
+        Along which neighbours access memory side by side.
     """
 
     ir: str
@@ -145,6 +147,7 @@ class Lowered:
     reads_in_loops: bool = False
     rows: int = 1
     streamable: int = 0
+    axis: str = "x"
 
 
 def kernel_ir(
@@ -191,7 +194,7 @@ def kernel_ir(
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiled(False, LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
-    if reports:
+    if reports and functions(True) != functions(False):
         text, ir = compiled(reports=True)
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir

@@ -90,6 +90,7 @@ class Runtime:
             library, "mtl_log_take", ctypes.c_uint64, ctypes.c_char_p, dropped
         )
         self._log_capacity = _function(library, "mtl_log_capacity", ctypes.c_uint64)
+        self._log_waits = _function(library, "mtl_log_waits", ctypes.c_bool)
         self.configure(settings.num_threads)
         settings.observe("timeout", lambda limit: self._set_default_limit(nanoseconds(limit)))
         self._let_python_interrupt()
@@ -122,6 +123,8 @@ class Runtime:
 
     def take_messages(self) -> tuple[bytes, int]:
         """What kernels have logged since the last time, and how many messages found no room."""
+        if not self._log_waits():
+            return b"", 0
         block = ctypes.create_string_buffer(self._log_capacity())
         dropped = ctypes.c_uint32()
         size = self._log_take(block, dropped)

@@ -16,7 +16,7 @@ import numpy as np
 from metalloid.backends.cpu import native
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
-from metalloid.runtime.event import FinishedEvent
+from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.launches import PlainParameter, QuickLaunch
 from metalloid.settings import settings
 
@@ -68,7 +68,7 @@ def quick_launch(
 ) -> QuickLaunch | None:
     """See `Launcher.quick`."""
     words = len(program.signature.sources)
-    if not _IS_KNOWN or device.memory != "host" or program.logs or words > _MOST_WORDS:
+    if not _IS_KNOWN or device.memory != "host" or words > _MOST_WORDS:
         return None
     run = ctypes.cast(device.runtime.run, ctypes.c_void_p).value
     head = _HEAD.pack(run, words, len(parameters), program.waits)
@@ -81,10 +81,22 @@ def quick_launch(
     def fail(outcome: bytes, threads: Any, group_size: Any) -> NoReturn:
         grid, group = sizes[threads, group_size]
         told = native.Outcome.from_buffer_copy(outcome)
+        if program.logs:
+            device.emit_messages()
         raise program.failure(told, grid, group)
 
     plan = _Plan(
         head, sizes, program.jobs, device, settings, np.ndarray, float, int,
         tuple(p.dtype for p in parameters), FinishedEvent, fail,
     )  # fmt: skip
-    return _binding()(plan)
+    launch = _binding()(plan)
+    if launch is None or not program.logs:
+        return launch
+
+    def launch_and_log(arguments: tuple[Any, ...], threads: Any, size: Any) -> Event | None:
+        event = launch(arguments, threads, size)
+        if event is not None:
+            device.emit_messages()
+        return event
+
+    return launch_and_log

@@ -9,7 +9,8 @@ and lie in one row; ``ragged`` if some have missing lanes. Where threads wait fo
 are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
 the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
 it, for launches in which threads may miss a barrier. Independent threads have ``_streaming`` ones,
-for launches that write more than the caches hold. What is compiled before there is a launch may be
+for launches that write more than the caches hold. Where threadgroups are one thread wide, lanes lie
+along another axis: ``row_32_y``, ``row_32_z``. What is compiled before there is a launch may be
 for threadgroups of one size alone, as in ``row_32_256x1x1``: then LLVM knows how many simdgroups
 there are, and can keep in registers what they hand on at barriers.
 """
@@ -21,20 +22,26 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from metalloid.backends.cpu.grouping import reads_in_loops
+from metalloid.backends.cpu.grouping import (
+    axis_first,
+    axis_order,
+    contiguous_axis,
+    lane_axis,
+    reads_in_loops,
+)
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
-from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.coarsen import coarsen
 from metalloid.compiler.spmd.collectors import Collectors, at_the_end
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.likely_threads import likely_threads
 from metalloid.compiler.spmd.module import assemble
+from metalloid.compiler.spmd.reports import name_threads
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
@@ -77,6 +84,7 @@ _COMMON = (_IDS, _WORDS, _MEMORY)  # to all threads of a threadgroup
 #: Where simdgroup %i begins, whose first thread has the index %index.
 _POSITIONS = {"row": ("%index", "0", "0"), "column": ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
+_POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 #: An atomic operation on threadgroup memory: one thread of the operating system runs a threadgroup.
 _SHARED_ATOMIC = re.compile(
@@ -108,6 +116,17 @@ def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_
     """
     if not waits and math.prod(grid) <= _FEW_THREADS:
         return f"whole_{widths[0]}"
+    axis = lane_axis(group)
+    if axis != "x":
+        longest_first = sorted(widths, reverse=True)
+        turned = axis_first(grid, axis), axis_first(group, axis)
+        return f"{_variant_along_x(*turned, longest_first, waits, by_shape)}_{axis}"
+    return _variant_along_x(grid, group, widths, waits, by_shape)
+
+
+def _variant_along_x(
+    grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool
+) -> str:
     x, y, z = group
     several_rows = y * z > 1
     if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
@@ -175,31 +194,36 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     Unsupported
         If the kernel does what has no vector form; the text says what.
     """
-    if kernel.reports:
-        raise Unsupported("messages to the host")
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
+    if kernel.reports:
+        ir = name_threads(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel, ir)
     kind, lanes_of_variant, *manner = variant.split("_")
     size = next((each.split("x") for each in manner if each[0].isdigit()), ("0", "0", "0"))
+    axis = next((each for each in manner if each in ("y", "z")), "x")
+    ir = _with_axis_first(ir, axis)
     width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     functions = [parse(ir, scalar) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
-    if reads and not (kernel.synchronises or streams) and _uses(kernel, "(?:grid_)?y"):
+    below = axis_order(axis)[1]
+    if reads and not (kernel.synchronises or streams) and _uses(kernel, f"(?:grid_)?{below}"):
         several = parse(ir, scalar)
         rows = _rows_at_a_time(several, kernel)
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
+    adjacent = contiguous_axis(functions[0])
     made = [*map(vectorise, functions, forms)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
         ("rows", "i32", rows),
         ("streams", "i8", int(streams)),
+        ("axis", "i8", "xyz".index(axis)),
         *((f"size_{axis}", "i32", int(count)) for axis, count in zip("xyz", size, strict=True)),
         *_sizes(made),
     )
@@ -219,7 +243,17 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         reads_in_loops=reads,
         rows=rows,
         streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
+        axis=adjacent,
     )
+
+
+def _with_axis_first(ir: str, axis: str) -> str:
+    """The positions that the code of one thread is given, in the order of `axis_first`."""
+    own = definition(ir, _SCALAR)
+    head, rest = own.split("\n", 1)
+    names = dict(zip("xyz", axis_order(axis), strict=True))
+    head = _POSITION.sub(lambda match: f"%{match[1]}{names[match[2]]}", head)
+    return ir.replace(own, f"{head}\n{rest}")
 
 
 def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from metalloid.compiler.llvm.types import VOID, Array, Type
+from metalloid.compiler.llvm.types import VOID, Array, Struct, Type, Unsupported, Vector
 
 #: Metadata without contents, as ``!invariant.load`` wants it.
 EMPTY_NODE = "!99999"
@@ -172,3 +172,35 @@ def rename_origin(block: Block, old: str, new: str) -> None:
     """In the phis of `block`, let what came from `old` come from `new`."""
     for phi in block.phis:
         phi.labels = [new if label == old else label for label in phi.labels]
+
+
+def terms_of(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
+    """What a ``getelementptr`` adds to its first operand.
+
+    Returns
+    -------
+    distance : int
+        By the indices that are constants.
+    variable : list of (Value, int)
+        The others, and what they are multiplied with.
+    """
+    distance, variable = 0, []
+    inside: Type = step.source
+    for number, index in enumerate(step.operands[1:]):
+        place = index.integer
+        if number == 0:
+            size = inside.size
+        elif isinstance(inside, Struct):
+            distance += inside.offset(place or 0)
+            inside = inside.members[place or 0]
+            continue
+        elif isinstance(inside, Array | Vector):
+            inside = inside.element
+            size = inside.size
+        else:
+            raise Unsupported(f"a step into {inside}")
+        if place is None:
+            variable.append((index, size))
+        else:
+            distance += place * size
+    return distance, variable

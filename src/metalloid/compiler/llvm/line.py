@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import Instruction, Value, terms_of
 from metalloid.compiler.llvm.types import (
     I1,
     POINTER,
@@ -45,6 +45,7 @@ _TOKEN = re.compile(
     r"|-?(?:0x[HKLMR]?[0-9A-Fa-f]+|\d[\d.]*(?:[eE][-+]?\d+)?)|[A-Za-z_.$][\w.$-]*|[<>{}()\[\],=*:|]"
 )
 _OPENING, _CLOSING = "<[{(", ">]})"
+_INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
 
 
 class Line:
@@ -125,9 +126,16 @@ class Line:
         return plain_type(token)
 
     def constant_or_name(self) -> str:
-        """A name, a literal, or a constant expression as text."""
+        """A name, a literal, or a constant expression as text.
+
+        An address inside of a variable is ``getelementptr ( i8 , ptr @variable , i64 distance )``,
+        whatever steps lead there.
+        """
         start = self._at
         token = self.next()
+        inside = self._constant_address(token)
+        if inside:
+            return inside
         if token in ("getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast"):
             while self.peek() != "(":
                 self._at += 1
@@ -138,6 +146,28 @@ class Line:
                 token = self.next()
                 depth += (token in _OPENING) - (token in _CLOSING)
         return " ".join(self._tokens[start : self._at])
+
+    def _constant_address(self, op: str) -> str:
+        """Take a constant expression of an address behind its `op`; empty if it is none."""
+        start = self._at
+        if op == "bitcast" and self.skip("("):
+            value = self.value()
+            if value.type is POINTER and self.skip("to") and self.type() is POINTER:
+                self.next()
+                return value.name
+        elif op == "getelementptr":
+            while self.peek() != "(":
+                self.next()
+            self.next()
+            source = self.type()
+            self.skip(",")
+            step = Instruction(op, type=POINTER, operands=self.values(), source=source)
+            self.next()
+            distance, variable = terms_of(step)
+            if not variable:
+                return inside_of(step.operands[0].name, distance)
+        self._at = start
+        return ""
 
     def value(self) -> Value:
         """Take a type and a value of it."""
@@ -376,3 +406,16 @@ def _is_type_or_value(word: str) -> bool:
 def _like(shape: Type, element: Type) -> Type:
     """`element`, or a vector of it if `shape` is one."""
     return Vector(shape.lanes, element) if isinstance(shape, Vector) else element
+
+
+def inside_of(address: str, distance: int) -> str:
+    """The constant address so many bytes behind another."""
+    variable, before = variable_of(address)
+    distance += before
+    return f"getelementptr ( i8 , ptr {variable} , i64 {distance} )" if distance else variable
+
+
+def variable_of(address: str) -> tuple[str, int]:
+    """The variable that a constant address is inside of, and its distance from there."""
+    found = _INSIDE.match(address)
+    return (found[1], int(found[2])) if found else (address, 0)

@@ -4,40 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.types import Array, Struct, Type, Unsupported, Vector
-
-
-def terms_of(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
-    """What a ``getelementptr`` adds to its first operand.
-
-    Returns
-    -------
-    distance : int
-        By the indices that are constants.
-    variable : list of (Value, int)
-        The others, and what they are multiplied with.
-    """
-    distance, variable = 0, []
-    inside: Type = step.source
-    for number, index in enumerate(step.operands[1:]):
-        place = index.integer
-        if number == 0:
-            size = inside.size
-        elif isinstance(inside, Struct):
-            distance += inside.offset(place or 0)
-            inside = inside.members[place or 0]
-            continue
-        elif isinstance(inside, Array | Vector):
-            inside = inside.element
-            size = inside.size
-        else:
-            raise Unsupported(f"a step into {inside}")
-        if place is None:
-            variable.append((index, size))
-        else:
-            distance += place * size
-    return distance, variable
+from metalloid.compiler.llvm.ir import Instruction, Value, terms_of
 
 
 def parts_of(

@@ -11,8 +11,9 @@ import re
 from dataclasses import replace
 
 from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.constants import constant_bits, constant_of
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY, Line
 from metalloid.compiler.llvm.types import (
     I1,
     I8,
@@ -25,6 +26,7 @@ from metalloid.compiler.llvm.types import (
     Unsupported,
     Vector,
     bits_of,
+    plain_type,
 )
 
 _LANEWISE = INTEGER_BINARY | FLOAT_BINARY | {"fneg", "freeze", "icmp", "fcmp", "select"}
@@ -330,12 +332,45 @@ def _constant_parts(text: str, vector: Vector) -> list[str]:
     if text.startswith("splat"):
         inner = text[text.index("(") + 1 : text.rindex(")")].strip()
         return [inner.removeprefix(element).strip()] * lanes
+    if text.startswith("bitcast"):
+        return _cast_parts(text, vector)
     if text.startswith("<"):
         inner = text[1 : text.rindex(">")]
         parts = [part.strip().removeprefix(element).strip() for part in _split(inner)]
         if len(parts) == lanes:
             return parts
     raise Unsupported(f"the constant {text}")
+
+
+def _cast_parts(text: str, vector: Vector) -> list[str]:
+    """Components of ``bitcast (<2 x i64> <i64 poison, i64 1> to <4 x i32>)``."""
+    line = Line(text, plain_type)
+    for token in ("bitcast", "("):
+        line.skip(token)
+    source = line.value()
+    before, given = source.type, [source.name]
+    if isinstance(before, Vector):
+        given, before = _constant_parts(source.name, before), before.element
+    width, wanted = bits_of(before), bits_of(vector.element)
+    pieces: list[int | None] = []  # of as many bits as divide both
+    step = min(width, wanted)
+    for part in given:
+        bits = constant_bits(part, before)
+        pieces += [
+            None if bits is None else bits >> shift & (1 << step) - 1
+            for shift in range(0, width, step)
+        ]
+    each = wanted // step
+    return [
+        constant_of(_put_together(pieces[first : first + each], step), vector.element)
+        for first in range(0, len(pieces), each)
+    ]
+
+
+def _put_together(pieces: list[int | None], width: int) -> int | None:
+    if all(piece is None for piece in pieces):
+        return None
+    return sum((piece or 0) << place * width for place, piece in enumerate(pieces))
 
 
 def _split(text: str) -> list[str]:

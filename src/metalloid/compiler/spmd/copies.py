@@ -1,4 +1,4 @@
-"""Copies of more bytes than a gather takes at a time, each lane its own."""
+"""Copies of more bytes than a gather takes at a time, and fills, each lane its own."""
 
 from __future__ import annotations
 
@@ -7,34 +7,52 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, I8
 from metalloid.compiler.spmd import atomics
+from metalloid.compiler.spmd.expand import FILL
 from metalloid.compiler.spmd.lane_addresses import lane_by_lane
 from metalloid.compiler.spmd.writer import Writer
 
 #: Lanes whose values are in registers before the first of them is stored.
 _AT_A_TIME = 16
+#: Bytes of a lane that are loaded before they are stored.
+_MOST_IN_REGISTERS = 64
 
 
 def _copy(writer: Writer, instruction: Instruction) -> None:
-    source, target = instruction.operands
-    size = instruction.source.size
-    shapes = [writer.shape(address) for address in instruction.operands]
-    if all(shape.is_uniform for shape in shapes):
-        _move(writer, size, writer.scalar(source), writer.scalar(target))
-    elif writer.mask is not None:
+    source, size, target = instruction.operands
+    is_fill = instruction.detail == FILL
+    nbytes = size.integer
+    shapes = [writer.shape(value) for value in (source, target)]
+    if all(shape.is_uniform for shape in (*shapes, writer.shape(size))):
+        _move(writer, nbytes, is_fill, *map(writer.scalar, instruction.operands))
+    elif writer.mask is not None or nbytes is None:
         _copy_in_turn(writer, instruction)
-    elif all(shape.stride == size for shape in shapes):
-        _move(writer, size * writer.width, writer.scalar(source), writer.scalar(target))
+    elif shapes[1].stride == nbytes and (
+        shapes[0].is_uniform if is_fill else shapes[0].stride == nbytes
+    ):
+        total = nbytes * writer.width
+        _move(writer, total, is_fill, writer.scalar(source), str(total), writer.scalar(target))
+    elif is_fill or nbytes > _MOST_IN_REGISTERS:
+        _copy_in_turn(writer, instruction)
     else:
-        sources, targets = (lane_by_lane(writer, address) for address in instruction.operands)
+        sources, targets = (lane_by_lane(writer, address) for address in (source, target))
         for first in range(0, writer.width, _AT_A_TIME):
             lanes = range(first, min(first + _AT_A_TIME, writer.width))
-            values = [_load(writer, size, sources(lane)) for lane in lanes]
+            values = [_load(writer, nbytes, sources(lane)) for lane in lanes]
             for lane, value in zip(lanes, values, strict=True):
-                _store(writer, size, value, targets(lane))
+                _store(writer, nbytes, value, targets(lane))
 
 
-def _move(writer: Writer, size: int, source: str, target: str) -> None:
-    _store(writer, size, _load(writer, size, source), target)
+def _move(
+    writer: Writer, nbytes: int | None, is_fill: bool, source: str, size: str, target: str
+) -> None:
+    if is_fill:
+        given = [("ptr", target), ("i8", source), ("i64", size), ("i1", "false")]
+        writer.call("void", "@llvm.memset.p0.i64", given)
+    elif nbytes is None or nbytes > _MOST_IN_REGISTERS * writer.width:
+        given = [("ptr", target), ("ptr", source), ("i64", size), ("i1", "false")]
+        writer.call("void", "@llvm.memmove.p0.p0.i64", given)
+    else:
+        _store(writer, nbytes, _load(writer, nbytes, source), target)
 
 
 def _load(writer: Writer, size: int, address: str) -> str:
@@ -47,9 +65,10 @@ def _store(writer: Writer, size: int, value: str, address: str) -> None:
 
 def _copy_in_turn(writer: Writer, instruction: Instruction) -> None:
     """By the active lanes only, one after the other."""
+    nbytes, is_fill = instruction.operands[1].integer, instruction.detail == FILL
 
     def one(given: list[str]) -> str:
-        _move(writer, instruction.source.size, *given)
+        _move(writer, nbytes, is_fill, *given)
         return "true"
 
     atomics.in_turn(writer, instruction.operands, I1, one)

@@ -214,7 +214,7 @@ class _Analysis:
         if instruction.op == "call":
             if instruction.detail in (ALL_PASS, NONE_PASSES):
                 return uniform(width)
-            found = shape_of_call(instruction, known, width, block.name in result.masked)
+            found = shape_of_call(instruction, known, width)
             if found is not None:
                 return found
         return shape_of(instruction, known, width)

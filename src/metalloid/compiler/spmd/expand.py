@@ -1,7 +1,11 @@
 """Copies and fills of memory as instructions that the other passes understand.
 
 Small ones become loads and stores. What is larger than a gather takes at a time stays one ``copy``,
-unless it is to or from a private array: those may become registers.
+unless it is to or from a private array: those may become registers. So does what is large, or of a
+size known only when it runs.
+
+The operands of a ``copy`` are where from, how many bytes, and where to. If its detail is ``"fill"``
+the first is a byte to fill with.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ from metalloid.compiler.llvm.types import (
     Array,
     Float,
     Integer,
-    Unsupported,
     Vector,
 )
 
@@ -24,40 +27,37 @@ _MOST_PIECES = 256
 _LARGE = (16, 32, 64)
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
+#: Detail of a ``copy`` of one byte to many.
+FILL = "fill"
 
 
 def expand_copies(function: Function) -> None:
-    """Replace ``memcpy``, ``memmove`` and ``memset`` of a small constant size.
-
-    Raises
-    ------
-    Unsupported
-        If the size is large or not constant.
-    """
+    """Replace ``memcpy``, ``memmove`` and ``memset``."""
     count = 0
     computed_by = {i.result: i for i in function.instructions() if i.result}
     for block in function.blocks.values():
         body: list[Instruction] = []
         for instruction in block.body:
             callee = instruction.detail if instruction.op == "call" else ""
-            if callee.startswith(_COPIES) and _stays_whole(instruction, computed_by):
+            if not callee.startswith((*_COPIES, _FILL)):
+                body.append(instruction)
+            elif _stays_whole(instruction, computed_by):
                 target, source, size = instruction.operands[:3]
-                body.append(
-                    Instruction(
-                        "copy", operands=[source, target], source=Array(size.integer or 0, I8)
-                    )
-                )
-            elif callee.startswith((*_COPIES, _FILL)):
+                detail = FILL if callee.startswith(_FILL) else ""
+                body.append(Instruction("copy", operands=[source, size, target], detail=detail))
+            else:
                 count += 1
                 unit = _unit(instruction, computed_by)
                 body += _expanded(instruction, f"%mtl.copy{count}", unit)
-            else:
-                body.append(instruction)
         block.body = body
 
 
 def _stays_whole(call: Instruction, computed_by: dict[str, Instruction]) -> bool:
     target, source, size = call.operands[:3]
+    if size.integer is None or size.integer > _MOST_BYTES:
+        return True
+    if call.detail.startswith(_FILL):
+        return source.integer is None
     private = (_private_array(address, computed_by) for address in (target, source))
     return size.integer in _LARGE and not any(private)
 
@@ -88,12 +88,7 @@ def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
 
 def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:
     target, source, size = call.operands[:3]
-    nbytes = size.integer
-    if nbytes is None or nbytes > _MOST_BYTES:
-        raise Unsupported(f"a call of {call.detail}")
-    is_fill = call.detail.startswith(_FILL)
-    if is_fill and source.integer is None:
-        raise Unsupported("memory filled with a value known only when it runs")
+    nbytes, is_fill = size.integer or 0, call.detail.startswith(_FILL)
     loads: list[Instruction] = []
     stores: list[Instruction] = []
     for number, offset in enumerate(range(0, nbytes, unit.size)):

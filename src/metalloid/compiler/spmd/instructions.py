@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
-from metalloid.compiler.spmd import bfloats, lanewise, matrices, memory, processor, simdgroup
+from metalloid.compiler.spmd import (
+    bfloats,
+    lanewise,
+    matrices,
+    memory,
+    processor,
+    reports,
+    simdgroup,
+)
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of
@@ -30,6 +38,8 @@ def write(writer: Writer, instruction: Instruction) -> None:
         matrices.HANDLERS[op](writer, instruction)
     elif op == "call":
         _call(writer, instruction)
+    elif op == "assert":
+        reports.write_assertion(writer, instruction)
     elif op == "getelementptr":
         _address(writer, instruction)
     elif op == "bitcast" and instruction.type == instruction.operands[0].type:
@@ -179,7 +189,7 @@ def _address(writer: Writer, instruction: Instruction) -> None:
 
 
 def _call(writer: Writer, instruction: Instruction) -> None:
-    if simdgroup.write(writer, instruction):
+    if simdgroup.write(writer, instruction) or reports.write_call(writer, instruction):
         return
     if instruction.detail in (ALL_PASS, NONE_PASSES):
         [condition] = instruction.operands

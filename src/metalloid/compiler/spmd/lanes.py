@@ -28,9 +28,7 @@ def exchanges(callee: str) -> bool:
     return callee.startswith(("@__msl_simd", "@__msl_quad"))
 
 
-def shape_of_call(
-    instruction: Instruction, operands: list[Shape], width: int, masked: bool
-) -> Shape | None:
+def shape_of_call(instruction: Instruction, operands: list[Shape], width: int) -> Shape | None:
     """Shape of a call's result; None if it is none of these functions."""
     if instruction.detail == LANE:
         return consecutive(width, 32)
@@ -39,6 +37,6 @@ def shape_of_call(
         return None
     group, name = match[1], match[2]
     everywhere = name in OPERATIONS or name in ("ballot", "broadcast_first")
-    if name == "broadcast":
-        everywhere = operands[1].is_uniform and not masked
+    if name in ("broadcast", "shuffle"):
+        everywhere = operands[1].is_uniform
     return uniform(width) if group == "simd" and everywhere else VARYING

@@ -24,7 +24,7 @@ from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8
 #: Which operand is an address, of instructions that are quicker when all lanes are active.
-_ADDRESS = {"load": 0, "store": 1, "copy": 1, "atomicrmw": 0}
+_ADDRESS = {"load": 0, "store": 1, "copy": 2, "atomicrmw": 0}
 _REGION = "mtl.region"  # in a line, until the number is known
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
@@ -164,7 +164,8 @@ class Linearised:
             return True
         for instruction in self._blocks[name].body:
             if instruction.op in ("load", "store", "copy"):
-                if writer.is_uniform(instruction.operands[-1]):
+                is_sized = instruction.op != "copy" or instruction.operands[1].is_constant
+                if not is_sized or writer.is_uniform(instruction.operands[-1]):
                     return True
             elif instruction.op in _DIVISIONS:
                 if not writer.own_shape(instruction.value).is_varying:

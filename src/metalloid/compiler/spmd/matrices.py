@@ -90,17 +90,17 @@ def _product(call: Instruction, body: list[Instruction]) -> Value:
     matrices = []
     for name, start in (("left", 0), ("right", 2), ("start", 4)):
         elements = call.operands[start : start + 2]
-        body.append(Instruction("to_matrix", f"{call.result}.{name}", MATRIX, elements))
+        body.append(Instruction("to_matrix", f"{call.result}~{name}", MATRIX, elements))
         matrices.append(body[-1].value)
-    body.append(Instruction("multiply_matrices", f"{call.result}.matrix", MATRIX, matrices))
+    body.append(Instruction("multiply_matrices", f"{call.result}~matrix", MATRIX, matrices))
     return body[-1].value
 
 
 def _as_vector(call: Instruction, product: Value) -> list[Instruction]:
     """The elements as a vector of two, which is how x86-64 returns two floats."""
-    first, second = (of_matrix(f"{call.result}.{n}", product, n) for n in (0, 1))
+    first, second = (of_matrix(f"{call.result}~of{n}", product, n) for n in (0, 1))
     half = Instruction(
-        "insertelement", f"{call.result}.half", call.type,
+        "insertelement", f"{call.result}~half", call.type,
         [Value(call.type, "poison"), first.value, Value(I64, "0")],
     )  # fmt: skip
     operands = [half.value, second.value, Value(I64, "1")]

@@ -12,9 +12,8 @@ are lanes.
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
 from metalloid.compiler.llvm.types import I1, I8, I64, POINTER, Type
-from metalloid.compiler.spmd.addresses import terms_of
 from metalloid.compiler.spmd.shapes import alignment_of
 
 _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
@@ -131,12 +130,12 @@ def _lengthened(step: Instruction, times: int) -> list[Instruction]:
     made: list[Instruction] = []
     base = step.operands[0]
     for number, (index, size) in enumerate(variable):
-        stem = f"{step.result}.{number}"
+        stem = f"{step.result}~{number}"
         if index.type != I64:
-            made.append(Instruction("sext", f"{stem}.index", I64, [index]))
+            made.append(Instruction("sext", f"{stem}~index", I64, [index]))
             index = made[-1].value
         factor = Value(I64, str(size * times))
-        made.append(Instruction("mul", f"{stem}.distance", I64, [index, factor]))
+        made.append(Instruction("mul", f"{stem}~distance", I64, [index, factor]))
         operands = [base, made[-1].value]
         made.append(Instruction("getelementptr", stem, POINTER, operands, source=I8))
         base = made[-1].value

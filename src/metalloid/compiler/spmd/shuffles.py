@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import I1, I16, I32, Type
+from metalloid.compiler.spmd.failures import fail_where, thread_of
 from metalloid.compiler.spmd.lanes import WIDTH
 from metalloid.compiler.spmd.permute import is_active, permute, read_lanes
 from metalloid.compiler.spmd.writer import Writer
 
-#: Lane that each lane reads, from its place, its operand and the width; the same out of range.
+#: Lane that each lane reads, from its place, its operand and the width; out of range its own.
 SOURCES: dict[str, Callable[[int, int, int], int]] = {
     "shuffle": lambda self, operand, width: operand,
     "broadcast": lambda self, operand, width: operand,
@@ -38,19 +39,16 @@ def shuffle(writer: Writer, instruction: Instruction, width: int, name: str) -> 
         source = SOURCES[name](lane % width, number, width)
         sources.append(lane - lane % width + source if 0 <= source < width else lane)
     vector = writer.vector(data)
-    result = _own_if_inactive(writer, permute(writer, vector, type, sources), vector, type, sources)
+    result = permute(writer, vector, type, sources)
+    active = writer.mask_as_bits()
+    if active is not None:
+        here = permute(writer, active, I1, sources)
+        result = writer.blend(here, result, "zeroinitializer", type)
     if writer.own_shape(instruction.value).is_uniform:
         first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
         writer.set(instruction, scalar=first)
     else:
         writer.set(instruction, vector=result)
-
-
-def _own_if_inactive(writer: Writer, moved: str, own: str, type: Type, sources: list[int]) -> str:
-    active = writer.mask_as_bits()
-    if active is None:
-        return moved
-    return writer.blend(permute(writer, active, I1, sources), moved, own, type)
 
 
 def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name: str) -> None:
@@ -62,7 +60,8 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
     start = writer.constants(I32, (i - i % width for i in range(WIDTH)))
     if name in ("shuffle", "broadcast"):
         source = wanted
-        _refuse_bad_lanes(writer, wanted, width, "@__msl_lane_out_of_range")
+        bad = writer.new(f"icmp uge {wide} {wanted}, splat (i32 {width})")
+        _refuse(writer, bad, wanted, "@__msl_lane_out_of_range")
     elif name == "shuffle_xor":
         source = writer.new(f"xor {wide} {place}, {wanted}")
     else:
@@ -73,9 +72,8 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
     inside = writer.new(f"icmp ult {wide} {source}, splat (i32 {width})")
     source = writer.new(f"add {wide} {start}, {source}")
     vector = writer.vector(data)
-    moved = read_lanes(writer, vector, type, source)
-    usable = writer.new(f"and {writer.wide(I1)} {inside}, {is_active(writer, source)}")
-    result = writer.blend(usable, moved, vector, type)
+    moved = _read(writer, vector, type, source)
+    result = writer.blend(inside, moved, vector, type)
     if writer.own_shape(instruction.value).is_uniform:
         first = writer.new(f"extractelement {writer.wide(type)} {result}, i64 0")
         writer.set(instruction, scalar=first)
@@ -83,28 +81,22 @@ def _shuffle_by_value(writer: Writer, instruction: Instruction, width: int, name
         writer.set(instruction, vector=result)
 
 
-def _refuse_bad_lanes(writer: Writer, wanted: str, limit: int, failure: str) -> None:
-    """Fail if an active lane wants one that no simdgroup has."""
-    bad = writer.new(f"icmp uge {writer.wide(I32)} {wanted}, splat (i32 {limit})")
-    _failwhere(writer, bad, wanted, failure)
+def _read(writer: Writer, vector: str, type: Type, lanes: str) -> str:
+    """For each lane the value of another; 0 of one that is inactive."""
+    moved = read_lanes(writer, vector, type, lanes)
+    if writer.mask is None:
+        return moved
+    return writer.blend(is_active(writer, lanes), moved, "zeroinitializer", type)
 
 
-def _failwhere(writer: Writer, bad: str, wrong: str, failure: str) -> None:
-    bits, wide = writer.wide(I1), writer.wide(I32)
-    active = writer.mask_as_bits()
-    if active is not None:
-        bad = writer.new(f"select {bits} {active}, {bits} {bad}, {bits} zeroinitializer")
-    number = writer.bits_as_integer(bad)
-    none = writer.new(f"icmp eq i32 {number}, 0")
-    fine, failed = writer.fresh_label("allowed"), writer.fresh_label("refused")
-    writer.emit(f"br i1 {none}, label %{fine}, label %{failed}")
-    writer.label(failed)
-    lane = writer.call("i32", "@llvm.cttz.i32", [("i32", number), ("i1", "true")])
-    value = writer.new(f"extractelement {wide} {wrong}, i32 {lane}")
-    thread = writer.new(f"add i32 {writer.first_index}, {lane}")
-    writer.call("void", failure, [("i32", value), ("i32", thread)])
-    writer.emit("unreachable")
-    writer.label(fine)
+def _refuse(writer: Writer, bad: str, wrong: str, failure: str) -> None:
+    """End the launch where an active lane asks for what no simdgroup has."""
+
+    def given(lane: str) -> list[tuple[str, str]]:
+        value = writer.new(f"extractelement {writer.wide(I32)} {wrong}, i{writer.width} {lane}")
+        return [("i32", value), ("i32", thread_of(writer, writer.first_index, lane))]
+
+    fail_where(writer, bad, failure, given)
 
 
 def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: bool) -> None:
@@ -117,7 +109,7 @@ def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: b
     no_power = writer.new(f"icmp ne {wide} {ones}, splat (i32 1)")
     too_wide = writer.new(f"icmp ugt {wide} {size}, splat (i32 {width})")
     bad = writer.new(f"or {writer.wide(I1)} {no_power}, {too_wide}")
-    _failwhere(writer, bad, size, "@__msl_bad_modulo")
+    _refuse(writer, bad, size, "@__msl_bad_modulo")
     lanes = writer.constants(I32, range(WIDTH))
     low = writer.new(f"sub {wide} {size}, splat (i32 1)")
     place = writer.new(f"and {wide} {lanes}, {low}")
@@ -126,10 +118,5 @@ def shuffle_and_fill(writer: Writer, instruction: Instruction, width: int, up: b
     start = writer.new(f"sub {wide} {lanes}, {place}")
     wrapped = writer.new(f"and {wide} {source}, {low}")
     origin = writer.new(f"add {wide} {start}, {wrapped}")
-    active = is_active(writer, origin)
-    result = []
-    for operand in (data, filling):
-        vector = writer.vector(operand)
-        moved = read_lanes(writer, vector, type, origin)
-        result.append(writer.blend(active, moved, vector, type))
-    writer.set(instruction, vector=writer.blend(inside, result[0], result[1], type))
+    moved, filled = (_read(writer, writer.vector(one), type, origin) for one in (data, filling))
+    writer.set(instruction, vector=writer.blend(inside, moved, filled, type))

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
+from metalloid.compiler.llvm.line import variable_of
 from metalloid.compiler.llvm.parser import type_of
 from metalloid.compiler.llvm.types import I64, POINTER, Integer, Unsupported
 
 _VARIABLE = re.compile(
     r"^(@\S+) = [^\n]*?\bthread_local [^\n]*?\bglobal (.*?)(?:, align (\d+))?$", re.M
 )
-_INSIDE = re.compile(r"getelementptr (?:inbounds |nuw |nusw )*\( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
 #: What the end of all variables, where the caller's address points, is a multiple of.
 _ALIGNMENT = 128
 
@@ -47,8 +47,7 @@ def place_variables(function: Function, variables: dict[str, int], end: Value) -
     made: dict[str, Instruction] = {}
 
     def local(value: Value) -> Value:
-        inside = _INSIDE.match(value.name)
-        variable, offset = (inside[1], int(inside[2])) if inside else (value.name, 0)
+        variable, offset = variable_of(value.name)
         if variable not in variables:
             if any(word in variables for word in value.name.split()):
                 raise Unsupported(f"the address {value.name}")

@@ -29,6 +29,7 @@ from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
 from metalloid.compiler.spmd.region_lines import Regions
 from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
+from metalloid.compiler.spmd.reports import make_assertions
 from metalloid.compiler.spmd.shapes import uniform
 from metalloid.compiler.spmd.slots import places
 from metalloid.compiler.spmd.streaming import streamable
@@ -108,6 +109,7 @@ def parse(ir: str, scalar: Scalar) -> Function:
     """
     function = parse_function(ir, scalar.name)
     place_variables(function, scalar.variables, function.parameters[scalar.memory])
+    make_assertions(function)
     mark_unchanging(function, {function.parameters[i].name for i in scalar.read_only})
     make_private_accesses_plain(function)
     expand_copies(function)

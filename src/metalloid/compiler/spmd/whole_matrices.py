@@ -135,10 +135,10 @@ class _Keeping:
     def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:
         """Make one variable of two; the parts that take their place."""
         form = self._form
-        variable = Instruction("phi", f"{first.result}.whole", form.whole, labels=first.labels)
+        variable = Instruction("phi", f"{first.result}~whole", form.whole, labels=first.labels)
         for label, value in zip(first.labels, first.operands, strict=True):
             other = second.operands[second.labels.index(label)]
-            name = f"{variable.result}.{len(variable.operands)}"
+            name = f"{variable.result}~{len(variable.operands)}"
             made = Instruction(form.compose, name, form.whole, [value, other])
             self._function.blocks[label].body.append(made)
             self._todo.append((label, made))
@@ -158,7 +158,7 @@ class _Keeping:
 
     def _loaded(self, first: Instruction, second: Instruction) -> Value | None:
         """The matrix in memory whose elements two loads get."""
-        name = f"{first.result}.{second.result}.whole"
+        name = f"{first.result}~{second.result}~whole"
         if name in self._computed_by:
             return self._computed_by[name].value
         home, type = self._home[first.result], first.type
@@ -223,13 +223,13 @@ def _both(first: Instruction, second: Instruction, place: dict[str, int]) -> lis
     if place.get(first.operands[1].name, 0) > place.get(second.operands[1].name, 0):
         first, second = second, first
     joined = [
-        Instruction("join_matrices", f"{second.result}.{name}", PAIR, list(operands))
+        Instruction("join_matrices", f"{second.result}~{name}", PAIR, list(operands))
         for name, *operands in zip(
             ("right", "start"), first.operands[1:], second.operands[1:], strict=True
         )
     ]
     operands = [first.operands[0], *(instruction.value for instruction in joined)]
-    product = Instruction("multiply_matrices", f"{second.result}.both", PAIR, operands)
+    product = Instruction("multiply_matrices", f"{second.result}~both", PAIR, operands)
     halves = [
         Instruction("half_of_pair", i.result, MATRIX, [product.value], detail=str(number))
         for number, i in enumerate((first, second))

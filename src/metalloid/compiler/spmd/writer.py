@@ -7,7 +7,8 @@ makes registers of them and places the phis. So no pass of ours ever repairs SSA
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from metalloid.compiler.llvm.ir import Instruction, Value
@@ -148,6 +149,13 @@ class Writer:
         """Come back to what `registers` gave."""
         self._scalars, self._vectors = dict(saved[0]), dict(saved[1])
         self._mask_as_bits, self._shared = {}, {}
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Write code on a path of its own: what it has in registers is forgotten behind it."""
+        saved = dict(self._scalars), dict(self._vectors), dict(self._mask_as_bits)
+        yield
+        self._scalars, self._vectors, self._mask_as_bits = saved
 
     def remember(self, key: object, made: Any) -> None:
         """Keep what more than one instruction needs, until the block ends."""

@@ -203,9 +203,12 @@ struct quad_lanes {
 };
 
 // ---- moves within a group, by the position in it ------------------------------------------------
+// What an inactive thread has reads as 0.
 template <class Group, class T>
 METALLOID_INLINE T move_from(T value, uint position) {
-  return read_lane(active_lanes(), value, Group::first() + position % Group::size);
+  const uint members = active_lanes(), source = Group::first() + position % Group::size;
+  const T moved = read_lane(members, value, source);
+  return (members >> mtl_lane_of(source) & 1) != 0 ? moved : T(0);
 }
 
 template <class Group>

@@ -37,8 +37,21 @@ static struct {
     char bytes[CAPACITY];
 } gathered = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const uint32_t *running_thread(const mtl_context *context) {
-    return context->running ? context->running->position : context->range.thread;
+typedef struct position {
+    uint32_t axes[3];
+} position;
+
+static position running_thread(const mtl_context *context) {
+    const uint32_t *own = context->running ? context->running->position : context->range.thread;
+    return (position){{own[0], own[1], own[2]}};
+}
+
+/* Of a thread that is known by its index in the threadgroup. */
+static position thread_at(const mtl_context *context, uint32_t index) {
+    const uint32_t *size = context->range.size;
+    return (position){
+        {index % size[0], index / size[0] % size[1], index / size[0] / size[1]},
+    };
 }
 
 static size_t text_bytes(const char *text) { return text ? strnlen(text, LONGEST_TEXT) + 1 : 1; }
@@ -50,8 +63,8 @@ static char *put(char *to, const char *text) {
     return to + length + 1;
 }
 
-MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *category,
-                          const char *format, const log_value *values, uint32_t count) {
+static void log_from(position thread, uint32_t type, const char *subsystem, const char *category,
+                     const char *format, const log_value *values, uint32_t count) {
     mtl_context *context = mtl_current;
     /* Texts are measured before the lock is taken: a wild pointer ends the kernel here. */
     size_t bytes = sizeof(message) + count * sizeof *values;
@@ -72,7 +85,7 @@ MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *cate
             .count = count,
         };
         memcpy(head.threadgroup, context->range.threadgroup, sizeof head.threadgroup);
-        memcpy(head.thread, running_thread(context), sizeof head.thread);
+        memcpy(head.thread, thread.axes, sizeof head.thread);
         char *to = gathered.bytes + gathered.used;
         memcpy(to, &head, sizeof head);
         memcpy(to + sizeof head, values, count * sizeof *values);
@@ -85,6 +98,11 @@ MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *cate
     }
     pthread_mutex_unlock(&gathered.lock);
     mtl_release_lock(context);
+}
+
+MTL_EXPORT void __msl_log(uint32_t type, const char *subsystem, const char *category,
+                          const char *format, const log_value *values, uint32_t count) {
+    log_from(running_thread(mtl_current), type, subsystem, category, format, values, count);
 }
 
 /* Moves the messages so far to `destination`, which has room for mtl_log_capacity() bytes. Returns
@@ -100,6 +118,14 @@ MTL_EXPORT uint64_t mtl_log_take(void *destination, uint32_t *dropped) {
 }
 
 MTL_EXPORT uint64_t mtl_log_capacity(void) { return CAPACITY; }
+
+/* Whether there is anything to take. */
+MTL_EXPORT bool mtl_log_waits(void) {
+    pthread_mutex_lock(&gathered.lock);
+    bool waits = gathered.used || gathered.dropped;
+    pthread_mutex_unlock(&gathered.lock);
+    return waits;
+}
 
 void mtl_report_after_fork(void) {
     pthread_mutex_init(&gathered.lock, NULL);
@@ -119,22 +145,38 @@ static _Noreturn void leave(mtl_fault fault) {
 
 /* The fault of a thread that is known by its index in the threadgroup. */
 static mtl_fault fault_of(int32_t status, uint32_t index) {
-    const uint32_t *size = mtl_current->range.size;
-    return (mtl_fault){
-        .signal = SIGABRT,
-        .status = status,
-        .thread = {index % size[0], index / size[0] % size[1], index / size[0] / size[1]},
-    };
+    const position thread = thread_at(mtl_current, index);
+    mtl_fault fault = {.signal = SIGABRT, .status = status};
+    memcpy(fault.thread, thread.axes, sizeof fault.thread);
+    return fault;
 }
 
-MTL_EXPORT _Noreturn void __msl_assertion_failed(const char *condition, const char *file,
-                                                 uint32_t line) {
+static _Noreturn void assertion_failed(position thread, const char *condition, const char *file,
+                                       uint32_t line) {
     mtl_fault fault = {.signal = SIGABRT, .status = MTL_ASSERTION};
     fault.condition = condition;
     fault.file = file;
     fault.line = line;
-    memcpy(fault.thread, running_thread(mtl_current), sizeof fault.thread);
+    memcpy(fault.thread, thread.axes, sizeof fault.thread);
     leave(fault);
+}
+
+MTL_EXPORT _Noreturn void __msl_assertion_failed(const char *condition, const char *file,
+                                                 uint32_t line) {
+    assertion_failed(running_thread(mtl_current), condition, file, line);
+}
+
+/* ---- of vector code, which runs many threads and says which by its index ---- */
+
+MTL_EXPORT void __msl_log_in_thread(uint32_t type, const char *subsystem, const char *category,
+                                    const char *format, const log_value *values, uint32_t count,
+                                    uint32_t thread) {
+    log_from(thread_at(mtl_current, thread), type, subsystem, category, format, values, count);
+}
+
+MTL_EXPORT _Noreturn void __msl_assertion_failed_in_thread(const char *condition, const char *file,
+                                                           uint32_t line, uint32_t thread) {
+    assertion_failed(thread_at(mtl_current, thread), condition, file, line);
 }
 
 /* ---- of vector code, which finds these out by itself ---- */

@@ -29,6 +29,7 @@ unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* 
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
 extern const uint mtl_width;  // lanes of a simdgroup
+extern const char mtl_axis;   // along which lanes lie: 0, 1, 2 for x, y, z
 extern const uint mtl_rows;   // 1 if there are no rows of threads
 extern const bool mtl_streams;  // whether stores go past the caches
 extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
@@ -42,6 +43,12 @@ void __msl_barriers_differ(uint thread);
 }
 
 namespace metalloid {
+
+// Of a threadgroup whose simdgroups lie along mtl_axis: that axis first, as x is elsewhere. It has
+// one thread along the axes that come before it. So do the functions above have their positions.
+METALLOID_INLINE metal::uint3 lane_axis_first(metal::uint3 v) {
+  return mtl_axis == 1 ? v.yzx : mtl_axis == 2 ? v.zxy : v;
+}
 
 template <class Entry>
 METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
@@ -101,7 +108,8 @@ METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
                                void* const* words, char* memory) {
   // Two copies: the one that only inlined code sees becomes registers.
   const thread_ids ids_in_memory = ids;
-  const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
+  const metal::uint3 size = lane_axis_first(ids.group_size);
+  const metal::uint3 origin = lane_axis_first(ids.group * ids.dispatched_size);
   const uint whole = size.x - size.x % mtl_width;
   for (uint z = 0; z < size.z; ++z) {
     // Down first: what rows share is still in the cache for those below.
@@ -186,7 +194,8 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
 METALLOID_INLINE void run_simdgroups(thread_ids ids, void* const* words, char* memory,
                                      char* states, char* common, bool lenient) {
   if (mtl_size_x) ids.group_size = ids.dispatched_size = {mtl_size_x, mtl_size_y, mtl_size_z};
-  const metal::uint3 size = ids.group_size, origin = ids.group * ids.dispatched_size;
+  const metal::uint3 size = lane_axis_first(ids.group_size);
+  const metal::uint3 origin = lane_axis_first(ids.group * ids.dispatched_size);
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   const auto round = [&](uint region, bool goes_on, uint first, uint count) {
     const uint index = first * mtl_width, row = index / size.x;

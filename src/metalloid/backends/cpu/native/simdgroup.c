@@ -12,9 +12,9 @@
  *     elements. The exclusive prefix is 0 (1 for products) op the inclusive prefix of the lane
  *     before.
  *   - Float min and max are IEEE 754-2019 minimumNumber and maximumNumber: NaN loses, -0 < +0.
- *   - Shuffles from a lane that is inactive, or past the edge for up, down and xor, return the
- *     reader's own value. Rotations wrap at the width. shuffle and broadcast from lane >= width
- *     fail.
+ *   - Shuffles from an inactive lane return 0, as on Apple's GPUs. Past the edge up, down and xor
+ *     return the reader's own value. Rotations wrap at the width. shuffle and broadcast from
+ *     lane >= width fail.
  *   - a b + c of matrices begins with c and adds products in the order of k, each fused with its
  *     addition, in float; inactive lanes hold zeros.
  */
@@ -149,8 +149,12 @@ BIT_RULES(u64)
 
 /* ---- shuffles: each lane reads the lane that SOURCE names ---- */
 
-/* In SOURCE: `self`, the reader's place in its segment; `reader`; `width`. A source
- * outside the segment, or an inactive one, gives the reader's own value. */
+static uint64_t value_of(const mtl_exchange *call, uint32_t lane) {
+    return is_active(call, lane) ? call->lanes[lane].value : 0;
+}
+
+/* In SOURCE: `self`, the reader's place in its segment; `reader`; `width`. A source outside the
+ * segment gives the reader's own value. */
 #define SHUFFLE_RULE(NAME, SOURCE)                                          \
     static int32_t NAME(mtl_exchange *call) {                               \
         uint32_t width = call->width;                                       \
@@ -158,9 +162,8 @@ BIT_RULES(u64)
             if (!is_active(call, lane)) continue;                           \
             mtl_fibre *reader = &call->lanes[lane];                         \
             uint32_t self = lane % width, source = (SOURCE);                \
-            uint32_t from = lane - self + source;                           \
-            bool own = source >= width || !is_active(call, from);           \
-            reader->result = own ? reader->value : call->lanes[from].value; \
+            uint32_t from = source < width ? lane - self + source : lane;   \
+            reader->result = value_of(call, from);                          \
         }                                                                   \
         return MTL_OK;                                                      \
     }
@@ -199,8 +202,8 @@ static int32_t shift_and_fill(mtl_exchange *call, bool up) {
         }
         uint32_t self = lane % modulo, source = up ? self - delta : self + delta;
         uint32_t from = lane - self + source % modulo;
-        const mtl_fibre *read = is_active(call, from) ? &call->lanes[from] : reader;
-        reader->result = source < modulo ? read->value : read->filling;
+        if (source < modulo) reader->result = value_of(call, from);
+        else reader->result = is_active(call, from) ? call->lanes[from].filling : 0;
     }
     return MTL_OK;
 }
