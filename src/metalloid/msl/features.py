@@ -53,7 +53,7 @@ _NAMES = {
         int4b_format uint4b_format int2b_format uint2b_format fp4_format fp8_format""",
     "sparse textures": "sparse_sample sparse_sample_compare sparse_read sparse_gather sparse_color",
     "bicubic filtering": "bicubic",
-    "textures of this kind": "texture2d_ms_array depth2d_ms depth2d_ms_array depthcube_array",
+    "textures of this kind": "texture2d_ms_array depth2d_ms_array depthcube_array",
 }
 _SINGULAR = ("ray tracing", "the render pipeline", "tessellation", "bicubic filtering")
 #: What kernels have in Metal as well.
