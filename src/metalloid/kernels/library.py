@@ -11,7 +11,7 @@ from typing import Any
 
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import PROGRAM_SOURCE, translate
-from metalloid.compiler.portable import require_portable
+from metalloid.compiler.portable import require_portable, require_portable_memory
 from metalloid.compiler.target import MATH_MODES, MathMode
 from metalloid.compiler.unit import Options
 from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
@@ -44,8 +44,11 @@ class Library:
         What the compiler thinks of it.
     """
 
-    def __init__(self, source: str, file: str, options: Options, device: Device) -> None:
+    def __init__(
+        self, source: str, file: str, options: Options, device: Device, portable: bool = False
+    ) -> None:
         self.device, self.source = device, source
+        self._portable = portable
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file
@@ -106,6 +109,8 @@ class Library:
             if entry is None:
                 raise self._unknown(name)
             program = self.device.compile(self._unit, entry, values)
+            if self._portable:
+                require_portable_memory(self._unit, entry, program.threadgroup_bytes)
             self._kernels[key] = Kernel(program, self.device, self.source)
         return self._kernels[key]
 
@@ -204,7 +209,9 @@ def library(
         ``"cpu:x86-64-v3"`` or ``"cpu:aarch64"``, whether this machine has one or not.
         ``kernel.asm["ptx"]`` (``"x86"``, ``"arm64"``) is what comes out; it cannot be launched.
     portable : bool, optional
-        Refuse what Apple's Metal compiler is known to refuse, although it would run here.
+        Refuse what Apple's Metal compiler is known to refuse, although it would run here: among
+        others ``double``, pointers without an address space, and more than 32 KB of threadgroup
+        variables, of which the CPU takes as many as there is memory for.
 
     Returns
     -------
@@ -243,9 +250,10 @@ def library(
     )
     if target is not None and device is not None:
         raise ArgumentError("[library] wants device= or target=, not both.")
-    made = Library(text, file, options, get_target(target) if target else get_device(device))
+    where = get_target(target) if target else get_device(device)
+    made = Library(text, file, options, where, portable)
     if portable:
-        require_portable(text, file, options, made.device.target, shared_cache())
+        require_portable(text, file, options, where.target, shared_cache())
     return made
 
 

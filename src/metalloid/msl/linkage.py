@@ -10,7 +10,7 @@ from metalloid.msl.tokens import TokenStream
 
 
 def lower_linkage(stream: TokenStream) -> None:
-    """Put the structs inside of ``extern "C"`` into ``extern "C++"``; functions stay as they are."""
+    """Put the structs of ``extern "C"`` into ``extern "C++"``; functions stay as they are."""
     for position in stream.where("extern"):
         language = stream.next(position)
         if stream.text(language) != '"C"':

@@ -6,10 +6,12 @@ what a CPU's memory is like.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cpu.recursion import unroll_recursion
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
@@ -193,6 +195,7 @@ def kernel_ir(
     reports = bool(_REPORTS.search(ir))
     if reports:
         text, ir = compiled(reports=True)
+    ir = unroll_recursion(_make_functions_private(ir), functools.partial(_optimised, target=target))
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
@@ -201,7 +204,6 @@ def kernel_ir(
         _assume_scalar_alignment,
         _forget_private_volatile,
         _make_threadgroup_variables_private,
-        _make_functions_private,
         _inline_instructions,
     ):
         ir = adapt(ir)
@@ -209,6 +211,13 @@ def kernel_ir(
         text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
+
+
+def _optimised(ir: str, target: Target) -> str:
+    """What LLVM makes of a module of IR, still meant to be read."""
+    command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
+    outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
+    return checked(outcome).text
 
 
 def _is_offered(name: str) -> bool:
