@@ -61,8 +61,9 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
         elif token == "namespace":
             scopes[stream.find_from(position, ("{", ";", "="))] = token
         elif token == "extern":
-            if stream.text(opening := stream.next(stream.next(position))) == "{":
-                scopes[opening] = token
+            block = stream.next(stream.next(position))  # behind the language
+            if stream.text(block) == "{":
+                scopes[block] = token
         elif token in ("struct", "class", "union"):
             opening = _opening(stream, position)
             if opening is None:

@@ -237,6 +237,7 @@ class BufferSlot(Slot):
             memory = value.__metalloid_memory__(self._writes)
             bind = self._bind_window if isinstance(memory, Window) else self._bind_array
             return bind(memory, bound)
+        self.check_mutable(value)
         try:
             view = memoryview(value)
         except TypeError:
