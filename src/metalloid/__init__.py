@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from metalloid.errors import (
         ArgumentError,
         CompileError,
+        CompileWarning,
         DeviceUnavailable,
         KernelFault,
         LaunchCancelled,
@@ -49,6 +50,7 @@ __all__ = [
     "ArgumentError",
     "Buffer",
     "CompileError",
+    "CompileWarning",
     "Device",
     "DeviceUnavailable",
     "ElementwiseKernel",

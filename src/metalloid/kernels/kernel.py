@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
 from metalloid.runtime import failures
@@ -15,6 +17,7 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
 from metalloid.runtime.launches import Arguments, Launch, nanoseconds
 from metalloid.runtime.program import Program, Size
+from metalloid.runtime.struct_dtypes import dtype_of
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MOST_THREADGROUPS = 2**63 - 1
@@ -75,6 +78,43 @@ class Kernel:
     def threadgroup_bytes(self) -> int:
         """Threadgroup memory of its text's own variables; 0 where the device does not tell."""
         return self._program.threadgroup_bytes
+
+    def dtype(self, parameter: str | int) -> np.dtype[Any]:
+        """NumPy's dtype of one element of what a parameter points or refers to.
+
+        Parameters
+        ----------
+        parameter : str or int
+            Its name, or its position among the arguments.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such parameter, or it is a texture or a sampler.
+
+        Examples
+        --------
+        >>> import metalloid as mtl, numpy as np
+        >>> lib = mtl.library('''
+        ... struct Body { float3 position; float mass; };
+        ... kernel void fall(device Body* bodies, uint i [[thread_position_in_grid]])
+        ... { bodies[i].position.y -= bodies[i].mass; }
+        ... ''')
+        >>> bodies = np.zeros(2, lib.fall.dtype("bodies"))
+        >>> bodies["mass"] = 1, 2
+        >>> event = lib.fall(bodies, threads=2)
+        >>> bodies["position"][:, 1].tolist()
+        [-1.0, -2.0]
+        """
+        arguments = (*self.signature.arguments, *self.signature.threadgroup)
+        for place, known in enumerate(arguments):
+            if parameter in (known.name, place) and known.layout.form not in ("texture", "sampler"):
+                return dtype_of(known.layout)
+        names = ", ".join(p.name for p in arguments if p.layout.form not in ("texture", "sampler"))
+        raise ArgumentError(
+            f"[{self.name}] has no parameter {parameter!r} with elements; there are: "
+            f"{names or 'none'}."
+        )
 
     def __call__(
         self,

@@ -15,6 +15,7 @@ from metalloid.compiler.portable import require_portable, require_portable_memor
 from metalloid.compiler.target import MATH_MODES, MathMode
 from metalloid.compiler.unit import Options
 from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
+from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.function_constants import FunctionConstant
@@ -224,6 +225,11 @@ def library(
     FileNotFoundError
         If `path` does not exist.
 
+    Warns
+    -----
+    CompileWarning
+        With the compiler's warnings.
+
     Examples
     --------
     >>> import metalloid as mtl, numpy as np
@@ -254,6 +260,7 @@ def library(
     made = Library(text, file, options, where, portable)
     if portable:
         require_portable(text, file, options, where.target, shared_cache())
+    show_warnings(made.warnings)
     return made
 
 
