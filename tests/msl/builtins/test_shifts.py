@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from msl_types import DTYPES, INTEGERS, vector
+from msl_types import DTYPES, INTEGERS, SIGNED, vector
 from sheets import HEADER, Row, Sheet
 
 import metalloid as mtl
@@ -70,6 +70,45 @@ def test_shifts_by_any_integer_type(sheet, kernel):
 @pytest.mark.slow
 @pytest.mark.parametrize("sheet", [s for type_ in INTEGERS for s in sheets(type_)], ids=str)
 def test_shifts_of_every_integer_type_by_any(sheet, kernel):
+    sheet.check(kernel)
+
+
+def scalar_sheet(type_):
+    """Scalars: an `int` results from all that are smaller, and its bits count."""
+    bits = 8 * max(DTYPES[type_].itemsize, 4)
+    wide = {32: np.int32, 64: np.int64}[bits]
+    wide = np.dtype(wide if type_ in SIGNED or DTYPES[type_].itemsize < 4 else f"u{bits // 8}")
+
+    def oracle(op):
+        move = {"<<": np.left_shift, ">>": np.right_shift}[op]
+
+        def shifted(a, c):
+            exact = move(a.astype(wide).astype(object), (c & (bits - 1)).astype(object))
+            return (exact & ((1 << bits) - 1)).astype(np.uint64).astype(DTYPES[type_])
+
+        return shifted
+
+    info = np.iinfo(DTYPES[type_])
+    amounts = [("int", "c"), ("uint", "uint(c)"), ("ushort", "ushort(c)"), ("long", "c * 1l")]
+    rows = [
+        Row(type_, text.replace("OP", op).replace("C", amount), oracle(op))
+        for op in ("<<", ">>")
+        for text in (f"{type_}(a OP (C))", "y = a; y OP= C;")
+        for _, amount in amounts
+    ]
+    return Sheet(
+        f"scalar-shifts-{type_}",
+        {"a": type_, "c": "int"},
+        lambda rng: {
+            "a": rng.integers(info.min, info.max, 200, info.dtype, endpoint=True),
+            "c": rng.integers(-300, 300, 200, np.int32),
+        },
+        rows,
+    )
+
+
+@pytest.mark.parametrize("sheet", [scalar_sheet(type_) for type_ in INTEGERS], ids=str)
+def test_shifts_of_scalars_take_the_low_bits_of_the_amount(sheet, kernel):
     sheet.check(kernel)
 
 

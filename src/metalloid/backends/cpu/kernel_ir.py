@@ -17,6 +17,7 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.prelude import checked, toolchain_digest
+from metalloid.compiler.shift_amounts import mask_shift_amounts
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.target import Target
 from metalloid.compiler.undefined import (
@@ -33,8 +34,8 @@ _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
-_VECTOR_ACCESS = re.compile(
-    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?<\d+ x (\w+)>[ ,].*, align )\d+\b", re.M
+_ACCESS = re.compile(
+    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?(?:<\d+ x )?(\w+)[ ,>].*, align )(\d+)\b", re.M
 )
 _BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
 _ALIGNMENT = re.compile(r"\balign \d+\b")
@@ -200,6 +201,7 @@ def kernel_ir(
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
     for adapt in (
+        mask_shift_amounts,
         _mark_constant_loads,
         _assume_scalar_alignment,
         _forget_private_volatile,
@@ -237,12 +239,17 @@ def _mark_constant_loads(ir: str) -> str:
 
 
 def _assume_scalar_alignment(ir: str) -> str:
-    """A vector may lie wherever its scalars may.
+    """A vector may lie wherever its scalars may, and so may a struct.
 
     A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
-    well on GPUs read a float4 from any place in a row of floats.
+    well on GPUs read a float4 from any place in a row of floats. Of a scalar no more is known: LLVM
+    makes one wide access of several that are side by side.
     """
-    ir = _VECTOR_ACCESS.sub(lambda match: f"{match[1]}{_SCALAR_BYTES.get(match[2], 8)}", ir)
+
+    def access(match: re.Match[str]) -> str:
+        return f"{match[1]}{min(int(match[3]), _SCALAR_BYTES.get(match[2], 8))}"
+
+    ir = _ACCESS.sub(access, ir)
     return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
 
 
