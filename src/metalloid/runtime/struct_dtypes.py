@@ -89,6 +89,7 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
 
 def _field_texts(dtype: np.dtype[Any]) -> Iterator[str]:
     for name in dtype.names or ():
-        field, offset = (dtype.fields or {})[name][:2]
+        fields: Any = dtype.fields
+        field, offset = fields[name][:2]
         shape = "".join(f"[{extent}]" for extent in field.shape)
         yield f"{field.base.name}{shape} {name} at {offset}"
