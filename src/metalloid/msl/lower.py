@@ -30,6 +30,7 @@ _QUALIFIERS = ("device", "const", "volatile")
 _OF_TYPES = ("*", "&", "<", "::")
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _UNROLL = re.compile(r"\s*#\s*pragma\s+(?:clang\s+loop\s+)?unroll\b(.*)", re.S)
+_LINKING = re.compile(r"\s*#\s*pragma\s+comment\b")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,10 @@ def lower_stream(stream: TokenStream) -> Lowered:
 
 
 def _lower_directives(stream: TokenStream) -> None:
-    """Drop ``#define`` lines (-dD), and unroll counts that are macros: -E does not expand those."""
+    """Drop ``#define`` lines (-dD), pragmas for linkers, and counts of unrolling that are macros.
+
+    The preprocessor does not expand macros in pragmas.
+    """
     macros: set[str] = set()
     for position in stream.directives:
         token = stream.text(position)
@@ -100,6 +104,8 @@ def _lower_directives(stream: TokenStream) -> None:
             re.findall(r"[A-Za-z_]\w*", unroll[1])
         ):
             stream.replace(position, "#pragma unroll")
+        elif _LINKING.match(token):
+            stream.replace(position, "")
 
 
 def _refuse_id_variables(stream: TokenStream, attributes: list[Attribute]) -> None:
