@@ -1,6 +1,6 @@
 """Functions of 64-bit floats beside NumPy, on one thread: ``python benchmarks/doubles.py [names]``.
 
-Names are those of `metalloid.arrays.ops.OPS`; without any, all that take longer than a division.
+Names are those of `metalloid.arrays.ir.ops.OPS`; without any, all that take longer than a division.
 SciPy, for what NumPy has not, is left out where it is not installed.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from timing import alternating, table
 
 import metalloid as mtl
-from metalloid.arrays.ops import OPS, Op
+from metalloid.arrays.ir.ops import OPS, Op
 
 COUNT = 2**18
 #: Where operands come from, if it is not from -4 to 4.
@@ -33,7 +33,7 @@ def operands(op: Op, dtype: type) -> list[np.ndarray]:
 
 
 def rival(op: Op) -> Callable[..., object] | None:
-    name = op.oracle or op.name
+    name = op.reference or op.name
     path = name if "." in name else f"numpy.{name}"
     try:
         function: Callable[..., object] = pkgutil.resolve_name(path)
@@ -67,7 +67,7 @@ def main() -> None:
     mtl.config.num_threads = 1
     asked = sys.argv[1:]
     for dtype, kind in ((np.float64, "f"), (np.complex128, "c")):
-        slow = [name for name, op in OPS.items() if kind in op.kinds and op.cost > 4]
+        slow = [name for name, op in OPS.items() if kind in op.dtype_kinds and op.cost > 4]
         measure([name for name in slow if not asked or name in asked], dtype)
 
 

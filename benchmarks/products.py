@@ -2,7 +2,7 @@
 
 CPU time of one thread. Each cell is how many times as fast a way is as the host's (NumPy's BLAS;
 halves are widened, integers are loops), which is given in full. With ``+`` a bias is added and the
-result squared. `metalloid.arrays.product_rule` is what was made of it.
+result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from timing import best, show, table
 
 import metalloid as mtl
-from metalloid.arrays.types import as_dtype
+from metalloid.arrays.ir.dtypes import as_dtype
 
 WAYS = ("host", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
@@ -70,13 +70,13 @@ def timed(actions: dict[str, Callable[[], object]], work: int) -> dict[str, floa
     for action in actions.values():
         action()
     for _ in range(7):
-        for way, action in actions.items():
-            if way not in slow:
+        for backend, action in actions.items():
+            if backend not in slow:
                 number = max(1, int(2e6 / (work + 1e4)))
                 took = best(action, 1, number, time.process_time)
-                least[way] = min(least[way], took)
+                least[backend] = min(least[backend], took)
                 if took > 0.3:
-                    slow.add(way)
+                    slow.add(backend)
     return least
 
 
@@ -85,8 +85,8 @@ def runs(dtype: str, case: tuple, is_fused: bool) -> dict[str, Callable[[], obje
     a, b = factors(dtype, case)
     bias = mtl.asarray(np.ones(case[2], as_dtype(dtype)))
 
-    def run(way: str) -> object:
-        with mtl.config.scope(products=way):
+    def run(backend: str) -> object:
+        with mtl.config.scope(products=backend):
             product = a @ b
         return mtl.eval(mtl.square(product + bias) if is_fused else product)
 
@@ -95,7 +95,7 @@ def runs(dtype: str, case: tuple, is_fused: bool) -> dict[str, Callable[[], obje
         skipped.add("sums")
     if dtype not in FLOATS:
         skipped.add("simdgroups")
-    return {way: functools.partial(run, way) for way in WAYS if way not in skipped}
+    return {backend: functools.partial(run, backend) for backend in WAYS if backend not in skipped}
 
 
 def compare(dtype: str) -> None:
@@ -105,9 +105,12 @@ def compare(dtype: str) -> None:
         for is_fused in (False, True):
             took = timed(runs(dtype, case, is_fused), work_of(case))
             cells.append(show(took["host"]))
-            cells += [f"{took['host'] / took[way]:.2f}" if way in took else "" for way in WAYS[1:]]
+            cells += [
+                f"{took['host'] / took[backend]:.2f}" if backend in took else ""
+                for backend in WAYS[1:]
+            ]
         rows.append(cells)
-    table(dtype, ["", *WAYS, *(f"{way} +" for way in WAYS)], rows)
+    table(dtype, ["", *WAYS, *(f"{backend} +" for backend in WAYS)], rows)
 
 
 if __name__ == "__main__":

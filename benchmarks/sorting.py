@@ -2,8 +2,8 @@
 
     python benchmarks/sorting.py [--only sort top_k ...] [--types float32 ...] [--sizes 10 16 22]
 
-Nanoseconds for each element, at 2^10, 2^16 and 2^22 elements: with kernels, with what
-`metalloid.arrays.sort_choice` takes, and of NumPy's own function. Stable orders are compared with
+Nanoseconds per element, at 2^10, 2^16 and 2^22 elements: with kernels, with the choice of
+`metalloid.arrays.lowering.sort_dispatch`, and with NumPy. Stable orders are compared with
 stable ones; NumPy's `top_k` is its partition, which leaves open which of equal ones it takes.
 Results are compared before anything is timed.
 """

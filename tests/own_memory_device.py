@@ -72,7 +72,7 @@ class OwnMemoryDevice(CpuDevice):
                 ctypes.memmove(part.address, source, part.nbytes)
         return event
 
-    launch_row = Device.launch_row
+    launch_batch = Device.launch_batch
 
     def copy_in(self, address, source):
         self._check(address, source.nbytes)

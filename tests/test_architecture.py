@@ -1,6 +1,7 @@
 """The structure of the package: who may import whom, and what an import may cost."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,17 @@ LAYERS = (
     "arrays", "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
     "bench", "cli",
 )  # fmt: skip
+
+#: The same inside packages, for folders and for modules beside them.
+ROOMS = {
+    "arrays": (
+        "metal", "ir", "planning", "codegen", "execution", "interop", "lowering", "library",
+        "operators", "array", "files", "functions", "api",
+    ),
+}  # fmt: skip
+#: Packages in which no module imports itself by way of others, not even for types.
+ACYCLIC = ("arrays",)
+MAX_FILES = 20
 
 
 def imports_of(path):
@@ -50,6 +62,38 @@ def test_imports_point_one_way(path):
             assert module.split(".")[2] == own, f"backend {own} imports {module}"
         if layer != "backends":
             assert imported != "backends", "devices are opened by runtime.registry, by name"
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_folders_of_a_package_import_one_way(package):
+    rooms, folder = ROOMS[package], PACKAGE / package
+    for path in folder.rglob("*.py"):
+        room = path.relative_to(folder).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for module, _ in imports_of(path):
+            inside, name = module.split(".")[:2], module.split(".")[2:3]
+            if inside == ["metalloid", package] and name:
+                assert rooms.index(name[0]) <= rooms.index(room), f"{path}: imports {module}"
+
+
+@pytest.mark.parametrize("package", ACYCLIC)
+def test_there_are_no_import_cycles(package):
+    names = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"):
+        path
+        for path in (PACKAGE / package).rglob("*.py")
+    }  # fmt: skip
+    graph = {name: {m for m, _ in imports_of(path) if m in names} for name, path in names.items()}
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_folders_are_small_and_say_what_they_hold(package):
+    for folder in {path.parent for path in (PACKAGE / package).rglob("*.py")}:
+        files = [path for path in folder.iterdir() if path.suffix in (".py", ".c", ".h")]
+        assert len(files) <= MAX_FILES + 1, folder  # and __init__.py
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
 
 
 def test_every_folder_of_the_package_is_a_layer():

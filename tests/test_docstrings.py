@@ -13,10 +13,14 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(metalloid.__path__, "metalloid.")
     if not module.name.endswith("__main__")
 )
+#: Modules whose examples need an optional package.
+NEEDS = {"metalloid.compat.torch": "torch"}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0

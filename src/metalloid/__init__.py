@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from metalloid import fft, linalg, metal, random
     from metalloid.arrays import api
     from metalloid.arrays.api import *  # noqa: F403
-    from metalloid.arrays.io import load
+    from metalloid.arrays.functions.io import load
     from metalloid.errors import (
         ArgumentError,
         CompileError,
@@ -106,7 +106,7 @@ _HOMES = {
     "default_device": "runtime.registry",
     "devices": "runtime.registry",
     "library": "kernels.library",
-    "load": "arrays.io",
+    "load": "arrays.functions.io",
     "metal_kernel": "kernels.metal_kernel",
     "threadgroup_memory": "runtime.arguments",
 }

@@ -9,8 +9,8 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import kind_of, real_of
+from metalloid.arrays.ir.dtypes import kind_of, real_of
+from metalloid.arrays.ir.ops import Op
 
 # -- operands
 
@@ -141,7 +141,7 @@ def _is_rounded(op: Op) -> bool:
     """Whether float64 does not hold its results."""
     if op.name in ("add", "subtract"):
         return True
-    return op.name != "floor_divide" and bool(op.bound or op.complex_bound)
+    return op.name != "floor_divide" and bool(op.max_ulp or op.complex_max_ulp)
 
 
 def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +155,7 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     wide = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}.get(kind, dtype)
     if op.name == "nextafter":
         wide = dtype
-    name = op.oracle or op.name
+    name = op.reference or op.name
     function = pkgutil.resolve_name(name if "." in name else f"numpy.{name}")
     with np.errstate(all="ignore"):
         result = np.asarray(function(*(arg.astype(wide) for arg in args)))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.graph import Graph
-from metalloid.arrays.plan import FusedKernel, plan
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 CASES = {
     "ij,jk->ik": ((2, 3), (3, 4)),
@@ -96,9 +96,9 @@ def test_types_are_promoted():
 
 def test_what_takes_no_matrix_product_fuses():
     x, y = mtl.ones((4, 5)), mtl.ones((4, 5))
-    steps = plan(Graph([mtl.einsum("ij,ij->i", x + 1, y * 2)._node])).steps
+    steps = make_plan(LinearizedGraph([mtl.einsum("ij,ij->i", x + 1, y * 2)._node])).steps
     assert [type(step) for step in steps] == [FusedKernel]
-    steps = plan(Graph([(mtl.einsum("ij,ij->ij", x, y) + 1)._node])).steps
+    steps = make_plan(LinearizedGraph([(mtl.einsum("ij,ij->ij", x, y) + 1)._node])).steps
     assert [type(step) for step in steps] == [FusedKernel]
 
 
@@ -108,7 +108,7 @@ def test_a_chain_is_multiplied_from_its_cheap_end(middle):
     # From the left each product would have a million elements.
     x, y = mtl.ones((1000, middle)), mtl.ones((middle, 1000))
     got = mtl.einsum("ab,bc,cd,d->a", x, y, x, mtl.ones(middle))
-    made = plan(Graph([got._node]))
+    made = make_plan(LinearizedGraph([got._node]))
     sizes = [made.sources[s.outs[0]].shape for s in made.steps if not isinstance(s, FusedKernel)]
     assert sizes == [(1000, 1), (middle, 1), (1000, 1)]
 
@@ -156,7 +156,7 @@ def test_an_order_is_followed():
     arrays = x, y, mtl.ones((40, 2))
     for path, size in (([(0, 1), (0, 1)], (2, 40)), ([(1, 2), (0, 1)], (30, 2))):
         got = mtl.einsum("ij,jk,kl", *arrays, optimize=path)
-        made = plan(Graph([got._node]))
+        made = make_plan(LinearizedGraph([got._node]))
         first = made.steps[0]
         out = first.out if isinstance(first, FusedKernel) else first.outs[0]
         assert sorted(made.sources[out].shape) == sorted(size)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from metalloid.arrays import elementwise
-from metalloid.arrays.ops import OPS
+from metalloid.arrays.functions import elementwise
+from metalloid.arrays.ir.ops import OPS
 
 STUB = Path(elementwise.__file__).with_suffix(".pyi")
 HEAD = '''"""Elementwise functions for type checkers: made of them by tests/array/test_elementwise_stub.py."""
 
 from typing import Any
 
-from metalloid.arrays.array_object import Array
+from metalloid.arrays.array import Array
 '''
 
 
@@ -56,7 +56,7 @@ def test_what_a_type_checker_finds(tmp_path):
     found = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, env=environment
     ).stdout
-    kind = "metalloid.arrays.array_object.Array"
+    kind = "metalloid.arrays.array.Array"
     assert found.count(f'Revealed type is "{kind}"') == 2
     assert f'Revealed type is "def (Any, Any) -> {kind}"' in found
     assert 'program.py:6: error: Too many arguments for "exp"' in found

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import evaluate as evaluation
-from metalloid.arrays.memory import Memory, pool_of
+from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.ir.memory import Memory, pool_of
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def test_nothing_leaks_over_many_evaluations(pool):
 def test_a_fused_chain_allocates_only_its_output(pool, monkeypatch, n):
     x = mtl.asarray(np.ones(n, np.float32))
     taken = []
-    original = type(pool).take
+    original = type(pool).acquire
     monkeypatch.setattr(
-        type(pool), "take", lambda self, size: (taken.append(size), original(self, size))[1]
+        type(pool), "acquire", lambda self, size: (taken.append(size), original(self, size))[1]
     )
     y = mtl.exp(-x * x) * mtl.sin(x) + mtl.sqrt(x) / (1 + x * x)
     mtl.eval(y)
@@ -77,18 +77,18 @@ def test_what_only_the_graph_has_is_given_back_on_the_way(pool):
     y = x
     for _ in range(12):
         y = mtl.cumulative_sum(y * 0.5, axis=0) / n  # each takes an array for itself
-    original = type(pool).take
+    original = type(pool).acquire
 
     def take(self, size):
         buffer = original(self, size)
         most[0] = max(most[0], self.live_bytes - before)
         return buffer
 
-    type(pool).take = take
+    type(pool).acquire = take
     try:
         mtl.eval(y)
     finally:
-        type(pool).take = original
+        type(pool).acquire = original
     assert most[0] <= 3 * 4 * n
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.graph import Graph
-from metalloid.arrays.plan import plan
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.plan import make_plan
 from metalloid.backends.cpu.device import open_device
 
 
@@ -76,7 +76,7 @@ def test_a_kernel_made_of_its_body_is_part_of_the_graph(x):
     )
     (y,) = kernel(inputs=[x + 1], grid=6, output_shapes=[(6,)], output_dtypes=[np.float32])
     assert isinstance(y, mtl.Array)
-    graph = plan(Graph([(y * 10)._node]))
+    graph = make_plan(LinearizedGraph([(y * 10)._node]))
     assert [type(step).__name__ for step in graph.steps] == [
         "FusedKernel", "CallStep", "FusedKernel"]  # fmt: skip
     assert (y * 10).tolist() == [20, 40, 60, 80, 100, 120]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import metalloid as mtl
-from metalloid.arrays.types import ALL, bfloat16, complex128
+from metalloid.arrays.ir.dtypes import ALL, bfloat16, complex128
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import sort_kernels
-from metalloid.arrays.ops import CHAPTERS, OPS
-from metalloid.arrays.types import float64, kind_of, msl_name
+from metalloid.arrays.ir.dtypes import float64, kind_of, msl_name
+from metalloid.arrays.ir.ops import MODULES, OPS
+from metalloid.arrays.library import sort as sort_kernels
+from metalloid.arrays.metal import metal_source
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.cache import shared_cache
@@ -18,13 +19,12 @@ from metalloid.compiler.frontend import translate
 from metalloid.compiler.unit import Options
 from metalloid.fft import kernels as transforms
 
-_FILES = ("arrays.metal", "complex.metal", "complex_functions.metal", "special.metal")
+_FILES = ("arrays", "complex", "complex_functions", "special")
 
 
-def _kernel(dtype, rows, chapters=CHAPTERS):
+def _kernel(dtype, rows, chapters=MODULES):
     """MSL of one kernel that has some operations, each of which writes its result."""
-    folder = importlib.resources.files("metalloid.arrays")
-    doubles = ["doubles.metal", *(f"doubles_{chapter}.metal" for chapter in chapters)]
+    doubles = ["doubles", *(f"doubles_{chapter}" for chapter in chapters)]
     name = msl_name(dtype)
     stores = [
         f"*(device {msl_name(row.result(dtype))} *)(out + {1024 * k}) = {row.text.format('a', 'b')};"
@@ -32,7 +32,7 @@ def _kernel(dtype, rows, chapters=CHAPTERS):
     ]
     return "\n".join([
         "#include <metal_stdlib>\nusing namespace metal;",
-        *((folder / file).read_text("utf-8") for file in (*doubles, *_FILES)),
+        metal_source(*doubles, *_FILES),
         f"kernel void all(device const {name} *x [[buffer(0)]], device char *to [[buffer(1)]],",
         "uint i [[thread_position_in_grid]]) {", f"const {name} a = x[i], b = x[i + 1];",
         "device char *out = to + 16 * i;", *stores, "}",
@@ -40,7 +40,7 @@ def _kernel(dtype, rows, chapters=CHAPTERS):
 
 
 def _rows(dtype):
-    return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.kinds]
+    return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.dtype_kinds]
 
 
 def _ptx(text, wanted="all"):
@@ -65,7 +65,7 @@ def test_every_operation_has_ptx(dtype):
 
 @pytest.mark.parametrize("chapters", sorted({row.doubles for row in OPS.values()}), ids=str)
 def test_rows_name_the_chapters_that_they_take(chapters):
-    assert set(chapters) <= set(CHAPTERS)
+    assert set(chapters) <= set(MODULES)
     _ptx(_kernel(float64, [row for row in _rows(float64) if row.doubles == chapters], chapters))
 
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metalloid.arrays.layout import (
+from metalloid.arrays.ir.layout import (
     Layout,
-    Movement,
-    collapsed,
+    ViewOp,
+    apply_view,
+    collapse,
     contiguous,
     is_contiguous,
-    moved,
-    moved_shape,
     reach,
+    viewed_shape,
 )
 
 EXTENTS = st.lists(st.integers(0, 4), max_size=4).map(tuple)
@@ -28,12 +28,12 @@ def view_of(layout, memory):
 
 
 @st.composite
-def movements(draw, shape):
+def view_ops(draw, shape):
     """A movement of an array of a shape, and the same done by NumPy."""
     kind = draw(st.sampled_from(["permute", "slice", "broadcast", "reshape"]))
     if kind == "permute":
         axes = tuple(draw(st.permutations(range(len(shape)))))
-        return Movement(kind, axes), lambda x: x.transpose(axes)
+        return ViewOp(kind, axes), lambda x: x.transpose(axes)
     if kind == "slice":
         numbers, key = [], []
         for n in shape:
@@ -42,19 +42,19 @@ def movements(draw, shape):
             count = len(range(first, stop, step))
             numbers += [first if count else 0, step if count > 1 else 1, count]
             key.append(part)
-        return Movement(kind, tuple(numbers)), lambda x: x[tuple(key)]
+        return ViewOp(kind, tuple(numbers)), lambda x: x[tuple(key)]
     if kind == "broadcast":
         wide = tuple(draw(st.integers(1, 3)) if n == 1 else n for n in shape)
         wide = (*draw(st.lists(st.integers(1, 3), max_size=2)), *wide)
-        return Movement(kind, wide), lambda x: np.broadcast_to(x, wide)
+        return ViewOp(kind, wide), lambda x: np.broadcast_to(x, wide)
     size, new = int(np.prod(shape, dtype=int)), []
     if size == 0:
         new = list(reversed(shape))
-        return Movement(kind, tuple(new)), lambda x: x.reshape(new)
+        return ViewOp(kind, tuple(new)), lambda x: x.reshape(new)
     while size > 1:
         new.append(draw(st.sampled_from([n for n in range(1, size + 1) if size % n == 0])))
         size //= new[-1]
-    return Movement(kind, tuple(new)), lambda x: x.reshape(new)
+    return ViewOp(kind, tuple(new)), lambda x: x.reshape(new)
 
 
 @given(shape=EXTENTS, data=st.data())
@@ -62,9 +62,9 @@ def test_movements_follow_each_other_as_numpy_has_them(shape, data):
     memory = np.arange(max(int(np.prod(shape, dtype=int)), 1))
     layout, view = contiguous(shape), memory[: int(np.prod(shape, dtype=int))].reshape(shape)
     for _ in range(4):
-        movement, by_numpy = data.draw(movements(layout.shape))
-        after, shown = moved(layout, movement), by_numpy(view)
-        assert moved_shape(layout.shape, movement) == shown.shape
+        movement, by_numpy = data.draw(view_ops(layout.shape))
+        after, shown = apply_view(layout, movement), by_numpy(view)
+        assert viewed_shape(layout.shape, movement) == shown.shape
         if after is None:
             assert movement.kind == "reshape"
             assert not np.shares_memory(shown, view)
@@ -98,7 +98,7 @@ def test_collapsed_axes_visit_the_same_elements_in_the_same_order(shape, data):
         tuple(data.draw(st.integers(-3, 12)) for _ in shape) if k else contiguous(shape).strides
         for k in range(2)
     ]
-    extents, columns = collapsed(shape, *strides)
+    extents, columns = collapse(shape, *strides)
     for before, after in zip(strides, columns, strict=True):
         if all(shape):
             assert places(shape, before) == places(extents, after)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.product_rule import is_sum, is_turned, way_of
+from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.libraries import Libraries
 from metalloid.runtime.traits import MANY_THREADS, MATRIX_UNITS
 
@@ -85,28 +85,28 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
     sides=st.sampled_from(
         [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
     ),
-    way=st.sampled_from(["registers", "simdgroups"]),
+    backend=st.sampled_from(["registers", "simdgroups"]),
 )
-def test_shapes_and_strides(m, n, k, sides, way):
+def test_shapes_and_strides(m, n, k, sides, backend):
     first, second = sides
     a, b = (
         random(SHAPE_BEFORE[first](m, k), "float32"),
         random(SHAPE_BEFORE[second](k, n), "float32"),
     )
-    with mtl.config.scope(products=way):
+    with mtl.config.scope(products=backend):
         product = SIDES[first](mtl.asarray(a)) @ SIDES[second](mtl.asarray(b))
     check(product, SIDES[first](a), SIDES[second](b))
 
 
-@pytest.mark.parametrize(("way", "dtype"), [("auto", "float32"), ("registers", "int32")])
+@pytest.mark.parametrize(("backend", "dtype"), [("auto", "float32"), ("registers", "int32")])
 @pytest.mark.parametrize(
     ("first", "second"),
     [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
      ((3, 0), (0, 2)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((2, 3, 1, 1, 5), (3, 2, 5, 1))],
 )  # fmt: skip
-def test_batches_and_vectors(first, second, way, dtype):
+def test_batches_and_vectors(first, second, backend, dtype):
     a, b = random(first, dtype), random(second, dtype)
-    with mtl.config.scope(products=way):
+    with mtl.config.scope(products=backend):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
 
 
@@ -134,11 +134,11 @@ CHAINS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
+    ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
-def test_what_is_made_of_a_product_is_one_kernel_with_it(name, way):
+def test_what_is_made_of_a_product_is_one_kernel_with_it(name, backend):
     chain = CHAINS[name]
-    with mtl.config.scope(products=way):
+    with mtl.config.scope(products=backend):
         product = mtl.asarray(X) @ mtl.asarray(W)
         fused = chain(mtl.asarray(X) @ mtl.asarray(W), mtl.asarray)
     count, text = kernels(fused)
@@ -163,12 +163,12 @@ def test_stacks_by_one_matrix_are_one_product():
     with mtl.config.scope(products="registers"):
         x = mtl.asarray(X)
         together, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
-        turned = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
+        transposed = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
     for each in (together, single):
         assert re.search(r"\n   \d+ x 4 threads", mtl.explain(each))
     check(together, X, W)
     check(single, X[:, :, None], W)
-    check(turned, X.swapaxes(1, 2), W[:1].repeat(70, 0))
+    check(transposed, X.swapaxes(1, 2), W[:1].repeat(70, 0))
 
 
 def test_halves_are_rounded_as_if_the_product_lay_in_memory():
@@ -211,15 +211,15 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-@pytest.mark.parametrize("way", ["host", "registers"])
-def test_a_product_is_computed_once(name, way):
-    with mtl.config.scope(products=way):
+@pytest.mark.parametrize("backend", ["host", "registers"])
+def test_a_product_is_computed_once(name, backend):
+    with mtl.config.scope(products=backend):
         product, again = (mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]) for _ in range(2))
     values = USES[name](product)
     text = mtl.explain(*values)
-    assert text.count("numpy::multiply_in_" if way == "registers" else "matmul, a") == 1
-    if way == "registers" and name == "rows and elements":
-        assert "a matrix product of which others need more than one element" in text
+    assert text.count("numpy::multiply_in_" if backend == "registers" else "matmul, a") == 1
+    if backend == "registers" and name == "rows and elements":
+        assert "a matrix product whose users need several elements" in text
     want = USES[name](mtl.asarray(np.asarray(again)))
     for got, expected in zip(values, want, strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=2e-3)
@@ -266,7 +266,7 @@ CPU = mtl.ones(1).device
 
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize(
-    ("dtype", "shape", "depth", "fused", "way"),
+    ("dtype", "shape", "depth", "fused", "backend"),
     [
         ("float32", (1024, 1024), 1024, [], "host"),
         ("float32", (1024, 1024), 1024, [2**20], "host"),
@@ -281,32 +281,32 @@ CPU = mtl.ones(1).device
         ("float16", (16, 16), 16, [], "host"),
     ],
 )
-def test_who_multiplies(dtype, shape, depth, fused, way):
-    assert way_of(CPU, np.dtype(dtype), shape, depth, fused) == way
+def test_who_multiplies(dtype, shape, depth, fused, backend):
+    assert choose_backend(CPU, np.dtype(dtype), shape, depth, fused) == backend
 
 
 def test_what_is_turned():
     x = mtl.asarray(W)
     for value in (x.T, x.T[:, ::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
-        assert is_turned(value._node)
+        assert is_transposed(value._node)
     for value in (x, mtl.exp(x).T.T, mtl.exp(x.T).T, x[:, ::2]):
-        assert not is_turned(value._node)
+        assert not is_transposed(value._node)
 
 
 def test_on_other_devices_kernels_multiply():
     device = SimpleNamespace(name="metal", traits=MATRIX_UNITS, libraries=Libraries())
-    assert way_of(device, np.dtype(np.float16), (9, 9), 9, []) == "simdgroups"
-    assert way_of(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
+    assert choose_backend(device, np.dtype(np.float16), (9, 9), 9, []) == "simdgroups"
+    assert choose_backend(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
     assert is_sum(device, np.dtype(np.float32), (1, 9), 9, False)
     device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS, libraries=Libraries())
-    assert way_of(device, np.dtype(np.float32), (9, 9), 9, []) == "registers"
+    assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, []) == "registers"
     for is_first in (False, True):
         device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
         library = "cublas" if is_first else "registers"
-        assert way_of(device, np.dtype(np.float32), (9, 9), 9, []) == library
-        assert way_of(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
-        assert way_of(device, np.dtype(np.float32), (9, 9), 9, [81]) == "registers"
-        assert way_of(device, np.dtype(np.float32), (900, 900), 90, [81]) == library
+        assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, []) == library
+        assert choose_backend(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, [81]) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (900, 900), 90, [81]) == library
 
 
 def test_vectors_by_what_is_computed_are_sums():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.graph import Graph
-from metalloid.arrays.plan import plan
-from metalloid.arrays.steps import FusedKernel, Reason
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.plan import make_plan
+from metalloid.arrays.planning.schedule import FusedKernel, MaterializeReason
 
 
 def planned(*arrays):
-    return plan(Graph([array._node for array in arrays]))
+    return make_plan(LinearizedGraph([array._node for array in arrays]))
 
 
 def kernels(*arrays):
@@ -66,7 +66,7 @@ def test_reductions_take_in_what_is_around_them(x, expression, count):
 def test_softmax_is_one_kernel_with_two_reductions(x):
     e = mtl.exp(x - x.max(axis=1, keepdims=True))
     (kernel,) = kernels(e / e.sum(axis=1, keepdims=True))
-    assert [entry.kind for entry in kernel.entries].count("reduce") == 2
+    assert [op.kind for op in kernel.ops].count("reduce") == 2
 
 
 def test_long_rows_are_shared():
@@ -74,20 +74,20 @@ def test_long_rows_are_shared():
     first, second = kernels(x.sum())
     assert first.chunk > 0
     assert second.chunk == 0
-    assert Reason.LONG_ROWS in reasons(x.sum())
+    assert MaterializeReason.LONG_ROWS in reasons(x.sum())
 
 
 def test_common_subexpressions_are_computed_once(x):
     y = mtl.exp(x) + mtl.exp(x)
     (kernel,) = kernels(y)
-    assert sum(getattr(entry.data, "name", "") == "exp" for entry in kernel.entries) == 1
+    assert sum(getattr(op.data, "name", "") == "exp" for op in kernel.ops) == 1
 
 
 def test_costly_values_are_shared_by_kernels(x):
     costly = mtl.sin(mtl.exp(mtl.cos(x)))
     rows, columns = costly.sum(axis=1), costly.sum(axis=0)
     assert len(kernels(rows, columns)) == 3
-    assert Reason.SHARED in reasons(rows, columns)
+    assert MaterializeReason.SHARED in reasons(rows, columns)
 
 
 def test_cheap_values_are_computed_again(x):
@@ -98,7 +98,7 @@ def test_cheap_values_are_computed_again(x):
 def test_a_value_that_was_computed_on_the_way_is_kept_the_second_time(x):
     costly = mtl.sin(mtl.exp(mtl.cos(x)))
     mtl.eval(costly + 1)
-    assert Reason.AGAIN in reasons(costly + 2)
+    assert MaterializeReason.AGAIN in reasons(costly + 2)
     mtl.eval(costly + 2)
     assert len(kernels(costly + 3)) == 1
     np.testing.assert_allclose(
@@ -108,7 +108,7 @@ def test_a_value_that_was_computed_on_the_way_is_kept_the_second_time(x):
 
 def test_an_order_that_strides_cannot_express_takes_a_copy(x):
     y = mtl.reshape(x.T, (50, 128)) + 1
-    assert Reason.ORDER in reasons(y)
+    assert MaterializeReason.ORDER in reasons(y)
     np.testing.assert_array_equal(np.asarray(y), np.asarray(x).T.reshape(50, 128) + 1)
 
 
@@ -117,7 +117,7 @@ def test_what_is_repeated_takes_a_copy_where_rows_lie_otherwise():
     x, y = np.arange(18, dtype=np.float32).reshape(6, 1, 3), np.arange(3, dtype=np.float32)
     sums = mtl.reshape(mtl.sum(mtl.asarray(x) * 2, axis=2), (3, 2))
     z = sums * mtl.broadcast_to((mtl.asarray(y) * 3)[:, None], (3, 2))
-    assert reasons(z).count(Reason.ORDER) == 1
+    assert reasons(z).count(MaterializeReason.ORDER) == 1
     np.testing.assert_array_equal(z, (x * 2).sum(2).reshape(3, 2) * (y * 3)[:, None])
 
 
@@ -167,7 +167,7 @@ def test_values_used_twice_at_every_step_do_not_double_the_work():
 def test_explain_says_why():
     x = mtl.zeros((300, 1000)) + 1
     text = mtl.explain(mtl.sin(x.sum()) + x.sum(axis=0))
-    assert "asked for" in text
+    assert "requested" in text
     assert "reads" in text
     assert "threads" in text
     assert "kernel void array_" in text

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import evaluate, pieces
+from metalloid.arrays.execution import evaluate
+from metalloid.arrays.planning import grid_partition as pieces
 
 _LEAVES = 3
 _STEPS = 14
@@ -147,7 +148,7 @@ def test_it_agrees_with_products_in_it(seed):
 
 @pytest.fixture
 def small_grids(monkeypatch):
-    monkeypatch.setattr(pieces, "MOST_PLACES", 32)
+    monkeypatch.setattr(pieces, "MAX_GRID_POINTS", 32)
     evaluate._plans.clear()
     yield
     evaluate._plans.clear()

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays import sort_kernels
-from metalloid.arrays.sort_choice import by_kernels
+from metalloid.arrays.library import sort as sort_kernels
+from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "bfloat16", "float32", "float64"]  # fmt: skip

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import evaluate as evaluation
-from metalloid.arrays import product_text, scan_kernels, sort_kernels
+from metalloid.arrays.codegen import matmul as product_text
+from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.library import scan as scan_kernels
+from metalloid.arrays.library import sort as sort_kernels
 from metalloid.runtime import registry
 from metalloid.runtime.traits import TENSOR_CORES
 

@@ -57,9 +57,9 @@ def loaded(monkeypatch):
     names = []
     load = device._load
 
-    def note(kernel):
+    def note(program, kernel):
         names.append(kernel.variant)
-        return load(kernel)
+        return load(program, kernel)
 
     monkeypatch.setattr(device, "_load", note)
     return names

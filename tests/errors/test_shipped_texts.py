@@ -3,14 +3,16 @@
 The generated ones by themselves are in tests/array/test_generated_msl.py and tests/portable.
 """
 
-import importlib.resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays import scan_kernels, sort_kernels, window_kernels
+from metalloid.arrays.library import scan as scan_kernels
+from metalloid.arrays.library import sort as sort_kernels
+from metalloid.arrays.library import window as window_kernels
+from metalloid.arrays.metal import metal_source
 from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent
@@ -18,14 +20,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
-    "arrays", "reductions", "complex", "complex_functions", "places", "random", "special", "products",
+    "arrays", "reductions", "complex", "complex_functions", "value_index", "random", "special", "products",
     "wide", "wide_products", "tensor_blocks", "tensor_products",
 )  # fmt: skip
 
 
 def functions():
-    folder = importlib.resources.files("metalloid.arrays")
-    return HEADER + "\n".join((folder / f"{name}.metal").read_text() for name in FUNCTIONS)
+    return HEADER + metal_source(*FUNCTIONS)
 
 
 def reduction():
@@ -51,7 +52,7 @@ JOINED = {
     "scan": scan,
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
-IN_JOINED = {path for path in SHIPPED if path.parent.name in ("arrays", "fft", "kernels")}
+IN_JOINED = {path for path in SHIPPED if path.parent.name in ("metal", "fft", "kernels")}
 ALONE = [path for path in (*SHIPPED, *sorted(EXAMPLES.glob("*.metal"))) if path not in IN_JOINED]
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.graph import Graph
-from metalloid.arrays.plan import FusedKernel, plan
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 
 @given(st.integers(1, 300), st.floats(1e-3, 1e3), st.sampled_from(["float32", "float64"]))
@@ -40,7 +40,7 @@ def test_shifts(shape, data):
 
 
 def test_frequencies_fuse():
-    steps = plan(Graph([(mtl.fft.fftfreq(8) * 2 + 1)._node])).steps
+    steps = make_plan(LinearizedGraph([(mtl.fft.fftfreq(8) * 2 + 1)._node])).steps
     assert [type(step) for step in steps] == [FusedKernel]
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import metalloid as mtl
-from metalloid.arrays.graph import Graph
-from metalloid.arrays.plan import FusedKernel, plan
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 TYPES = ("float32", "float64", "complex64", "complex128")
 #: One matrix, a stack, a stack of stacks, and the ways of holding nothing.
@@ -77,10 +77,10 @@ def rounded_once(got, want):
 def steps_of(*arrays):
     """Kernels, and names of calls of the host, that computing arrays takes."""
     nodes = [x._node for x in arrays]
-    graph = Graph(nodes)
+    graph = LinearizedGraph(nodes)
     return [
-        "kernel" if isinstance(step, FusedKernel) else graph.nodes[step.place].data.name
-        for step in plan(graph).steps
+        "kernel" if isinstance(step, FusedKernel) else graph.nodes[step.index].data.name
+        for step in make_plan(graph).steps
     ]
 
 

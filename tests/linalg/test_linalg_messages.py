@@ -19,7 +19,7 @@ AT_ONCE = {
     "stacks that differ": (lambda: la.solve(mtl.ones((2, 3, 3)), mtl.ones((4, 3, 1))), ValueError,
         "[solve] the shapes (2,) and (4,) do not broadcast."),
     "no numbers": (lambda: la.cholesky("text"), TypeError,
-        "[cholesky] wants numbers, got str: 'text'."),
+        "[cholesky] expected numeric data, got str: 'text'."),
     "mode of qr": (lambda: la.qr(mtl.ones((2, 2)), mode="full"), ValueError,
         "[qr] mode is 'reduced' or 'complete', got 'full'."),
     "order": (lambda: la.matrix_norm(mtl.ones((2, 2)), ord=3), ValueError,

@@ -16,7 +16,7 @@ on_the_cpu = pytest.mark.needs("the CPU")
 def run(script, *arguments):
     """What a program of its own prints: signals to the process of the tests would end the tests."""
     command = [sys.executable, "-X", "faulthandler", "-W", "error", *script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -82,8 +82,8 @@ def test_results_are_right_while_signals_come_all_the_time():
         x = rng.random(1 << 16).astype(np.float32)
         a = rng.random((256, 256)).astype(np.float32)
         expected = None
-        until = time.monotonic() + 3
-        while time.monotonic() < until:
+        start = time.monotonic()
+        while (took := time.monotonic() - start) < 3 or (len(calls) <= 100 and took < 60):
             y, out = x.copy(), np.zeros(256, np.float32)
             # After a launch with a short limit the watchdog visits all threads every 4 ms.
             lib.add(words(), threads=8, timeout=0.1)

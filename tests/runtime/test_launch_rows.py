@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.kernels.kernel import launch_row
+from metalloid.kernels.kernel import launch_batch
 
 TEXT = """
 kernel void next(device int* x, uint i [[thread_position_in_grid]]) { x[i] = x[i] * 3 + 1; }
@@ -22,7 +22,7 @@ def lib():
 def test_each_sees_what_those_before_have_done(lib, count, wait):
     x = mtl.Buffer(np.arange(count, dtype=np.int32))
     launch = lib.next.sized(count)
-    launch_row(lib.next.device, [launch([x]), launch([x]), launch([x])], wait)
+    launch_batch(lib.next.device, [launch([x]), launch([x]), launch([x])], wait)
     assert np.array_equal(np.asarray(x), np.arange(count) * 27 + 13)
 
 
@@ -33,5 +33,5 @@ def test_what_stands_behind_a_fault_is_not_run(lib):
     x, zeros = (mtl.Buffer(a) for a in (np.arange(8, dtype=np.int32), np.zeros(4, np.int32)))
     row = [lib.next.sized(8)([x]), lib.divide.sized(4)([zeros]), lib.next.sized(8)([x])]
     with pytest.raises(mtl.KernelFault, match=r"\[divide\] .*division by zero"):
-        launch_row(device, row, True)
+        launch_batch(device, row, True)
     assert np.array_equal(np.asarray(x), np.arange(8) * 3 + 1)

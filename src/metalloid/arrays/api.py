@@ -2,10 +2,16 @@
 
 import math
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.choosing import clip, where
-from metalloid.arrays.convolution import avg_pool, conv1d, conv2d, conv3d, conv_general, max_pool
-from metalloid.arrays.creation import (
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.convolution import (
+    avg_pool,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_general,
+    max_pool,
+)
+from metalloid.arrays.functions.creation import (
     arange,
     array,
     asarray,
@@ -24,7 +30,7 @@ from metalloid.arrays.creation import (
     zeros,
     zeros_like,
 )
-from metalloid.arrays.data_types import (
+from metalloid.arrays.functions.data_types import (
     FloatInfo,
     IntInfo,
     astype,
@@ -34,9 +40,9 @@ from metalloid.arrays.data_types import (
     isdtype,
     result_type,
 )
-from metalloid.arrays.data_types import array_namespace_info as __array_namespace_info__
-from metalloid.arrays.einsum import einsum, einsum_path
-from metalloid.arrays.elementwise import (
+from metalloid.arrays.functions.data_types import array_namespace_info as __array_namespace_info__
+from metalloid.arrays.functions.einsum import einsum, einsum_path
+from metalloid.arrays.functions.elementwise import (
     abs,
     acos,
     acosh,
@@ -107,11 +113,10 @@ from metalloid.arrays.elementwise import (
     tanh,
     trunc,
 )
-from metalloid.arrays.evaluation import async_eval, eval, explain
-from metalloid.arrays.histograms import bincount, histogram
-from metalloid.arrays.io import save
-from metalloid.arrays.linear import matmul, matrix_transpose, tensordot, vecdot
-from metalloid.arrays.manipulation import (
+from metalloid.arrays.functions.evaluation import async_eval, eval, explain
+from metalloid.arrays.functions.histograms import bincount, histogram
+from metalloid.arrays.functions.io import save
+from metalloid.arrays.functions.manipulation import (
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
@@ -131,15 +136,15 @@ from metalloid.arrays.manipulation import (
     transpose,
     unstack,
 )
-from metalloid.arrays.memory_use import (
+from metalloid.arrays.functions.memory_use import (
     clear_cache,
     get_active_memory,
     get_cache_memory,
     get_peak_memory,
     reset_peak_memory,
 )
-from metalloid.arrays.scans import cumulative_prod, cumulative_sum
-from metalloid.arrays.searching import (
+from metalloid.arrays.functions.scans import cumulative_prod, cumulative_sum
+from metalloid.arrays.functions.searching import (
     argmax,
     argmin,
     count_nonzero,
@@ -149,7 +154,8 @@ from metalloid.arrays.searching import (
     take,
     take_along_axis,
 )
-from metalloid.arrays.sets import (
+from metalloid.arrays.functions.select import clip, where
+from metalloid.arrays.functions.sets import (
     UniqueAll,
     UniqueCounts,
     UniqueInverse,
@@ -159,9 +165,15 @@ from metalloid.arrays.sets import (
     unique_inverse,
     unique_values,
 )
-from metalloid.arrays.sorting import argsort, sort, top_k
-from metalloid.arrays.statistical import all, any, max, mean, min, prod, std, sum, var
-from metalloid.arrays.types import (
+from metalloid.arrays.functions.sorting import argsort, sort, top_k
+from metalloid.arrays.functions.statistical import all, any, max, mean, min, prod, std, sum, var
+from metalloid.arrays.functions.tensor_contractions import (
+    matmul,
+    matrix_transpose,
+    tensordot,
+    vecdot,
+)
+from metalloid.arrays.ir.dtypes import (
     bfloat16,
     bool_,
     complex64,

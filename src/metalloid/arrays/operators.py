@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from metalloid.arrays.build import binary, is_number, unary
-from metalloid.arrays.evaluate import settled
-from metalloid.arrays.node import Node
-from metalloid.arrays.ops import OPS
-from metalloid.arrays.products import matrix_product
+from metalloid.arrays.execution.evaluate import settled
+from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.operands import binary, is_number, unary
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.lowering.matmul import matrix_product
 
-if TYPE_CHECKING:
-    from metalloid.arrays.array_object import Array
+T = TypeVar("T")
 
-    Operator = Callable[[Any, Any], Array]
+
+class Binary(Protocol):
+    """An operator as type checkers see it: the result is of the class that it is called on."""
+
+    def __get__(self, array: T, cls: type[T]) -> Callable[[Any], T]:
+        """Bind it."""
+
+
+class Unary(Protocol):
+    """The same, of operators without another operand."""
+
+    def __get__(self, array: T, cls: type[T]) -> Callable[[], T]:
+        """Bind it."""
 
 
 def _fits(value: Any) -> bool:
@@ -24,7 +35,7 @@ def _fits(value: Any) -> bool:
     return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
 
 
-def _operator(name: str, is_reflected: bool = False) -> Operator:
+def _operator(name: str, is_reflected: bool = False) -> Binary:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
@@ -36,7 +47,7 @@ def _operator(name: str, is_reflected: bool = False) -> Operator:
     return operate
 
 
-def _in_place(name: str) -> Operator:
+def _in_place(name: str) -> Binary:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
@@ -64,17 +75,16 @@ def in_place(name: str, old: Node, new: Node) -> Node:
     return new
 
 
-def _three(name: str) -> tuple[Operator, Operator, Operator]:
+def _three(name: str) -> tuple[Binary, Binary, Binary]:
     """The operator itself, from the other side, and in place."""
     return _operator(name), _operator(name, is_reflected=True), _in_place(name)
 
 
-def _single(name: str) -> Callable[[Any], Array]:
+def _single(name: str) -> Unary:
     row = OPS[name]
 
-    def operate(self: Any) -> Array:
-        result: Array = self._new(unary(row, self))
-        return result
+    def operate(self: Any) -> Any:
+        return self._new(unary(row, self))
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -88,7 +98,7 @@ class Operators:
 
     if TYPE_CHECKING:
 
-        def _new(self, node: Node) -> Any:
+        def _new(self, node: Node) -> Self:
             """An array of a node."""
 
     __add__, __radd__, __iadd__ = _three("add")
@@ -108,15 +118,15 @@ class Operators:
     __eq__ = _operator("equal")  # type: ignore[assignment]
     __ne__ = _operator("not_equal")  # type: ignore[assignment]
 
-    def __matmul__(self, other: Any) -> Array:
+    def __matmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""
         return self._new(matrix_product(self, other)) if _fits(other) else NotImplemented
 
-    def __rmatmul__(self, other: Any) -> Array:
+    def __rmatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""
         return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
 
-    def __imatmul__(self, other: Any) -> Any:
+    def __imatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`; the name keeps the new value."""
         self._node = settled(in_place("matmul", self._node, matrix_product(self, other)))
         return self

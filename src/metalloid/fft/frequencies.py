@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import axes_of, to_node
-from metalloid.arrays.choosing import where
-from metalloid.arrays.creation import arange
-from metalloid.arrays.elementwise import divide
-from metalloid.arrays.manipulation import roll
-from metalloid.arrays.statistics_nodes import Axis
-from metalloid.arrays.types import DType, as_dtype, float32, kind_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.elementwise import divide
+from metalloid.arrays.functions.manipulation import roll
+from metalloid.arrays.functions.select import where
+from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, kind_of
+from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.lowering.reductions import Axis
 from metalloid.runtime.device import Device
 
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.build import from_numpy
-from metalloid.arrays.evaluate import evaluate
-from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import copied
-from metalloid.arrays.node import Node
-from metalloid.arrays.types import DType, kind_of, msl_name, real_of
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name, real_of
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.operands import from_numpy
+from metalloid.arrays.ir.views import copied
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.buffer import Buffer
@@ -153,7 +153,7 @@ class _Work:
         )  # fmt: skip
         kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
         is_usual = _USUAL.issuperset(radices_of(given.length) or ())
-        rare = "" if is_usual and self.device.traits.has_thin_threads else "_rare"
+        rare = "" if is_usual and self.device.traits.is_simt else "_rare"
         kernel = _library(self.real, self.device)[f"transform_{kind}{rare}"]
         groups = math.ceil(given.rows / across)
         kernel(given.source.bound, given.to.bound, table.bound, numbers,
@@ -345,11 +345,11 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 def text(type_: str) -> str:
     """All that is compiled for a precision."""
     body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
-    pair = f"vec<{type_}, 2>"
+    binary_operands = f"vec<{type_}, 2>"
     kinds = {
-        "complex": f"{pair}, {pair}",
-        "real": f"{type_}, {pair}",
-        "real_from": f"{pair}, {type_}",
+        "complex": f"{binary_operands}, {binary_operands}",
+        "real": f"{type_}, {binary_operands}",
+        "real_from": f"{binary_operands}, {type_}",
     }
     made = [
         (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.calls import launch_call
-from metalloid.arrays.elementwise import conj
-from metalloid.arrays.exchange import copied
-from metalloid.arrays.layout import Ints, contiguous
-from metalloid.arrays.memory import Memory
-from metalloid.arrays.movement import joined, moved_axes, sliced, whole
-from metalloid.arrays.node import Node, broadcast, cast, fresh, number
-from metalloid.arrays.trace import plain
-from metalloid.arrays.types import DType, complex_of, kind_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import launch_call
+from metalloid.arrays.functions.elementwise import conj
+from metalloid.arrays.interop.dlpack import copied
+from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, real_of
+from metalloid.arrays.ir.layout import Ints, contiguous
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node, broadcast, cast, constant, fresh
+from metalloid.arrays.ir.views import joined, moved_axes, sliced, whole
+from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Signal
 from metalloid.settings import settings
@@ -95,7 +95,7 @@ def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     part = sliced(node, places)
     if part.shape == tuple(shape):
         return part
-    zeros = broadcast(number(0, node.dtype, node.device), tuple(shape))
+    zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
     return joined([zeros, part], [whole(tuple(shape)), places], tuple(shape), node.dtype)
 
 

@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import axes_of, to_node
-from metalloid.arrays.calls import host_call, launch_call
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import Node, cast, permute
-from metalloid.arrays.types import complex_of, float32, kind_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.ir.dtypes import complex_of, float32, kind_of, real_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, cast, permute
+from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.fft.kernels import Transform, transformed_rows
 from metalloid.fft.library_calls import is_for_library, library_transform
 from metalloid.runtime.device import Device

@@ -224,7 +224,7 @@ class Kernel:
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
     ) -> Callable[[Sequence[Any]], Launch]:
-        """A function from arguments to a launch of a grid of this size, for `launch_row`."""
+        """A function from arguments to a launch of a grid of this size, for `launch_batch`."""
         program, bind = self._program, self._binder.bind
         grid, group = self._check_sizes(threads, group_size)
         return lambda args: Launch(program, bind(args, _UNNAMED), grid, group)
@@ -293,7 +293,7 @@ def _is_size(value: Any) -> bool:
     return value is None or type(value) is int
 
 
-def launch_row(device: Device, launches: Sequence[Launch], wait: bool) -> None:
+def launch_batch(device: Device, launches: Sequence[Launch], wait: bool) -> None:
     """Run what `Kernel.sized` has prepared, one after another."""
     recording = device.recording
     if recording is not None:
@@ -302,7 +302,7 @@ def launch_row(device: Device, launches: Sequence[Launch], wait: bool) -> None:
         (launch,) = launches
         _mark_used(launch.program, launch.arguments, device.launch(*launch, wait))
         return
-    for launch, event in zip(launches, device.launch_row(launches, wait), strict=True):
+    for launch, event in zip(launches, device.launch_batch(launches, wait), strict=True):
         _mark_used(launch.program, launch.arguments, event)
 
 

@@ -8,7 +8,12 @@ at them, and what they raise about values, NumPy's ``LinAlgError``, is raised th
 cuSOLVER decomposes large matrices, and many of them, where it is installed: in their own precision.
 """
 
-from metalloid.arrays.linear import matmul, matrix_transpose, tensordot, vecdot
+from metalloid.arrays.functions.tensor_contractions import (
+    matmul,
+    matrix_transpose,
+    tensordot,
+    vecdot,
+)
 from metalloid.linalg.decompositions import (
     QR,
     SVD,

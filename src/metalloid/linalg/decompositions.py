@@ -6,10 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import tril, triu
-from metalloid.arrays.types import complex_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.functions.creation import tril, triu
+from metalloid.arrays.ir.dtypes import complex_of, real_of
 from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import (
     NO_EIGENVALUES,

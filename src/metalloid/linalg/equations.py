@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, pair, to_node
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import eye, zeros
-from metalloid.arrays.data_types import finfo
-from metalloid.arrays.elementwise import abs, log, sign
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.linear import diagonal_of
-from metalloid.arrays.node import Node, broadcast, cast, reshape
-from metalloid.arrays.types import DType, complex128, float64, int64, kind_of, promote, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.functions.creation import eye, zeros
+from metalloid.arrays.functions.data_types import finfo
+from metalloid.arrays.functions.elementwise import abs, log, sign
+from metalloid.arrays.functions.tensor_contractions import diagonal_of
+from metalloid.arrays.ir.dtypes import DType, complex128, float64, int64, kind_of, promote, real_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, broadcast, cast, reshape
+from metalloid.arrays.ir.operands import binary_operands, broadcast_shape, to_node
 from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import (
@@ -153,7 +153,7 @@ def _eliminated(node: Node) -> tuple[Array, Array]:
 
 def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
     """Both sides in one type, whose rows fit, and the type of the results."""
-    first, second = pair(name, x1, x2)
+    first, second = binary_operands(name, x1, x2)
     (a, dtype_a), (b, dtype_b) = matrices(name, Array(first)), floats(name, Array(second))
     if not b.shape or a.shape[-2] != b.shape[-2 if len(b.shape) > 1 else -1]:
         raise ValueError(f"[{name}] the shapes {a.shape} and {b.shape} do not fit.")

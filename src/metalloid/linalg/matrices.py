@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.build import to_node
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import Node, cast
-from metalloid.arrays.types import DType, float32, kind_of
+from metalloid.arrays.ir.dtypes import DType, float32, kind_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, cast
+from metalloid.arrays.ir.operands import to_node
 
 LinAlgError = np.linalg.LinAlgError
 #: What is wrong with a matrix where LAPACK's iteration does not end.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import axes_of, to_node
-from metalloid.arrays.elementwise import abs, add, imag, real, sqrt, square
-from metalloid.arrays.manipulation import expand_dims, moveaxis
-from metalloid.arrays.statistics_nodes import Axis
-from metalloid.arrays.types import kind_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.elementwise import abs, add, imag, real, sqrt, square
+from metalloid.arrays.functions.manipulation import expand_dims, moveaxis
+from metalloid.arrays.ir.dtypes import kind_of, real_of
+from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.lowering.reductions import Axis
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import floats, matrices
 

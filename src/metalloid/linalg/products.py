@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, pair, to_node
-from metalloid.arrays.creation import eye
-from metalloid.arrays.elementwise import multiply
-from metalloid.arrays.linear import diagonal_of, matmul
-from metalloid.arrays.manipulation import broadcast_to, stack
-from metalloid.arrays.node import cast
-from metalloid.arrays.types import float32
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.creation import eye
+from metalloid.arrays.functions.elementwise import multiply
+from metalloid.arrays.functions.manipulation import broadcast_to, stack
+from metalloid.arrays.functions.tensor_contractions import diagonal_of, matmul
+from metalloid.arrays.ir.dtypes import float32
+from metalloid.arrays.ir.node import cast
+from metalloid.arrays.ir.operands import binary_operands, broadcast_shape, to_node
 from metalloid.linalg.equations import inv
 from metalloid.linalg.matrices import square_matrices
 
@@ -32,7 +32,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     array([[0, 0],
            [5, 6]], dtype=int64)
     """
-    a, b = map(Array, pair("outer", x1, x2))
+    a, b = map(Array, binary_operands("outer", x1, x2))
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"[outer] wants two vectors, got shapes {a.shape} and {b.shape}.")
     return multiply(a[:, None], b)
@@ -57,7 +57,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     >>> mtl.linalg.cross(mtl.asarray([1, 0, 0]), mtl.asarray([0, 1, 0]))
     array([0, 0, 1], dtype=int64)
     """
-    a, b = map(Array, pair("cross", x1, x2))
+    a, b = map(Array, binary_operands("cross", x1, x2))
     if axis >= 0 and a.ndim == b.ndim:
         axis -= a.ndim
     if not -min(a.ndim, b.ndim) <= axis < 0:

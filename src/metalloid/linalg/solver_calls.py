@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import from_numpy
-from metalloid.arrays.calls import launch_call, to_host
-from metalloid.arrays.elementwise import conj
-from metalloid.arrays.exchange import copied
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.memory import Memory
-from metalloid.arrays.node import Node, fresh, permute
-from metalloid.arrays.types import DType, int64, kind_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import launch_call, to_host
+from metalloid.arrays.functions.elementwise import conj
+from metalloid.arrays.interop.dlpack import copied
+from metalloid.arrays.ir.dtypes import DType, int64, kind_of, real_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node, fresh, permute
+from metalloid.arrays.ir.operands import from_numpy
 from metalloid.linalg.matrices import NO_EIGENVALUES, NO_SINGULAR_VALUES, refuse
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Solver, Stack

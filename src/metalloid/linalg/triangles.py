@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import arange, eye, tril, triu
-from metalloid.arrays.types import complex128, float64, kind_of, real_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.functions.creation import arange, eye, tril, triu
+from metalloid.arrays.ir.dtypes import complex128, float64, kind_of, real_of
 from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import matrices
 from metalloid.linalg.solver_calls import is_for_solver

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import is_number, to_node
-from metalloid.arrays.node import apply, broadcast
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import as_dtype, float32, int64, kind_of
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.dtypes import as_dtype, float32, int64, kind_of
+from metalloid.arrays.ir.node import apply, broadcast
+from metalloid.arrays.ir.operands import is_number, to_node
+from metalloid.arrays.ir.ops import Op
 from metalloid.random.integers import Shape, blocks
 from metalloid.random.parameters import parameter, shape_of
 
 POISSON = Op("poisson", "numpy::poisson({0}, {1}, {2}, {3})", "u", "A number of events", 4,
-             cost=800, file="random.metal")  # fmt: skip
+             cost=800, file="random")  # fmt: skip
 #: Means beyond which results might not fit.
 _LARGEST_MEAN = 2.0**60
 

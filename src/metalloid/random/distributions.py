@@ -6,21 +6,29 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import is_number, to_node
-from metalloid.arrays.elementwise import copysign, erf, erfinv, log, maximum, minimum, nextafter
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.node import apply
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import DType, as_dtype, float32, float64, kind_of, uint32, uint64
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.elementwise import (
+    copysign,
+    erf,
+    erfinv,
+    log,
+    maximum,
+    minimum,
+    nextafter,
+)
+from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, float64, kind_of, uint32, uint64
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import apply
+from metalloid.arrays.ir.operands import is_number, to_node
+from metalloid.arrays.ir.ops import Op
 from metalloid.random.integers import Shape, random_bits
 from metalloid.random.parameters import parameter, shape_of
 
-UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random.metal")
+UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random")
 OPEN_UNIT = Op("open_unit", "numpy::open_unit<{T}>({0})", "u", "In (0, 1)", cost=3,
-               file="random.metal")  # fmt: skip
+               file="random")  # fmt: skip
 SYMMETRIC_UNIT = Op("symmetric_unit", "numpy::symmetric_unit<{T}>({0})", "u", "In (-1, 1)",
-                    cost=3, file="random.metal")  # fmt: skip
+                    cost=3, file="random")  # fmt: skip
 
 
 def _floats(where: str, row: Op, shape: Ints, dtype: DType, key: Array | None) -> Array:

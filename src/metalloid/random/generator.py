@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.creation import asarray
-from metalloid.arrays.searching import take_along_axis
-from metalloid.arrays.sorting import argsort
-from metalloid.arrays.types import float32, int64, uint8, uint64
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.creation import asarray
+from metalloid.arrays.functions.searching import take_along_axis
+from metalloid.arrays.functions.sorting import argsort
+from metalloid.arrays.ir.dtypes import float32, int64, uint8, uint64
 from metalloid.random import counts, distributions, integers, sampling
 from metalloid.random.integers import Shape
 from metalloid.random.keys import KeySequence

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import (
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.dtypes import DType, as_dtype, int64, kind_of, uint32, uint64
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reshape
+from metalloid.arrays.ir.operands import (
     as_number,
     broadcast_shape,
     is_number,
@@ -17,20 +20,17 @@ from metalloid.arrays.build import (
     where_node,
     wide_integer,
 )
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape
-from metalloid.arrays.node import Node, apply, broadcast, cast, count, number, reshape
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import DType, as_dtype, int64, kind_of, uint32, uint64
+from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.views import as_shape
 from metalloid.random.keys import next_key, words_everywhere
 from metalloid.runtime.registry import get_device
 
 Shape = int | Sequence[int]
 
 BITS = Op("random_bits", "numpy::random_bits<{T}>({0}, {1}, {2})", "u", "Random bits", 3,
-          cost=50, file="random.metal")  # fmt: skip
+          cost=50, file="random")  # fmt: skip
 BELOW = Op("below", "numpy::below({0}, {1})", "u", "A number below the second", 2,
-           cost=6, file="random.metal")  # fmt: skip
+           cost=6, file="random")  # fmt: skip
 
 
 def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Node:
@@ -43,7 +43,7 @@ def blocks(where: str, shape: Ints, key: Array | None) -> tuple[Node, Node, Node
     if key is None:
         key = next_key()
     first, second = words_everywhere(where, key, shape)
-    places = reshape(count((math.prod(shape),), 0, first.device), shape)
+    places = reshape(iota((math.prod(shape),), 0, first.device), shape)
     return first, second, broadcast(places, first.shape)
 
 
@@ -143,6 +143,6 @@ def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) 
     offset = random_bits("random.randint", shape, uint64, key)
     if span < 2**64:
         kind = uint32 if span < 2**32 else uint64
-        offset = apply(BELOW, uint64, offset, number(span, kind, offset.device))
-    start = number(low % 2**64, uint64, offset.device)  # in two's complement
+        offset = apply(BELOW, uint64, offset, constant(span, kind, offset.device))
+    start = constant(low % 2**64, uint64, offset.device)  # in two's complement
     return (Array(offset) + Array(start)).astype(dtype)

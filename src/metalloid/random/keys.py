@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, from_numpy, to_node
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape, sliced, whole
-from metalloid.arrays.node import Node, apply, broadcast, cast, count, reshape
-from metalloid.arrays.ops import Op
-from metalloid.arrays.types import int64, kind_of, uint32
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
+from metalloid.arrays.ir.operands import broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.views import as_shape, sliced, whole
 from metalloid.runtime.device import Device
 from metalloid.runtime.registry import get_device
 
 _WORD = 2**32 - 1
 KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of a new key", 4,
-              cost=50, file="random.metal")  # fmt: skip
+              cost=50, file="random")  # fmt: skip
 
 
 def key(seed: int, *, device: str | Device | None = None) -> Array:
@@ -88,7 +88,7 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
     node, shape = _checked("random.split", key), as_shape("random.split", num)
-    place = reshape(count((math.prod(shape),), 0, node.device), shape)
+    place = reshape(iota((math.prod(shape),), 0, node.device), shape)
     return _new_keys(_words(node, shape), place)
 
 
@@ -125,7 +125,7 @@ def _new_keys(words: tuple[Node, Node], place: Node) -> Array:
     shape = (*words[0].shape, 2)
     place = broadcast(place, words[0].shape)
     args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, place))
-    return Array(apply(KEY_WORD, uint32, *args, count(shape, len(shape) - 1, place.device)))
+    return Array(apply(KEY_WORD, uint32, *args, iota(shape, len(shape) - 1, place.device)))
 
 
 def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import broadcast_shape, is_number, to_node
-from metalloid.arrays.layout import Ints
-from metalloid.arrays.movement import as_shape
-from metalloid.arrays.types import DType
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.operands import broadcast_shape, is_number, to_node
+from metalloid.arrays.ir.views import as_shape
 from metalloid.random.integers import Shape
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array_object import Array
-from metalloid.arrays.build import axes_of, broadcast_shape, to_node
-from metalloid.arrays.calls import host_call
-from metalloid.arrays.creation import arange
-from metalloid.arrays.elementwise import log
-from metalloid.arrays.indexing import gathered
-from metalloid.arrays.movement import as_shape, moved_axes, sliced, whole
-from metalloid.arrays.node import broadcast, reshape
-from metalloid.arrays.sorting import argsort
-from metalloid.arrays.types import float32, int64, kind_of, uint64
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.elementwise import log
+from metalloid.arrays.functions.sorting import argsort
+from metalloid.arrays.ir.dtypes import float32, int64, kind_of, uint64
+from metalloid.arrays.ir.node import broadcast, reshape
+from metalloid.arrays.ir.operands import axes_of, broadcast_shape, to_node
+from metalloid.arrays.ir.views import as_shape, moved_axes, sliced, whole
+from metalloid.arrays.lowering.indexing import gathered
 from metalloid.random.distributions import gumbel
 from metalloid.random.integers import Shape, bits, randint
 

@@ -14,7 +14,7 @@ from metalloid.runtime.exchange import Exchange
 from metalloid.runtime.launches import Launcher
 from metalloid.runtime.libraries import Libraries
 from metalloid.runtime.program import Program
-from metalloid.runtime.traits import MANY_THREADS, Traits
+from metalloid.runtime.traits import MANY_THREADS, DeviceTraits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ class Device(Launcher, metaclass=_Opening):
     #: Whether kernels may compute with ``double``.
     has_float64 = True
     #: What generated kernels should look like.
-    traits: Traits = MANY_THREADS
+    traits: DeviceTraits = MANY_THREADS
 
     @functools.cached_property
     def exchange(self) -> Exchange:

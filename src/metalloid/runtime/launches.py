@@ -173,7 +173,7 @@ class Launcher:
         """
         return None
 
-    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+    def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """Run programs one after another: `launch` for each, with less in between if possible.
 
         Raises

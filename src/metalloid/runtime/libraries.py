@@ -80,13 +80,13 @@ class Products(ABC):
 
     @abstractmethod
     def multiply(
-        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
     ) -> Event:
         """Have so many matrices multiplied, each with one of the others.
 
         Parameters
         ----------
-        is_rough : bool
+        allow_tf32 : bool
             Whether float32 may be rounded to what is faster.
         """
 

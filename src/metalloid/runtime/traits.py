@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Traits(NamedTuple):
+class DeviceTraits(NamedTuple):
     """How generated kernels best divide their work on a device.
 
     Attributes
     ----------
-    has_thin_threads : bool
+    is_simt : bool
         Whether tens of thousands of threads, neighbours of which read neighbours in memory, hide
         what memory makes them wait for; otherwise a few cores, which like long loops.
     threadgroups, threads : int
@@ -23,7 +23,7 @@ class Traits(NamedTuple):
         Defined in generated texts, for what the device has beside MSL.
     """
 
-    has_thin_threads: bool
+    is_simt: bool
     threadgroups: int
     threads: int
     matrices: frozenset[str] = frozenset()
@@ -31,8 +31,8 @@ class Traits(NamedTuple):
     macros: tuple[str, ...] = ()
 
 
-FEW_CORES = Traits(False, 128, 2**14)
-MANY_THREADS = Traits(True, 8192, 2**18)
+FEW_CORES = DeviceTraits(False, 128, 2**14)
+MANY_THREADS = DeviceTraits(True, 8192, 2**18)
 #: Apple's.
 MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))
 #: NVIDIA's, from compute capability 8.0 on.

@@ -346,10 +346,10 @@ class CpuDevice(Device):
         """See `Launcher.quick`."""
         return quick_launch(self, program, parameters, sizes)
 
-    def launch_row(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
-        """See `Device.launch_row`."""
+    def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """See `Device.launch_batch`."""
         if not wait or len(launches) == 1:
-            return super().launch_row(launches, wait)
+            return super().launch_batch(launches, wait)
         jobs = [one.program.job(one.arguments, one.grid, one.group) for one in launches]
         outcome = native.Outcome()
         done = self.runtime.run_row(b"".join(jobs), len(jobs), outcome)

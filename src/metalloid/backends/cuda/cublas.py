@@ -47,12 +47,12 @@ class CublasProducts(Products):
         return make_handle(self._device)
 
     def multiply(
-        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
     ) -> Event:
         """See `Products.multiply`."""
         size, kind = SIZES[result.dtype], DATA_TYPES[result.dtype]
         compute = _COMPUTE_64F if result.dtype in ("float64", "complex128") else _COMPUTE_32F
-        if is_rough:
+        if allow_tf32:
             compute = _COMPUTE_TF32
         one, zero = _factors(result.dtype)
         sides: list[int] = []

@@ -71,7 +71,7 @@ class ShaderProducts(Products):
         return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
 
     def multiply(
-        self, left: Matrices, right: Matrices, result: Matrices, count: int, is_rough: bool
+        self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
     ) -> Event:
         """See `Products.multiply`."""
         event = self._device.enqueue(lambda: self._command(left, right, result, count))

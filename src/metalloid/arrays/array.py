@@ -1,0 +1,359 @@
+"""The array: a name for a node, with Python's operators and NumPy's habits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.execution import explain
+from metalloid.arrays.execution.evaluate import settled
+from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.interop.numpy_protocols import Interop
+from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import CONSTANT, Node, cast, permute, reshape
+from metalloid.arrays.ir.operands import axes_of, from_numpy, op, unary
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.views import reshaped
+from metalloid.arrays.lowering import indexing, reductions
+from metalloid.arrays.lowering.reductions import Axis
+from metalloid.arrays.operators import Operators
+from metalloid.runtime.device import Device
+from metalloid.runtime.registry import get_device
+
+_bare = object.__new__
+
+
+class Array(Operators, Interop):
+    """Numbers of one type in a grid of any number of axes, computed when they are looked at.
+
+    Made by `asarray` and its like, not by calling the class. An array does not change what it
+    means behind anyone's back: operators and functions make new ones, and ``x[i] = v`` and
+    ``x += v`` give the name `x` a new value, which other names for the old one do not see.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+    shape : tuple of int
+    device : Device
+    ndim, size, itemsize, nbytes : int
+    T, mT : Array
+        With all axes, or the last two, in reverse.
+    real, imag : Array
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.arange(6, dtype=mtl.float32).reshape(2, 3)
+    >>> (x * 2 + 1).sum(axis=1)
+    array([ 9., 27.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 1000
+
+    def __init__(self, node: Node) -> None:
+        self._node = settled(node) if node.sharing else node
+
+    def _new(self, node: Node) -> Array:
+        array = _bare(Array)  # quicker than to call the class
+        array._node = settled(node) if node.sharing else node
+        return array
+
+    # -- what it is
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements."""
+        return self._node.dtype
+
+    @property
+    def shape(self) -> Ints:
+        """Extent of each axis."""
+        return self._node.shape
+
+    @property
+    def device(self) -> Device:
+        """Where it is computed and kept."""
+        return self._node.device
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._node.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._node.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Array:
+        """The axes in reverse order."""
+        return Array(permute(self._node, tuple(reversed(range(self.ndim)))))
+
+    @property
+    def mT(self) -> Array:
+        """Every matrix, of the last two axes, transposed."""
+        if self.ndim < 2:
+            raise ValueError(f"[mT] wants at least two axes, got shape {self.shape}.")
+        axes = tuple(range(self.ndim - 2))
+        return Array(permute(self._node, (*axes, self.ndim - 1, self.ndim - 2)))
+
+    @property
+    def real(self) -> Array:
+        """The real part."""
+        return self if kind_of(self.dtype) != "c" else Array(unary(OPS["real"], self))
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part."""
+        return Array(unary(OPS["imag"], self))
+
+    # -- the same in other forms
+
+    def astype(self, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
+        """The numbers in another type; see `metalloid.astype`."""
+        result = self if device is None else self.to_device(device)
+        node = cast(result._node, as_dtype(dtype))
+        return Array(unshared(node) if copy else node)
+
+    def reshape(self, *shape: Any) -> Array:
+        """The same elements in another shape; one extent may be -1."""
+        return Array(reshaped(self._node, shape[0] if len(shape) == 1 else shape))
+
+    def transpose(self, *axes: Any) -> Array:
+        """The axes in another order; in reverse without one."""
+        if not axes:
+            return self.T
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return Array(permute(self._node, axes_of("transpose", order, self.ndim)))
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        """Without axes of extent 1."""
+        axes = tuple(k for k, n in enumerate(self.shape) if n == 1)
+        if axis is not None:
+            axes = axes_of("squeeze", axis, self.ndim)
+            if any(self.shape[k] != 1 for k in axes):
+                raise ValueError(
+                    f"[squeeze] axis {axis} of {self.shape} has more than one element."
+                )
+        return Array(reductions.without(self._node, axes))
+
+    def flatten(self) -> Array:
+        """All elements along one axis."""
+        return Array(reshape(self._node, (self.size,)))
+
+    ravel = flatten
+
+    def copy(self) -> Array:
+        """The same values. Only memory that another library may write is copied."""
+        return Array(unshared(self._node))
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+        """The same numbers on another device.
+
+        Raises
+        ------
+        ValueError
+            For a stream: launches of a device run in order.
+        """
+        if stream is not None:
+            raise ValueError(f"[to_device] there are no streams, got {stream!r}.")
+        target = get_device(device)
+        if target is self.device:
+            return self
+        return Array(from_numpy(self.__array__(), target))
+
+    # -- reductions
+
+    def sum(self, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        """See `metalloid.sum`."""
+        wanted = None if dtype is None else as_dtype(dtype)
+        return Array(reductions.summed(self._node, "sum", axis, wanted, keepdims))
+
+    def prod(self, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+        """See `metalloid.prod`."""
+        wanted = None if dtype is None else as_dtype(dtype)
+        return Array(reductions.summed(self._node, "prod", axis, wanted, keepdims))
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """See `metalloid.max`."""
+        return Array(reductions.extreme(self._node, "max", axis, keepdims))
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """See `metalloid.min`."""
+        return Array(reductions.extreme(self._node, "min", axis, keepdims))
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """See `metalloid.mean`."""
+        return Array(reductions.mean(self._node, axis, keepdims))
+
+    def var(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+        """See `metalloid.var`."""
+        return Array(reductions.variance(self._node, axis, correction, keepdims))
+
+    def std(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+        """See `metalloid.std`."""
+        return Array(unary(op("sqrt"), self.var(axis, correction, keepdims)))
+
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """See `metalloid.any`."""
+        return Array(reductions.truth(self._node, "any", axis, keepdims))
+
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """See `metalloid.all`."""
+        return Array(reductions.truth(self._node, "all", axis, keepdims))
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Array:
+        """See `metalloid.argmax`."""
+        return Array(reductions.arg_reduce(self._node, "argmax", axis, keepdims))
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Array:
+        """See `metalloid.argmin`."""
+        return Array(reductions.arg_reduce(self._node, "argmin", axis, keepdims))
+
+    # -- elements
+
+    def __getitem__(self, key: Any) -> Array:
+        return Array(indexing.selected(self._node, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._is_uniquely_referenced() and indexing.written(self._node, key, value):
+            return
+        self._node = settled(indexing.updated(self._node, key, value))
+
+    @property
+    def at(self) -> Updater:
+        """``x.at[i].add(v)``: a new array with some elements changed.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> mtl.zeros(3).at[mtl.asarray([0, 2, 2])].add(1)
+        array([1., 0., 2.], dtype=float32)
+        """
+        return Updater(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("[len] an array without axes has no length.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise TypeError("[iter] an array without axes cannot be gone through.")
+        return (self[k] for k in range(self.shape[0]))
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python number."""
+        return self.__array__().item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self.__array__().tolist()
+
+    def _one(self, kind: str) -> Any:
+        if self.size != 1:
+            raise TypeError(
+                f"[{kind}] only an array of one element is a number, this has shape {self.shape}."
+            )
+        if self._node.kind is CONSTANT:
+            return self._node.data
+        return self.__array__().reshape(()).item()
+
+    def __bool__(self) -> bool:
+        return bool(self._one("bool"))
+
+    def __int__(self) -> int:
+        return int(self._one("int"))
+
+    def __float__(self) -> float:
+        return float(self._one("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._one("complex"))
+
+    def __index__(self) -> int:
+        if kind_of(self.dtype) not in "iu":
+            raise TypeError(f"[index] only integers are indices, this is {self.dtype}.")
+        return int(self._one("index"))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    # -- text
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.__array__(), separator=", ", prefix="array(")
+        return f"array({text}, dtype={self.dtype})"
+
+    def __str__(self) -> str:
+        return str(self.__array__())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._one("format"), spec) if self.size == 1 and spec else str(self)
+
+    def msl(self) -> str:
+        """The text of the kernels that compute it, as they would be pasted into Xcode."""
+        return explain.msl([self._node])
+
+
+class Updater:
+    """What ``x.at`` is; an index makes an `Update` of it."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Update:
+        return Update(self._array, key)
+
+
+class Update:
+    """Elements of an array, to be changed in a new one."""
+
+    def __init__(self, array: Array, key: Any) -> None:
+        self._array, self._key = array, key
+
+    def _changed(self, function: str, value: Any) -> Array:
+        return Array(indexing.updated(self._array._node, self._key, value, function))
+
+    def get(self) -> Array:
+        """The elements."""
+        return self._array[self._key]
+
+    def set(self, value: Any) -> Array:
+        """With `value` there."""
+        return self._changed("set", value)
+
+    def add(self, value: Any) -> Array:
+        """With `value` added; as often as an index occurs."""
+        return self._changed("add", value)
+
+    def subtract(self, value: Any) -> Array:
+        """With `value` taken away; as often as an index occurs."""
+        return self._changed("subtract", value)
+
+    def multiply(self, value: Any) -> Array:
+        """With `value` multiplied; as often as an index occurs."""
+        return self._changed("multiply", value)
+
+    def min(self, value: Any) -> Array:
+        """With the smaller of the two."""
+        return self._changed("minimum", value)
+
+    def max(self, value: Any) -> Array:
+        """With the larger of the two."""
+        return self._changed("maximum", value)

@@ -1,0 +1,76 @@
+"""Statements of elementwise kernels on SIMT devices: four adjacent elements per thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalloid.arrays.codegen.elementwise import Writer
+from metalloid.arrays.ir.dtypes import msl_name
+from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Axes
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
+from metalloid.runtime.program import Size
+
+UNROLLED = "#pragma clang loop unroll(full)"
+
+
+class WideWriter(Writer):
+    """Writes the statements of a kernel without reductions, one vector per thread."""
+
+    def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
+                 packed: frozenset[int]) -> None:  # fmt: skip
+        super().__init__(kernel, sources, axes)
+        self._packed = packed
+        #: Names of elements of vectors that are loaded.
+        self._parts: dict[int, str] = {}
+
+    def launch(self) -> tuple[Size, Size | None]:
+        """See `Writer.launch`."""
+        (inner, *outer), group = super().launch()
+        return (-(-inner // VECTOR_WIDTH), outer[0], outer[1]), group
+
+    def _value(self, index: int, row: Sequence[str]) -> None:
+        part = self._parts.get(index)
+        if part is None:
+            super()._value(index, row)
+            return
+        self._names[index] = f"v{index}"
+        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
+
+    def _body(self) -> None:
+        result = self.kernel.result
+        self._line(f"const uint first = {self._indices[-1]} * {VECTOR_WIDTH};")
+        if self.axes.outer[-1] % VECTOR_WIDTH:
+            self._ragged_end()
+        for index in sorted(self._packed - {RESULT}):
+            type_ = msl_name(self.ops[index].dtype)
+            pointer = self.axes.accesses[index].pointer
+            self._line(
+                f"const numpy::four<{type_}> w{index} = numpy::read_four({pointer} + first);"
+            )
+            self._parts[index] = f"w{index}[e]"
+        type_ = msl_name(self.ops[result].dtype)
+        self._line(f"numpy::four<{type_}> results;")
+        self._line(UNROLLED)
+        self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
+        self._line("  const uint i = first + e;")
+        self._indices[-1] = "i"
+        self._depth += 1
+        self._compute([result], set())
+        self._line(f"results[e] = {self._names[result]};")
+        self._depth -= 1
+        self._line("}")
+        self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + first, results);")
+
+    def _ragged_end(self) -> None:
+        """Process an incomplete vector element by element."""
+        extent = self._member("inner", "uint", "I", self.axes.outer[-1])
+        self._line(f"if (first + {VECTOR_WIDTH} > {extent}) {{")
+        self._line(f"  for (uint i = first; i < {extent}; ++i) {{")
+        self._indices[-1] = "i"
+        self._depth += 2
+        self._compute([self.kernel.result], set())
+        self._store(self._names[self.kernel.result])
+        self._depth -= 2
+        self._line("  }")
+        self._line("  return;")
+        self._line("}")

@@ -1,0 +1,311 @@
+"""Statements of row reductions on SIMT devices.
+
+A simdgroup or a threadgroup reduces a row; neighbouring threads read neighbouring vectors. A row
+that is needed more than once stays in registers if it fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from metalloid.arrays.codegen.elementwise import Writer
+from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
+from metalloid.arrays.codegen.reduction import RowWriter
+from metalloid.arrays.ir.dtypes import msl_name
+from metalloid.arrays.planning.loop_axes import LANES, RESULT, VECTOR_WIDTH, Axes
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
+from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Size
+
+#: Threads per threadgroup, unless rows are few or long.
+_THREADS = 256
+#: Fewer rows than this leave the device idle with that many threads each.
+_FEW_ROWS = 512
+#: Minimum elements of a row per thread.
+_EACH = 16
+#: If a row has several axes, threads share an innermost axis of at least this extent.
+LONG = 512
+#: Maximum registers of a thread for a cached row.
+_MAX_CACHED = 64
+#: Loops with more operations than this are not unrolled.
+_MAX_UNROLLED_OPS = 16
+
+
+class WideRowWriter(RowWriter):
+    """Writes the statements of a kernel that reduces rows, along the innermost of their axes.
+
+    Attributes
+    ----------
+    threads : int
+        That reduce a row together.
+    steps : int
+        Vectors per thread if the row stays in registers; 0 if it is reloaded.
+    """
+
+    def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
+                 packed: frozenset[int]) -> None:  # fmt: skip
+        super().__init__(kernel, sources, axes)
+        *self._outer, self._inner = (f"j{axis}" for axis in range(len(axes.row)))
+        self.length = axes.row[-1] if self._outer else kernel.chunk or axes.row[0]
+        is_ragged = self.length % VECTOR_WIDTH != 0 or axes.row[-1] % VECTOR_WIDTH != 0
+        loads = [k for k, e in enumerate(self.ops) if e.kind == "load" and e.varies]
+        self._held = loads if self._is_read_again(loads) else []
+        self.threads, self.steps = self._shape()
+        if not self.steps:
+            self._held = []
+        # Rows in registers have no remainder loop.
+        self._packed = frozenset() if self.steps and is_ragged else packed
+        self._has_rest = is_ragged if self._packed else True
+        self._parts: dict[int, str] = {}
+
+    def _is_read_again(self, loads: list[int]) -> bool:
+        """Whether there is more than one pass over a row."""
+        reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
+        several = any(self._needed([k], set()) & set(reductions) != {k} for k in reductions)
+        return not self._outer and bool(loads) and (self.kernel.is_by_element or several)
+
+    def _shape(self) -> tuple[int, int]:
+        held = [self.ops[k].dtype.itemsize for k in self._held]
+        rows = math.prod(self.axes.outer)
+        most = _THREADS if rows >= _FEW_ROWS else MAX_THREADS_PER_THREADGROUP
+        if held:
+            held.append(max(held))  # a costly value is cached as well
+            for each in (4 * VECTOR_WIDTH, 8 * VECTOR_WIDTH):
+                each = each // VECTOR_WIDTH if len(held) > 3 else each
+                threads = _power(self.length / each, MAX_THREADS_PER_THREADGROUP)
+                steps = -(-self.length // (threads * VECTOR_WIDTH))
+                if steps * VECTOR_WIDTH * sum(held) <= 4 * _MAX_CACHED:
+                    return threads, steps
+        return _power(self.length / (VECTOR_WIDTH if self._outer else _EACH), most), 0
+
+    def launch(self) -> tuple[Size, Size | None]:
+        """See `Writer.launch`."""
+        outer = self.axes.outer
+        rows = _THREADS // LANES if self.threads == LANES else 1
+        return (
+            (self.threads, outer[-1] if outer else 1, math.prod(outer[:-1])),
+            (self.threads, rows, 1),
+        )
+
+    # -- the elements of a thread
+
+    @property
+    def _apart(self) -> tuple[int, int]:
+        """Distance between first elements of neighbouring threads, and between own elements."""
+        return (VECTOR_WIDTH, 1) if self._packed else (1, self.threads)
+
+    def _row_head(self) -> None:
+        super()._row_head()
+        self._end = "row_end"
+        if self._outer:
+            self._end = self._extent_of_row(len(self._outer))
+        apart, _ = self._apart
+        self._line(f"const uint own = at.x{f' * {apart}' if apart > 1 else ''};")
+        if not self.steps:
+            if self._has_rest:
+                size = VECTOR_WIDTH if self._packed else VECTOR_WIDTH * self.threads
+                self._line(f"const uint whole = {self._end} - {self._end} % {size};")
+            return
+        for index in self._held:
+            self._line(f"{msl_name(self.ops[index].dtype)} w{index}[{self.steps}][{VECTOR_WIDTH}];")
+        if self._kept >= 0:
+            type_ = msl_name(self.ops[self._kept].dtype)
+            self._line(f"{type_} k{self._kept}[{self.steps}][{VECTOR_WIDTH}];")
+        self._parts = {}
+        self._go_through(self._hold, fours=self._held)
+        self._parts = {index: f"w{index}[s][e]" for index in self._held}
+
+    def _hold(self, row: Sequence[str]) -> None:
+        for index in self._held:
+            self._value(index, row)
+            self._line(f"w{index}[s][e] = v{index};")
+
+    def _go_through(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int] = (),
+                    is_result: bool = False) -> None:  # fmt: skip
+        """Write statements for each element of a thread: `e` is its index in the vector."""
+        for axis, name in enumerate(self._outer):
+            end = "row_end" if axis == 0 else self._extent_of_row(axis)
+            self._line(f"for (uint {name} = 0; {name} < {end}; ++{name}) {{")
+            self._depth += 1
+        self._go_along(statements, [index for index in fours if index in self._packed], is_result)
+        if not self.steps and self._has_rest:
+            name, step = self._inner, self.threads
+            self._open(
+                f"for (uint {name} = whole + at.x; {name} < {self._end}; {name} += {step}) {{"
+            )
+            self._line("constexpr ushort e = 0;")
+            self._of_element(statements, is_result, "")
+            self._close()
+        for _ in self._outer:
+            self._close()
+
+    def _go_along(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int],
+                  is_result: bool) -> None:  # fmt: skip
+        """Write the loop over vectors along the innermost axis."""
+        depth, kept_parts = self._depth, self._parts
+        stride = VECTOR_WIDTH * self.threads
+        if self.steps:
+            self._line(UNROLLED)
+            self._open(f"for (uint s = 0; s < {self.steps}; ++s) {{")
+            self._line(f"const uint j = s * {stride} + own;")
+            if self._packed:
+                self._open("if (j < row_end) {")
+        else:
+            is_long = len(self.ops) > _MAX_UNROLLED_OPS
+            count = 1 if is_long else 4 if self._packed else 2
+            self._line(f"#pragma clang loop unroll_count({count})")
+            end = "whole" if self._has_rest else self._end
+            self._open(f"for (uint j = own; j < {end}; j += {stride}) {{")
+        self._parts = dict(kept_parts)
+        for index in fours:
+            type_ = msl_name(self.ops[index].dtype)
+            at = f"{self.axes.accesses[index].pointer} + {self._index(index, [*self._outer, 'j'])}"
+            self._line(f"const numpy::four<{type_}> q{index} = numpy::read_four({at});")
+            self._parts[index] = f"q{index}[e]"
+        results = "results[e]" if is_result and RESULT in self._packed else ""
+        if results:
+            type_ = msl_name(self.ops[self.kernel.result].dtype)
+            self._line(f"numpy::four<{type_}> results;")
+        self._line(UNROLLED)
+        inner = self._depth
+        self._open(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
+        apart = self._apart[1]
+        self._line(f"const uint {self._inner} = j + e{f' * {apart}' if apart > 1 else ''};")
+        if self.steps and not self._packed:
+            self._open(f"if ({self._inner} < row_end) {{")
+        self._of_element(statements, is_result, results)
+        while self._depth > inner:
+            self._close()
+        if results:
+            to = self._index(RESULT, [*self._outer, "j"])
+            self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + {to}, results);")
+        while self._depth > depth:
+            self._close()
+        self._parts = kept_parts
+
+    def _of_element(self, statements: Callable[[Sequence[str]], None], is_result: bool,
+                    results: str) -> None:  # fmt: skip
+        row = [*self._outer, self._inner]
+        statements(row)
+        if results:
+            self._line(f"{results} = {self._names[self.kernel.result]};")
+        elif is_result:
+            self._store(self._names[self.kernel.result], row)
+
+    def _open(self, text: str) -> None:
+        self._line(text)
+        self._depth += 1
+
+    def _close(self) -> None:
+        self._depth -= 1
+        self._line("}")
+
+    def _value(self, index: int, row: Sequence[str]) -> None:
+        part = self._parts.get(index)
+        if part is None or not row:
+            super()._value(index, row)
+            return
+        self._names[index] = f"v{index}"
+        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
+
+    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+        """As in `RowWriter`, with the costly value in registers instead of the output."""
+        outer = self._kept
+        if not row or not self.steps or outer not in self._needed(wanted, known):
+            Writer._compute(self, wanted, known, row)
+            return
+        if self._is_kept:
+            self._names[outer] = f"v{outer}"
+            self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = k{outer}[s][e];")
+            known.add(outer)
+        Writer._compute(self, wanted, known, row)
+        if not self._is_kept:
+            self._line(f"k{outer}[s][e] = v{outer};")
+            self._is_kept = True
+
+    def _loads_of(self, wanted: list[int], known: set[int]) -> list[int]:
+        needed = self._needed(wanted, known)
+        if self._is_kept and self._kept in needed:
+            needed = self._needed(wanted, known | {self._kept})
+        return sorted(index for index in needed if self.ops[index].kind == "load")
+
+    # -- results
+
+    def _write_row(self, known: set[int]) -> None:
+        wanted = [self.kernel.result]
+        fours = [] if self.steps else self._loads_of(wanted, known)
+        self._go_through(lambda row: self._compute(wanted, set(known), row), fours, is_result=True)
+
+    def _reduce(self, reductions: list[int], known: set[int]) -> None:
+        searches = [index for index in reductions if self._is_search(index)]
+        for index in reductions:
+            self._names[index] = f"v{index}"
+            self._open_parts(index, index in searches)
+        args = {index: self.ops[index].args[0] for index in reductions}
+        wanted = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
+
+        def statements(row: Sequence[str]) -> None:
+            self._compute(wanted, set(known), row)
+            for index, arg in args.items():
+                if index in searches:
+                    self._look_at(index, self._names[self.ops[arg].args[0]], row[0], "[e]")
+                    continue
+                part = f"part{index}[e]"
+                self._line(f"{part} = {self._combine(index, part, self._names[arg])};")
+
+        self._go_through(statements, [] if self.steps else self._loads_of(wanted, known))
+        for index in reductions:
+            self._combine_parts(index, index in searches)
+        self._combine_lanes(reductions, LANES)
+        if self.threads > LANES:
+            self._combine_simdgroups(reductions)
+        known |= set(reductions)
+
+    def _open_parts(self, index: int, is_search: bool) -> None:
+        """Declare one accumulator per element of a vector: they do not wait for each other."""
+        if is_search:
+            value, least = self._least(index)
+            first = f"own + e{f' * {self.threads}' if not self._packed else ''}"
+            self._line(f"{value} best{index}[{VECTOR_WIDTH}];")
+            self._line(f"uint found{index}[{VECTOR_WIDTH}];")
+            inits = [f"best{index}[e] = {least};", f"found{index}[e] = {first};"]
+        else:
+            self._line(f"{msl_name(self.ops[index].dtype)} part{index}[{VECTOR_WIDTH}];")
+            inits = [f"part{index}[e] = {self._identity(index)};"]
+        self._line(UNROLLED)
+        self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
+        for init in inits:
+            self._line(f"  {init}")
+        self._line("}")
+
+    def _combine_parts(self, index: int, is_search: bool) -> None:
+        type_ = msl_name(self.ops[index].dtype)
+        if is_search:
+            self._line(f"{type_} part{index}[{VECTOR_WIDTH}];")
+            self._line(UNROLLED)
+            self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
+            self._line(f"  part{index}[e] = {self._found(index, '[e]')};")
+            self._line("}")
+        pairs = [self._combine(index, f"part{index}[{e}]", f"part{index}[{e + 2}]") for e in (0, 1)]
+        self._line(f"const {type_} even{index} = {pairs[0]}, odd{index} = {pairs[1]};")
+        both = self._combine(index, f"even{index}", f"odd{index}")
+        self._line(f"{type_} v{index} = {both};")
+
+    def _combine_simdgroups(self, reductions: list[int]) -> None:
+        simdgroups = self.threads // LANES
+        for index in reductions:
+            type_ = msl_name(self.ops[index].dtype)
+            self._line(f"threadgroup {type_} of_simdgroups{index}[{simdgroups}];")
+        self._line(f"if (at.x % {LANES} == 0) {{")
+        for index in reductions:
+            self._line(f"  of_simdgroups{index}[at.x / {LANES}] = v{index};")
+        self._line("}")
+        self._line("threadgroup_barrier(mem_flags::mem_threadgroup);")
+        for index in reductions:
+            self._line(f"v{index} = of_simdgroups{index}[at.x % {simdgroups}];")
+        self._combine_lanes(reductions, simdgroups)
+
+
+def _power(count: float, most: int) -> int:
+    """The next power of two, as a number of threads that reduce a row."""
+    return min(most, max(LANES, 1 << (math.ceil(count) - 1).bit_length()))

@@ -1,0 +1,178 @@
+"""The Metal text of a kernel, and the parameters that each launch passes.
+
+The text depends on structure only: extents, strides and the constants of an expression are members
+of ``struct Params``, so arrays of other shapes share the compiled kernel.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metalloid.arrays.codegen.elementwise import NARROW, Writer
+from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
+from metalloid.arrays.codegen.gpu_elementwise import WideWriter
+from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
+from metalloid.arrays.codegen.matmul import ProductWriter, form_of
+from metalloid.arrays.codegen.params import Member
+from metalloid.arrays.codegen.reduction import RowWriter
+from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
+from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
+from metalloid.arrays.ir.ops import MODULES
+from metalloid.arrays.planning.kernel_op import KernelOp
+from metalloid.arrays.planning.loop_axes import RESULT, Axes
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, ProductKernel
+from metalloid.runtime.traits import DeviceTraits
+
+_IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
+_IN_TILES = (
+    "uint3 group [[threadgroup_position_in_grid]]",
+    "uint simdgroup [[simdgroup_index_in_threadgroup]]",
+    "uint lane [[thread_index_in_simdgroup]]",
+)
+
+
+@dataclass
+class Rendered:
+    """A kernel's text and launch parameters.
+
+    Attributes
+    ----------
+    name, text : str
+    buffers : list of int
+        Buffers, in the order of the parameters; the output is the last.
+    members : list of Member
+    threads : tuple of int
+    group_size : tuple of int or None
+    files : tuple of str
+        Names of the Metal sources that the text calls.
+    aligned : tuple of (int, int)
+        Buffers of leaves, and the alignment in bytes that the text relies on.
+    """
+
+    name: str
+    text: str
+    buffers: list[int]
+    members: list[Member]
+    threads: tuple[int, int, int]
+    group_size: tuple[int, int, int] | None
+    files: tuple[str, ...]
+    aligned: tuple[tuple[int, int], ...] = ()
+
+
+def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
+           is_aligned: bool = True) -> Rendered:  # fmt: skip
+    """Generate the text of a kernel.
+
+    Parameters
+    ----------
+    traits : DeviceTraits
+        Of the device that runs it.
+    is_aligned : bool
+        Whether leaves are aligned as `Rendered.aligned` says.
+    """
+    if isinstance(kernel, ProductKernel):
+        return _render_product(kernel, sources, traits, is_aligned)
+    axes = Axes(kernel)
+    packed: frozenset[int] = frozenset()
+    if traits.is_simt and is_aligned:
+        packed = packed_accesses(kernel, sources, axes)
+    writer = _writer(kernel, sources, axes, packed, traits)
+    writer.write()
+    name = _name(kernel.ops)
+    buffers = writer.parameters()
+    members = _by_size(writer.members)
+    head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
+    text = head + "\n".join(writer.lines) + "\n}\n"
+    files = _files(kernel.ops, axes.form)
+    if isinstance(writer, WideWriter | WideRowWriter | WideColumnWriter):
+        files += ("wide",)
+    return Rendered(name, text, buffers, members, *writer.launch(), files,
+                    leaves_of(packed, kernel, sources))  # fmt: skip
+
+
+def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, packed: frozenset[int],
+            traits: DeviceTraits) -> Writer:  # fmt: skip
+    if axes.form == "map":
+        if RESULT in packed and axes.outer[-1] >= NARROW:
+            return WideWriter(kernel, sources, axes, packed)
+        return Writer(kernel, sources, axes)
+    is_long = len(axes.row) == 1 or axes.row[-1] >= LONG
+    if traits.is_simt and axes.form == "row" and is_long:
+        return WideRowWriter(kernel, sources, axes, packed)
+    if has_wide_columns(kernel, axes, packed):
+        return WideColumnWriter(kernel, sources, axes, packed)
+    return RowWriter(kernel, sources, axes)
+
+
+def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
+                    is_aligned: bool) -> Rendered:  # fmt: skip
+    writer = ProductWriter(kernel, sources, form_of(kernel, traits), is_aligned)
+    writer.write()
+    members = _by_size(writer.members)
+    name = _name(kernel.ops)
+    types = [msl_name(sources[source].dtype) for source in writer.buffers]
+    head = _head(name, types, members, _IN_TILES, writer.structs)
+    parts = (kernel.ops, *(factor.ops for factor in kernel.factors))
+    files = _files([op for ops in parts for op in ops], "map")
+    files += ("products", *writer.form.files)
+    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
+                    *writer.launch(), files, writer.aligned)  # fmt: skip
+
+
+def _by_size(members: Sequence[Member]) -> list[Member]:
+    """Members by decreasing size, so that the struct has no padding."""
+    return sorted(members, key=lambda member: -struct.calcsize(member.format))
+
+
+def _name(ops: Sequence[KernelOp]) -> str:
+    """The name of a kernel: its last few operations."""
+    words = [
+        op.data if isinstance(op.data, str) else op.data.name
+        for op in ops
+        if op.kind in ("map", "reduce", "product")
+    ]
+    return "_".join(["array", *dict.fromkeys(words[-4:])])
+
+
+def _head(name: str, types: Sequence[str], members: Sequence[Member],
+          positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = ()) -> str:  # fmt: skip
+    """The struct of parameters, and the signature."""
+    last = len(types) - 1
+    parameters = [
+        f"device const {type_} *x{k} [[buffer({k})]]" for k, type_ in enumerate(types[:-1])
+    ]
+    parameters.append(f"device {types[-1]} *out [[buffer({last})]]")
+    given = ""
+    if members:
+        parameters.append(f"constant Params &params [[buffer({last + 1})]]")
+        rows = "".join(f"  {member.type} {member.name};\n" for member in members)
+        given = f"struct Params {{\n{rows}}};\n\n"
+    parameters += positions
+    given += "".join(f"{line}\n" for line in structs)
+    return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
+
+
+def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
+    """Names of the Metal sources that a text needs, in their order."""
+    types = {op.dtype["value"] if op.dtype.names else op.dtype for op in ops}
+    files: list[str] = []
+    if types & {float64, complex128}:
+        files += _files_of_doubles(ops, complex128 in types)
+    files.append("arrays")
+    if form == "row":
+        files.append("reductions")
+    if types & {complex64, complex128}:
+        files += ["complex", "complex_functions"]
+    if any(op.dtype.names for op in ops):
+        files.append("value_index")
+    own = (op.data.file for op in ops if op.kind == "map")
+    return tuple(dict.fromkeys([*files, *filter(None, own)]))
+
+
+def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
+    """The modules of 64-bit floats; complex functions may use any of them."""
+    wanted = {chapter for op in ops if op.kind == "map" for chapter in op.data.doubles}
+    chapters = [name for name in MODULES if is_complex or name in wanted]
+    return ["doubles", *(f"doubles_{name}" for name in chapters)]

@@ -1,0 +1,72 @@
+"""``struct Params``: the parameters that each launch of a generated kernel passes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of ``struct Params``.
+
+    Attributes
+    ----------
+    name, type, format : str
+    value : int
+        Fixed value; added to the offset of `leaf` if there is one.
+    leaf : int or None
+        The leaf whose offset is added to `value`.
+    number : int
+        Index of a constant among the graph's nodes, or -1.
+    part : str
+        ``"real"`` or ``"imag"``, of a complex number.
+    """
+
+    name: str
+    type: str
+    format: str
+    value: int = 0
+    leaf: int | None = None
+    number: int = -1
+    part: str = ""
+
+
+class Packer:
+    """Packs a ``struct Params`` for each launch.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        By decreasing size.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        form = struct.Struct("=" + "".join(member.format for member in members))
+        padding = -form.size % struct.calcsize(members[0].format)
+        self._form = struct.Struct(f"{form.format}{padding}x")
+        self._members = members
+
+    def __call__(self, starts: Sequence[int], nodes: Sequence[Any]) -> bytearray:
+        """The bytes for one launch.
+
+        Parameters
+        ----------
+        starts : sequence of int
+            Offsets of the leaves.
+        nodes : sequence of Node
+            Of the graph, constants included.
+        """
+        values: list[Any] = []
+        for member in self._members:
+            if member.number < 0:
+                leaf = member.leaf
+                values.append(member.value if leaf is None else member.value + starts[leaf])
+                continue
+            value = nodes[member.number].data
+            values.append(getattr(complex(value), member.part) if member.part else value)
+        room = bytearray(self._form.size)
+        self._form.pack_into(room, 0, *values)
+        return room

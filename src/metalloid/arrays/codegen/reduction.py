@@ -1,0 +1,280 @@
+"""Statements of reductions: loops over a row, by a simdgroup or by one thread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from metalloid.arrays.codegen.elementwise import Writer
+from metalloid.arrays.ir.dtypes import kind_of, msl_name
+from metalloid.arrays.ir.ops import REDUCTIONS
+from metalloid.arrays.planning.loop_axes import LANES, RESULT
+from metalloid.runtime.program import Size
+
+#: Block size of blocked summation, which bounds rounding errors (Higham, 1993), by form.
+_BLOCK = {"row": 4096, "column": 128}
+#: Values of this cost, in additions, are reloaded rather than recomputed.
+_WORTH_KEEPING = 10
+
+
+class RowWriter(Writer):
+    """Writes the statements of a kernel that reduces rows and computes with the results."""
+
+    def _body(self) -> None:
+        """Write the loops over the row: one per level of dependent reductions."""
+        depth = [0] * len(self.ops)
+        for index, op in enumerate(self.ops):
+            below = max((depth[arg] for arg in op.args), default=0)
+            depth[index] = below + (op.kind == "reduce")
+        reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
+        known: set[int] = set()
+        self._kept, self._is_kept = self._to_keep(reductions), False
+        self._row_head()
+        for level in range(1, max(depth, default=0) + 1):
+            self._invariants(depth, level - 1, known)
+            self._reduce([k for k in reductions if depth[k] == level], known)
+        self._invariants(depth, max(depth, default=0), known)
+        result = self.kernel.result
+        if self.kernel.is_by_element:
+            self._write_row(known)
+        elif self.axes.form == "row":
+            self._line("if (at.x == 0) {")
+            self._depth += 1
+            self._store(self._names[result])
+            self._depth -= 1
+            self._line("}")
+        else:
+            self._store(self._names[result])
+
+    def launch(self) -> tuple[Size, Size | None]:
+        """See `Writer.launch`."""
+        outer = self.axes.outer
+        if self.axes.form != "row":
+            return super().launch()
+        return (LANES, outer[-1] if outer else 1, math.prod(outer[:-1])), (LANES, 1, 1)
+
+    def _write_row(self, known: set[int]) -> None:
+        """Store the result at each index of the row."""
+        row = self._open_loops(blocked=False)
+        self._compute([self.kernel.result], set(known), row)
+        self._store(self._names[self.kernel.result], row)
+        self._close_loops()
+
+    def _to_keep(self, reductions: list[int]) -> int:
+        """The costliest value that both a reduction and the result need; -1 if there is none.
+
+        It waits where the result will be: each thread reads again only what it wrote itself.
+        """
+        if not self.kernel.is_by_element:
+            return -1
+        known = set(reductions)
+        reduced = self._needed((self.ops[k].args[0] for k in reductions), known)
+        dtype = self.ops[self.kernel.result].dtype
+        costs = {}
+        for index in reduced & self._needed([self.kernel.result], known):
+            op = self.ops[index]
+            if op.kind == "map" and op.varies and op.dtype == dtype:
+                below = (self.ops[k] for k in self._needed([index], known))
+                costs[index] = sum(e.data.cost for e in below if e.kind == "map" and e.varies)
+        costliest = max(costs, key=costs.__getitem__, default=-1)
+        return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
+
+    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+        outer = self._kept
+        if not row or outer not in self._needed(wanted, known):
+            super()._compute(wanted, known, row)
+            return
+        at = f"{self.axes.accesses[RESULT].pointer}[{self._index(RESULT, row)}]"
+        if self._is_kept:
+            self._names[outer] = f"v{outer}"
+            self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = {at};")
+            known.add(outer)
+        super()._compute(wanted, known, row)
+        if not self._is_kept:
+            self._line(f"{at} = v{outer};")
+            self._is_kept = True
+
+    def _row_head(self) -> None:
+        if not self.kernel.chunk:
+            extent = self._member("row0", "uint", "I", self.axes.row[0])
+            self._line(f"const uint row_end = {extent};")
+            return
+        extent = self._member("row0", "ulong", "Q", self.axes.row[0])
+        chunk = self._member("chunk", "ulong", "Q", self.kernel.chunk)
+        rest = f"{extent} - {self._indices[0]} * {chunk}"
+        self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
+
+    def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
+        """Compute the values that are invariant along the row as soon as their operands exist."""
+        wanted = [
+            k
+            for k, op in enumerate(self.ops)
+            if not op.varies and depth[k] <= level and op.kind != "reduce"
+        ]
+        self._compute([k for k in wanted if all(self._is_known(a, known) for a in
+                                                self.ops[k].args)], known)  # fmt: skip
+
+    def _is_known(self, index: int, known: set[int]) -> bool:
+        op = self.ops[index]
+        if index in known:
+            return True
+        return op.kind != "reduce" and not op.varies
+
+    def _reduce(self, reductions: list[int], known: set[int]) -> None:
+        """Write one loop over the row for independent reductions."""
+        searches = [index for index in reductions if self._is_search(index)]
+        for index in reductions:
+            self._names[index] = f"v{index}"
+            if index in searches:
+                self._open_search(index)
+            else:
+                self._start(index, f"v{index}")
+        blocked = self._is_blocked(reductions)
+        if blocked:
+            self._open_block([index for index in reductions if index not in searches])
+        row = self._open_loops(blocked)
+        args = {index: self.ops[index].args[0] for index in reductions}
+        wanted = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
+        self._compute(wanted, set(known), row)
+        for index, arg in args.items():
+            if index in searches:
+                self._look_at(index, self._names[self.ops[arg].args[0]], row[0])
+                continue
+            into = f"part{index}" if blocked else f"v{index}"
+            self._line(f"{into} = {self._combine(index, into, self._names[arg])};")
+        self._close_loops()
+        if blocked:
+            for index in reductions:
+                if index not in searches:
+                    self._line(f"v{index} = {self._combine(index, f'v{index}', f'part{index}')};")
+            self._depth -= 1
+            self._line("}")
+        for index in searches:
+            self._close_search(index)
+        if self.axes.form == "row":
+            self._combine_lanes(reductions, LANES)
+        known |= set(reductions)
+
+    def _combine_lanes(self, reductions: list[int], lanes: int) -> None:
+        """Combine the values of `lanes` adjacent lanes in all of them (a butterfly)."""
+        self._line(f"for (ushort distance = {lanes // 2}; distance > 0; distance /= 2) {{")
+        self._depth += 1
+        for index in reductions:
+            other = f"numpy::from_lane(v{index}, distance)"
+            self._line(f"v{index} = {self._combine(index, f'v{index}', other)};")
+        self._depth -= 1
+        self._line("}")
+
+    # -- arg-reductions: a lane visits 32-bit indices in increasing order
+
+    def _is_search(self, index: int) -> bool:
+        """Whether a reduction is an arg-reduction over the indices of the row."""
+        pairs = self.ops[self.ops[index].args[0]]
+        if not self.ops[index].dtype.names or pairs.kind != "map" or len(self.axes.row) > 1:
+            return False
+        location = pairs.args[1]
+        return self.ops[location].kind == "count" and self.axes.accesses[location].row == (1,)
+
+    def _open_search(self, index: int) -> None:
+        value, least = self._least(index)
+        first = "at.x" if self.axes.form == "row" else "0"
+        self._line(f"{value} best{index} = {least};")
+        self._line(f"uint found{index} = {first};")
+
+    def _least(self, index: int) -> tuple[str, str]:
+        """The type of the values, and the identity of an arg-reduction."""
+        op = self.ops[index]
+        value = msl_name(op.dtype["value"])
+        return value, REDUCTIONS[op.data].least.format(V=value)
+
+    def _look_at(self, index: int, value: str, at: str, of: str = "") -> None:
+        best, found = f"best{index}{of}", f"found{index}{of}"
+        text = REDUCTIONS[self.ops[index].data].is_better.format(value, best)
+        self._line(f"const bool is_better{index} = {text};")
+        self._line(f"{best} = is_better{index} ? {value} : {best};")
+        self._line(f"{found} = is_better{index} ? {at} : {found};")
+
+    def _close_search(self, index: int) -> None:
+        type_ = msl_name(self.ops[index].dtype)
+        self._line(f"{type_} v{index} = {self._found(index)};")
+
+    def _found(self, index: int, of: str = "") -> str:
+        """The value and its index in the array; LONG_MAX in lanes without elements."""
+        op = self.ops[index]
+        iota = self.ops[op.args[0]].args[1]
+        found = f"found{index}{of}"
+        start = self.axes.accesses[iota].pointer
+        position = f"long({start}) + long({self._index(iota, [found])})"
+        return f"{msl_name(op.dtype)}(best{index}{of}, {found} < row_end ? {position} : LONG_MAX)"
+
+    def _start(self, index: int, name: str) -> None:
+        """Declare an accumulator with the identity element."""
+        self._line(f"{msl_name(self.ops[index].dtype)} {name} = {self._identity(index)};")
+
+    def _identity(self, index: int) -> str:
+        dtype = self.ops[index].dtype
+        type_ = msl_name(dtype)
+        value = msl_name(dtype["value"]) if dtype.names else type_
+        return REDUCTIONS[self.ops[index].data].identity.format(T=type_, V=value)
+
+    def _combine(self, index: int, a: str, b: str) -> str:
+        return REDUCTIONS[self.ops[index].data].text.format(a, b)
+
+    def _is_blocked(self, reductions: list[int]) -> bool:
+        """Whether the row is summed in blocks, to bound rounding errors."""
+        rounds = any(
+            self.ops[k].data in ("sum", "prod") and kind_of(self.ops[k].dtype) in "fc"
+            for k in reductions
+        )
+        length = self.kernel.chunk or self.axes.row[0]
+        return rounds and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
+
+    def _open_block(self, reductions: list[int]) -> None:
+        if len(self.axes.row) > 1:
+            self._line("for (uint j0 = 0; j0 < row_end; ++j0) {")
+        else:
+            block = _BLOCK[self.axes.form]
+            self._line(f"for (uint block = 0; block < row_end; block += {block}) {{")
+            self._line(f"  const uint block_end = min(block + {block}, row_end);")
+        self._depth += 1
+        for index in reductions:
+            self._start(index, f"part{index}")
+
+    def _open_loops(self, blocked: bool) -> list[str]:
+        """Open the loops over the row; the names of their indices."""
+        names = [f"j{axis}" for axis in range(len(self.axes.row))]
+        self._loops = 0
+        for axis, name in enumerate(names):
+            is_inner = axis == len(names) - 1
+            first = "0"
+            if axis == 0 and blocked and len(names) > 1:
+                continue  # the loop over blocks is this axis
+            end = "row_end" if axis == 0 else self._extent_of_row(axis)
+            if blocked and len(names) == 1:
+                first, end = "block", "block_end"
+            if is_inner and self.axes.form == "row":
+                self._open_loop_of_lanes(name, first, end)
+                continue
+            self._line(f"for (uint {name} = {first}; {name} < {end}; ++{name}) {{")
+            self._depth += 1
+            self._loops += 1
+        return names
+
+    def _open_loop_of_lanes(self, name: str, first: str, end: str) -> None:
+        """All lanes run the same number of iterations; some are idle in the last one."""
+        self._line(f"for (uint lanes = {first}; lanes < {end}; lanes += {LANES}) {{")
+        self._line(f"  const uint {name} = lanes + at.x;")
+        self._line(f"  if ({name} < {end}) {{")
+        self._depth += 2
+        self._loops += 2
+
+    def _extent_of_row(self, axis: int) -> str:
+        name = f"row{axis}"
+        if not any(member.name == name for member in self.members):
+            self._member(name, "uint", "I", self.axes.row[axis])
+        return f"params.{name}"
+
+    def _close_loops(self) -> None:
+        for _ in range(self._loops):
+            self._depth -= 1
+            self._line("}")

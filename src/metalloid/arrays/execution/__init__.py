@@ -1,0 +1,1 @@
+"""Execution: evaluation of nodes, calls of host functions and user kernels, `explain`."""

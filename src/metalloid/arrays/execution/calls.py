@@ -1,0 +1,188 @@
+"""Functions in the graph: of the host, that a well-kept library has, and those that launch kernels.
+
+The host's get NumPy arrays on the memory of the nodes; their results become memory of nodes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, contiguous, reach
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import CUSTOM_CALL, GET_TUPLE_ITEM, Node
+from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
+from metalloid.runtime.device import Device
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A function from NumPy arrays to NumPy arrays.
+
+    Attributes
+    ----------
+    function : callable
+        Called with the arrays and then the parameters. It is part of the key of a plan: a function
+        of a module, not one made for the occasion.
+    parameters : tuple
+    results : tuple of (dtype, shape)
+    parts : list of weakref.ref
+        The nodes of the results.
+    """
+
+    function: Callable[..., Any]
+    parameters: tuple[Any, ...]
+    results: tuple[tuple[DType, Ints], ...]
+    parts: list[weakref.ref[Node]] = field(default_factory=list, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Its name in `explain`."""
+        return self.function.__name__.strip("_")
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Call the function, and store its results."""
+        with np.errstate(all="ignore"):  # as in kernels
+            given = list(map(to_host, args))
+            results = self.function(*given, *self.parameters)
+            if not isinstance(results, tuple):
+                results = (results,)
+            arrays = [
+                np.ascontiguousarray(value, dtype).reshape(shape)
+                for value, (dtype, shape) in zip(results, self.results, strict=True)
+            ]
+        return [_memory_of(_apart_from(given, array), device) for array in arrays]
+
+
+@dataclass(frozen=True)
+class LaunchCall(HostCall):
+    """A function from evaluated nodes to memory that launches kernels of the library."""
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Call the function. Its launches have finished only if `wait` is set."""
+        memories: list[Memory] = self.function(*args, *self.parameters)
+        if wait:
+            for memory in memories:
+                memory.bound.wait()
+        return memories
+
+
+def _apart_from(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
+    """A result in its own memory, as a function may return one of its arguments."""
+    is_shared = any(np.may_share_memory(result, array) for array in given)
+    return result.copy() if is_shared else result
+
+
+def _memory_of(array: np.ndarray, device: Device) -> Memory:
+    memory = from_numpy(array, device, copy=False).memory
+    assert memory is not None
+    return memory
+
+
+def to_host(node: Node, read_only: bool = False) -> np.ndarray:
+    """The values of an evaluated node, in place if the host can access them.
+
+    Parameters
+    ----------
+    read_only : bool
+        For memory that is shared; a copy belongs to the caller.
+    """
+    assert node.memory is not None
+    if node.device.memory != "own":
+        strides, start = node.data
+        return node.memory.host_view(node.dtype, node.shape, strides, start, read_only)
+    if 0 in node.shape:
+        return np.empty(node.shape, node.dtype)
+    low, high = reach(node.layout)
+    raw = node.device.host_memory((high - low + 1) * node.dtype.itemsize)
+    node.device.copy_out(node.memory.bound.address + low * node.dtype.itemsize, raw.data)
+    window = raw.view(node.dtype)
+    strides = tuple(step * node.dtype.itemsize for step in node.data[0])
+    first = window[node.data[1] - low :]
+    return np.lib.stride_tricks.as_strided(first, node.shape, strides)
+
+
+class KernelCall:
+    """A kernel made by `metal_kernel`, launched when its results are needed.
+
+    Attributes
+    ----------
+    parts : list of weakref.ref
+        The nodes of the results.
+    """
+
+    def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
+                 results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
+        self.kernel, self.options, self.results = kernel, options, results
+        self.name = str(kernel.name)
+        self._numbers = tuple(
+            value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
+        )
+        self.parts: list[weakref.ref[Node]] = []
+        self._key = (kernel, repr(self._numbers), repr(options), results)
+
+    def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
+        """The nodes of the array inputs, on a device.
+
+        What is not an array of ours is copied: it may change before the kernel runs.
+        """
+        return [
+            to_node(_moved_to(device, value), self.name, device=device)
+            for value, number in zip(inputs, self._numbers, strict=True)
+            if number is None
+        ]
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelCall) and self._key == other._key
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Launch it."""
+        arrays = iter([to_host(node) for node in args])
+        inputs = [next(arrays) if number is None else number for number in self._numbers]
+        results = self.kernel(inputs=inputs, device=device, **self.options)
+        return [_memory_of(result, device) for result in results]
+
+
+def _moved_to(device: Device, value: Any) -> Any:
+    return value.to_device(device) if hasattr(value, "_node") else value
+
+
+def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
+              *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
+    """Nodes of the results of a host function."""
+    return call_nodes(HostCall(function, parameters, results), args)
+
+
+def launch_call(function: Callable[..., list[Memory]], args: Sequence[Node],
+                parameters: tuple[Any, ...],
+                *results: tuple[DType, Ints]) -> tuple[Node, ...]:  # fmt: skip
+    """Nodes of the results of a function that launches kernels."""
+    return call_nodes(LaunchCall(function, parameters, results), args)
+
+
+def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
+    """Nodes of the results of a call."""
+    device = args[0].device
+    node = Node(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
+    parts = tuple(
+        Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
+        for k, (dtype, shape) in enumerate(call.results)
+    )
+    call.parts.extend(map(weakref.ref, parts))
+    return parts
+
+
+def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
+    """Materialize all results whose nodes are still referenced, requested or not."""
+    for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
+        node = part()
+        if node is not None:
+            node.materialize(memory, contiguous(shape))

@@ -1,0 +1,88 @@
+"""What an evaluation would do: kernels, launches, bytes, and why values are materialized."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from metalloid.arrays.codegen.kernel_source import render
+from metalloid.arrays.execution.evaluate import full_text
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.arrays.planning.plan import Planner, make_plan
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
+
+
+def msl(roots: Sequence[Node]) -> str:
+    """The full text of each distinct kernel."""
+    planner = _planned(roots)
+    if planner is None:
+        return "// The values are known: there is nothing to compute.\n"
+    texts = [
+        full_text(render(step, planner.sources, planner.traits))
+        for step in planner.steps
+        if isinstance(step, FusedKernel)
+    ]
+    return "\n".join(dict.fromkeys(texts)) or "// No kernel of ours: functions of the host.\n"
+
+
+def report(roots: Sequence[Node]) -> str:
+    """The steps in order: kernels, without the functions that they call, and bytes moved."""
+    planner = _planned(roots)
+    if planner is None:
+        return "The values are known: there is nothing to compute."
+    lines = []
+    for number, step in enumerate(planner.steps, 1):
+        if isinstance(step, FusedKernel):
+            lines.append(_of_kernel(number, step, planner))
+        else:
+            out = ", ".join(_named(planner.sources[source]) for source in step.outs)
+            name = planner.graph.nodes[step.index].data.name
+            lines.append(f"{number}. {name}, a function of its own -> {out}")
+    return "\n\n".join(lines) or "Nothing to launch: every result is a view of known values."
+
+
+def _planned(roots: Sequence[Node]) -> Planner | None:
+    missing = [root for root in roots if root.kind is not BUFFER]
+    return make_plan(LinearizedGraph(missing)) if missing else None
+
+
+def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
+    sources = planner.sources
+    rendered = render(step, sources, planner.traits)
+    out = sources[step.out]
+    read = sum(_bytes(sources[source]) for source in rendered.buffers[:-1])
+    grid = " x ".join(str(n) for n in rendered.threads if n != 1) or "1"
+    group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
+    return (
+        f"{number}. {rendered.name} -> {_named(out)}: {out.reason.value}\n"
+        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(_written(step, out))}\n"
+        f"\n{rendered.text.rstrip()}"
+    )
+
+
+def _written(step: FusedKernel, out: BufferSpec) -> int:
+    """Bytes that the kernel stores."""
+    skipped = () if step.is_by_element else step.row_axes
+    indices = math.prod(n for axis, n in enumerate(step.iteration_space) if axis not in skipped)
+    if step.chunk:
+        indices = math.prod(out.shape)
+    return indices * step.ops[step.result].dtype.itemsize
+
+
+def _named(source: BufferSpec) -> str:
+    return f"{source.dtype}{list(source.shape)}"
+
+
+def _bytes(source: BufferSpec) -> int:
+    return math.prod(source.shape) * source.dtype.itemsize
+
+
+def _size(nbytes: int) -> str:
+    """A number of bytes in human-readable units."""
+    size = float(nbytes)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,207 @@
+"""NumPy's files: an array as ``.npy``, and several by name as ``.npz``, a zip archive of such.
+
+bfloat16, which NumPy does not know, is written as bytes of the same size (``V2``), as NumPy and JAX
+do. Reading trusts nothing: headers are checked against the length of the file before memory is
+asked for, and nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import errno
+import math
+import os
+import re
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+
+from metalloid.arrays.files.element_bytes import read_bytes, to_bytes, to_elements
+from metalloid.arrays.ir.dtypes import ALL, DType, bfloat16
+
+_MAGIC = b"\x93NUMPY"
+_LENGTH_FORMATS = {1: "<H", 2: "<I"}  # of the header, by version
+_MAX_HEADER = 10_000  # NumPy's limit
+_MAX_AXES = 64
+_MAX_BYTES = 2**63 - 1
+_SUFFIX = ".npy"
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as NumPy writes
+#: The least of a name in a zip archive that its 16-bit length field lacks room for.
+_NAME_LIMIT = 2**16
+_PLAIN_TYPE = re.compile(r"[<>|=]?[?biufcV]\d*")
+_BFLOAT16_AS_BYTES = np.dtype("V2")
+
+
+def write_npy(file: IO[bytes], values: np.ndarray) -> None:
+    """Write one array."""
+    is_bfloat16 = values.dtype == bfloat16
+    header = {
+        "descr": _BFLOAT16_AS_BYTES.str if is_bfloat16 else values.dtype.newbyteorder("<").str,
+        "fortran_order": False,
+        "shape": values.shape,
+    }
+    np.lib.format.write_array_header_1_0(file, header)
+    file.write(to_bytes(values))
+
+
+def write_npz(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
+    """Write arrays by name; each is asked for its values when its turn comes.
+
+    Raises
+    ------
+    ValueError
+        For a name that the format cannot hold.
+    """
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            _check_name(name)
+            info = zipfile.ZipInfo("array")  # it would change some names
+            info.filename = name + _SUFFIX
+            info.external_attr = 0o644 << 16
+            with archive.open(info, "w", force_zip64=True) as entry:
+                write_npy(entry, np.asarray(array))
+
+
+def _check_name(name: str) -> None:
+    if "\0" in name:
+        raise ValueError(f"[save] an .npz file cannot hold the name {name!r}: it has a NUL.")
+    if len((name + _SUFFIX).encode()) >= _NAME_LIMIT:
+        raise ValueError(
+            f"[save] an .npz file cannot hold the name {name[:20]!r}... of {len(name)} characters: "
+            f"names have less than {_NAME_LIMIT} bytes."
+        )
+
+
+def read_npy(file: IO[bytes], where: str) -> np.ndarray:
+    """Read one array.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed, or of a type that arrays do not have.
+    """
+    room = os.fstat(file.fileno()).st_size
+    return _read_array(file, room, where)
+
+
+def read_npz(file: IO[bytes], where: str) -> dict[str, np.ndarray]:
+    """Read all arrays by name.
+
+    Raises
+    ------
+    ValueError
+        If the archive or an array is malformed.
+    """
+    found: dict[str, np.ndarray] = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for info in archive.infolist():
+                name = info.orig_filename.removesuffix(_SUFFIX)
+                if name in found:
+                    raise ValueError(f"[load] {where} holds two arrays named {name!r}.")
+                found[name] = _read_entry(archive, info, where)
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # of the disk, not of what is on it
+            raise
+        raise _malformed(where, error) from None
+    except _ZIP_ERRORS as error:
+        raise _malformed(where, error) from None
+    return found
+
+
+def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> np.ndarray:
+    name = info.orig_filename
+    if not name.endswith(_SUFFIX):
+        raise ValueError(f"[load] {where} holds {name!r}, which is no .npy file.")
+    where = f"{name.removesuffix(_SUFFIX)!r} in {where}"
+    if info.compress_type not in _COMPRESSIONS:
+        raise ValueError(f"[load] {where} is compressed, and not by deflate.")
+    with archive.open(info) as entry:
+        array = _read_array(entry, info.file_size, where)
+        if entry.read(1):  # at the end its checksum is compared
+            raise ValueError(f"[load] {where} is longer than its header says.")
+    return array
+
+
+#: What ``zipfile`` raises for a malformed archive, or one with an encryption or compression that
+#: it cannot read.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+               struct.error, UnicodeDecodeError, KeyError, OverflowError)  # fmt: skip
+
+
+def _malformed(where: str, error: Exception) -> ValueError:
+    return ValueError(f"[load] {where} is no .npz file, or a damaged one ({error}).")
+
+
+# -- one array
+
+
+def _read_array(file: IO[bytes], room: int, where: str) -> np.ndarray:
+    """An array of at most `room` bytes, header included."""
+    dtype, is_fortran, shape, used = _read_header(file, where)
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes > room - used or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
+        raise ValueError(
+            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room - used} "
+            "bytes for that: it is damaged or incomplete."
+        )
+    flat = to_elements(read_bytes(file, nbytes, where), dtype)
+    return flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)
+
+
+def _read_header(file: IO[bytes], where: str) -> tuple[DType, bool, tuple[int, ...], int]:
+    """Type, order, shape, and how many bytes that took."""
+    start = file.read(len(_MAGIC) + 2)
+    version = start[len(_MAGIC) :]
+    if start[: len(_MAGIC)] != _MAGIC or len(version) < 2 or version[0] not in _LENGTH_FORMATS:
+        raise ValueError(f"[load] {where} is no .npy file of version 1 or 2.")
+    form = _LENGTH_FORMATS[version[0]]
+    size = file.read(struct.calcsize(form))
+    length = struct.unpack(form, size)[0] if len(size) == struct.calcsize(form) else _MAX_HEADER + 1
+    text = file.read(length) if length <= _MAX_HEADER else b""
+    used = len(start) + len(size) + len(text)
+    try:
+        header = _literal(text.decode("latin1"))
+        dtype, is_fortran, shape = header["descr"], header["fortran_order"], header["shape"]
+        is_plain = set(header) == {"descr", "fortran_order", "shape"} and (
+            isinstance(is_fortran, bool)
+            and isinstance(shape, tuple)
+            and len(shape) <= _MAX_AXES
+            and all(type(n) is int and n >= 0 for n in shape)
+        )
+    except (KeyError, TypeError):
+        is_plain = False
+    if not is_plain:
+        raise ValueError(f"[load] the header of {where} is damaged.")
+    return _known_type(dtype, where), is_fortran, shape, used
+
+
+def _literal(text: str) -> Any:
+    """The value of a header; Python 2 wrote long integers with an L."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Python thinks of such source text
+        for form in (text, re.sub(r"(?<=\d)L", "", text)):
+            with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError,
+                                     RecursionError):  # fmt: skip
+                return ast.literal_eval(form.strip())
+    return None
+
+
+def _known_type(descr: Any, where: str) -> DType:
+    dtype = None
+    if isinstance(descr, str) and _PLAIN_TYPE.fullmatch(descr):
+        try:
+            dtype = np.dtype(descr)
+        except (TypeError, ValueError):
+            dtype = None
+    if dtype == _BFLOAT16_AS_BYTES:
+        return bfloat16
+    if dtype is None or dtype.newbyteorder("=") not in ALL:
+        raise ValueError(f"[load] {where} has elements of {descr!r:.60}, which arrays lack.")
+    return dtype

@@ -1,0 +1,1 @@
+"""The public functions of arrays, by the chapters of the array API. `api` exports them."""

@@ -1,0 +1,239 @@
+"""Convolution and pooling over any number of axes, channels last.
+
+Both are kernels of ``windows.metal``. A convolution is a product of weights and a matrix of
+windows, which is nowhere in memory (S. Chetlur et al., "cuDNN: efficient primitives for deep
+learning", 2014, section 3). Where a device has units of its own for matrices, that matrix is in
+memory (K. Chellapilla et al., "High performance convolutional neural networks for document
+processing", 2006). Small windows are pooled by an expression, which fuses with what is around it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import launch_call
+from metalloid.arrays.functions.creation import zeros
+from metalloid.arrays.functions.manipulation import concat, pad
+from metalloid.arrays.functions.tensor_contractions import matmul
+from metalloid.arrays.ir.dtypes import float32, kind_of, promote
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, cast, permute, reshape
+from metalloid.arrays.ir.operands import binary, binary_operands, op
+from metalloid.arrays.ir.views import joined, sliced, whole
+from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
+
+PerAxis = int | Sequence[int]
+#: Their numbers have 32 bits.
+_MOST_WINDOWS = 2**32 - 1
+#: Windows of so few elements are pooled by an expression.
+_FEW_ELEMENTS = 4
+
+
+def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+           dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
+    """Convolution along one axis; see `conv_general`."""
+    return _convolved("conv1d", 1, x, weight, stride, padding, dilation, groups)
+
+
+def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+           dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
+    """Convolution along two axes; see `conv_general`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> picture = mtl.ones((1, 3, 3, 1))
+    >>> mtl.conv2d(picture, mtl.ones((1, 2, 2, 1)))[0, :, :, 0]
+    array([[4., 4.],
+           [4., 4.]], dtype=float32)
+    """
+    return _convolved("conv2d", 2, x, weight, stride, padding, dilation, groups)
+
+
+def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+           dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
+    """Convolution along three axes; see `conv_general`."""
+    return _convolved("conv3d", 3, x, weight, stride, padding, dilation, groups)
+
+
+def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+                 dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
+    """Convolution along all axes but the first and the last, as machine learning has it.
+
+    Parameters
+    ----------
+    x : Array of shape (batch, ..., channels)
+    weight : Array of shape (outputs, ..., channels / groups)
+        Not turned round: it is a correlation.
+    stride, padding, dilation : int or sequence of int
+        Steps between windows, zeros on both sides, steps between a window's elements.
+    groups : int
+        Parts of the channels that do not see each other.
+
+    Returns
+    -------
+    Array of shape (batch, ..., outputs)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    return _convolved("conv_general", x.ndim - 2, x, weight, stride, padding, dilation, groups)
+
+
+def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, padding: PerAxis,
+               dilation: PerAxis, groups: int) -> Array:  # fmt: skip
+    if x.ndim != axes + 2 or weight.ndim != axes + 2 or axes < 1:
+        raise ValueError(
+            f"[{where}] wants {axes + 2} axes (batch, ..., channels) and weights of as many, got "
+            f"{x.shape} and {weight.shape}."
+        )
+    outputs, channels = weight.shape[0], weight.shape[-1]
+    if groups < 1 or x.shape[-1] != channels * groups or outputs % groups:
+        raise ValueError(
+            f"[{where}] {x.shape[-1]} channels in {groups} groups, and weights of {weight.shape} "
+            "do not fit."
+        )
+    node, filters = binary_operands(where, x, weight)
+    dtype = promote(x.dtype, weight.dtype)
+    x = _padded(Array(cast(node, dtype)), _per_axis(where, padding, axes), 0)
+    windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
+                       _per_axis(where, dilation, axes))  # fmt: skip
+    shape = (x.shape[0], *windows.counts, outputs)
+    places = math.prod(windows.size) * channels
+    matrix = permute(reshape(cast(filters, dtype), (outputs, places)), (1, 0))
+    if 0 in shape or not places:
+        return zeros(shape, dtype=dtype, device=x.device)
+    if dtype.name in x.device.traits.matrices:
+        return _of_patches(x._node, Array(matrix), windows, groups)
+    (result,) = launch_call(convolved, [x._node, matrix], (windows, groups), (dtype, shape))
+    return Array(result)
+
+
+def _of_patches(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
+    """A convolution as products of matrices in memory."""
+    parts = list(_elements(node, windows))
+    *outer, channels = parts[0].shape
+    patches, each = _side_by_side(parts), channels // groups
+    outputs = matrix.shape[1] // groups
+    results = []
+    for group in range(groups):
+        own = patches[..., group * each : (group + 1) * each]
+        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * each)))
+        results.append(matmul(rows, matrix[:, group * outputs : (group + 1) * outputs]))
+    result = concat(results, axis=1) if groups > 1 else results[0]
+    return Array(reshape(result._node, (*outer, outputs * groups)))
+
+
+def _side_by_side(windows: Sequence[Node]) -> Array:
+    """Arrays of one shape along a new axis before the last."""
+    *outer, channels = windows[0].shape
+    shape = (*outer, len(windows), channels)
+    places = []
+    for k in range(len(windows)):
+        place = whole(shape)
+        place[-2] = (k, 1, 1)
+        places.append(place)
+    parts = [reshape(window, (*outer, 1, channels)) for window in windows]
+    return Array(joined(parts, places, shape, windows[0].dtype))
+
+
+def _windows(where: str, shape: Ints, size: Ints, stride: Ints, spread: Ints) -> Windows:
+    windows = Windows(shape, size, stride, spread)
+    if min(*stride, *spread, *windows.counts, *size) < 1:
+        raise ValueError(
+            f"[{where}] a window of {size} with stride {stride} and dilation {spread} has no "
+            f"place in {shape[1:-1]}."
+        )
+    if math.prod(shape[:1] + windows.counts) > _MOST_WINDOWS:
+        raise ValueError(
+            f"[{where}] {shape} has more windows than {_MOST_WINDOWS}; do it in parts."
+        )
+    return windows
+
+
+def _elements(node: Node, windows: Windows) -> Iterator[Node]:
+    """For each element of a window, what all windows have there."""
+    for offset in itertools.product(*map(range, windows.size)):
+        numbers = whole(node.shape)
+        each = zip(offset, windows.stride, windows.spread, windows.counts, strict=True)
+        for axis, (k, step, gap, count) in enumerate(each, 1):
+            numbers[axis] = (k * gap, step, count)
+        yield sliced(node, numbers)
+
+
+def _per_axis(where: str, value: PerAxis, axes: int) -> Ints:
+    numbers = (value,) * axes if isinstance(value, int) else tuple(value)
+    if len(numbers) != axes:
+        raise ValueError(f"[{where}] wants a number, or {axes}, got {value!r}.")
+    return numbers
+
+
+def _padded(x: Array, padding: Ints, value: Any) -> Array:
+    if not any(padding):
+        return x
+    return pad(x, [(0, 0), *((n, n) for n in padding), (0, 0)], constant_values=value)
+
+
+def max_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
+             padding: PerAxis = 0) -> Array:  # fmt: skip
+    """The largest element of every window, for each channel.
+
+    Parameters
+    ----------
+    x : Array of shape (batch, ..., channels)
+    size : int or sequence of int
+        Of the windows.
+    stride : int or sequence of int, optional
+        Steps between windows; their size without.
+    padding : int or sequence of int
+        What never is the largest, on both sides.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.max_pool(mtl.arange(4).reshape(1, 4, 1), 2).flatten()
+    array([1, 3], dtype=int64)
+    """
+    lowest = -math.inf if kind_of(x.dtype) == "f" else _lowest(x)
+    return _pooled("max_pool", x, size, stride, padding, lowest, largest=True)[0]
+
+
+def _lowest(x: Array) -> int:
+    bits = 8 * x.itemsize
+    return 0 if kind_of(x.dtype) == "u" else -(2 ** (bits - 1))
+
+
+def avg_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
+             padding: PerAxis = 0) -> Array:  # fmt: skip
+    """The average of every window, for each channel; zeros of the padding count."""
+    dtype = x.dtype if kind_of(x.dtype) in "fc" else float32
+    floats = Array(cast(x._node, dtype))
+    total, windows = _pooled("avg_pool", floats, size, stride, padding, 0, largest=False)
+    return Array(cast((total / math.prod(windows.size))._node, dtype))
+
+
+def _pooled(where: str, x: Array, size: PerAxis, stride: PerAxis | None, padding: PerAxis,
+            border: Any, largest: bool) -> tuple[Array, Windows]:  # fmt: skip
+    axes = x.ndim - 2
+    if axes < 1:
+        raise ValueError(f"[{where}] wants an array (batch, ..., channels), got {x.shape}.")
+    extents = _per_axis(where, size, axes)
+    steps = extents if stride is None else _per_axis(where, stride, axes)
+    padded = _padded(x, _per_axis(where, padding, axes), border)
+    windows = _windows(where, padded.shape, extents, steps, (1,) * axes)
+    shape, dtype = (x.shape[0], *windows.counts, x.shape[-1]), pooled_type(x.dtype, largest)
+    if 0 in shape:
+        return zeros(shape, dtype=dtype, device=x.device), windows
+    if math.prod(extents) <= _FEW_ELEMENTS:
+        elements = (Array(cast(node, dtype)) for node in _elements(padded._node, windows))
+        combine = op("maximum" if largest else "add")
+        return functools.reduce(lambda a, b: Array(binary(combine, a, b)), elements), windows
+    (node,) = launch_call(pooled, [padded._node], (windows, largest), (dtype, shape))
+    return Array(node), windows

@@ -1,0 +1,339 @@
+"""Creation functions of the array API: arrays from numbers, lists and other libraries' arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.interop.dlpack import borrowed, borrowed_from_host, copied, unshared
+from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
+from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
+from metalloid.arrays.ir.operands import (
+    as_number,
+    binary,
+    can_share,
+    from_numpy,
+    is_number,
+    op,
+    to_node,
+    to_numpy,
+    where_node,
+)
+from metalloid.arrays.ir.views import as_shape
+from metalloid.runtime.device import Device
+from metalloid.runtime.dlpack import from_dlpack as _numpy_from_dlpack
+from metalloid.runtime.registry import get_device
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = None,
+            copy: bool | None = None) -> Array:  # fmt: skip
+    """An array of anything that holds numbers.
+
+    Parameters
+    ----------
+    obj : array, number, nested lists, or an object with memory
+        With DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32,
+        of its integers int64.
+    dtype : dtype, optional
+        Type of the elements; that of `obj` without.
+    copy : bool, optional
+        False: use the memory of `obj`, as `from_dlpack` does. Otherwise the contents are copied.
+
+    Raises
+    ------
+    TypeError
+        If it holds something else than numbers.
+    ValueError
+        With ``copy=False``, if it takes a copy.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.asarray([[1, 2], [3, 4]])
+    array([[1, 2],
+           [3, 4]], dtype=int64)
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Array):
+        if copy is False and wanted not in (None, obj.dtype):
+            raise ValueError(f"[asarray] {obj.dtype} as {wanted} takes a copy.")
+        result = obj if device is None else obj.to_device(device)
+        if not copy and wanted in (None, obj.dtype):
+            return result
+        return result.astype(wanted or obj.dtype)
+    node = borrowed(obj, device, "asarray")
+    if node is not None:
+        shares = copy is False
+        return _elsewhere(node if shares else copied(node), wanted, device, shares, "asarray")
+    target = get_device(device)
+    if is_number(obj):
+        if copy is False:
+            raise ValueError("[asarray] a number has no memory to share.")
+        return Array(to_node(obj, "asarray", wanted, target) if wanted is None else as_number(
+            obj, wanted, target))  # fmt: skip
+    array = to_numpy(obj, "asarray", wanted is not None)
+    if copy is False:
+        shares = wanted is None or wanted == array.dtype
+        if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
+            raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
+        return Array(borrowed_from_host(array, target, "asarray"))
+    if wanted is not None and array.dtype != wanted:
+        with np.errstate(all="ignore"):
+            array = array.astype(wanted)
+    return Array(from_numpy(array, target))
+
+
+array = asarray
+
+
+def from_dlpack(x: Any, /, *, device: str | Device | None = None,
+                copy: bool | None = None) -> Array:  # fmt: skip
+    """An array on the memory of another library's.
+
+    The array shows what the other library writes, and never writes to that memory itself. What is
+    computed from it is computed at once, and does not change. If the memory is read-only, the array
+    is a value like any other, and expressions are lazy.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__``: an array of NumPy, torch, JAX ...
+    copy : bool, optional
+        Whether to copy the contents; without, only what cannot be shared (arrays that are not
+        contiguous, on the CPU).
+
+    Raises
+    ------
+    BufferError
+        If its memory is not the host's nor the device's, or its capsule cannot be read.
+    ValueError
+        With ``copy=False``, if it takes a copy.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> mtl.from_dlpack(np.arange(3))
+    array([0, 1, 2], dtype=int64)
+    """
+    if isinstance(x, Array):
+        return asarray(x, device=device)
+    node = borrowed(x, device, "from_dlpack")
+    if node is not None:
+        shares = copy is False
+        return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
+    array, target = _from_host(x), get_device(device)
+    if copy is False or (copy is None and can_share(array, target)):
+        return Array(borrowed_from_host(array, target, "from_dlpack"))
+    return Array(from_numpy(array, target))
+
+
+def _from_host(x: Any) -> np.ndarray:
+    try:
+        if isinstance(x, np.ndarray):  # DLPack would forget what it is a view of
+            as_dtype(x.dtype)
+            return np.asarray(x)
+        return _numpy_from_dlpack(x)
+    except TypeError as error:
+        raise BufferError(f"[from_dlpack] {error}") from None
+
+
+def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, shares: bool,
+               where: str) -> Array:  # fmt: skip
+    """What lies on a device, of another type or on another device."""
+    result = Array(node)
+    is_other = device is not None and get_device(device) is not node.device
+    if shares and (is_other or dtype not in (None, node.dtype)):
+        raise ValueError(f"[{where}] {node.dtype} on {node.device.name} takes a copy.")
+    if dtype is not None:
+        result = result.astype(dtype)
+    return result.to_device(device) if is_other else result
+
+
+def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, where: str) -> Array:
+    extents = as_shape(where, shape)
+    return Array(broadcast(as_number(value, dtype, get_device(device)), extents))
+
+
+def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
+         device: str | Device | None = None) -> Array:  # fmt: skip
+    """An array with the same number everywhere.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.full((2, 2), 7)
+    array([[7, 7],
+           [7, 7]], dtype=int64)
+    """
+    if not is_number(fill_value):
+        value = asarray(fill_value, dtype=dtype, device=device)
+        return Array(broadcast(value._node, as_shape("full", shape)))
+    wanted = DEFAULTS[type(fill_value)] if dtype is None else as_dtype(dtype)
+    return _filled(fill_value, shape, wanted, device, "full")
+
+
+def zeros(shape: int | Sequence[int], *, dtype: Any = None,
+          device: str | Device | None = None) -> Array:  # fmt: skip
+    """An array of zeros, float32 if nothing else is said."""
+    return _filled(0, shape, float32 if dtype is None else as_dtype(dtype), device, "zeros")
+
+
+def ones(shape: int | Sequence[int], *, dtype: Any = None,
+         device: str | Device | None = None) -> Array:  # fmt: skip
+    """An array of ones, float32 if nothing else is said."""
+    return _filled(1, shape, float32 if dtype is None else as_dtype(dtype), device, "ones")
+
+
+def empty(shape: int | Sequence[int], *, dtype: Any = None,
+          device: str | Device | None = None) -> Array:  # fmt: skip
+    """An array of zeros: what nobody has written has no meaning in an expression."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None,
+              device: str | Device | None = None) -> Array:  # fmt: skip
+    """`full` with the shape, the type and the device of another array."""
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def zeros_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
+    """`zeros` with the shape, the type and the device of another array."""
+    return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def ones_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
+    """`ones` with the shape, the type and the device of another array."""
+    return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def empty_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
+    """`empty` with the shape, the type and the device of another array."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None,
+           device: str | Device | None = None) -> Array:  # fmt: skip
+    """Evenly spaced numbers from `start`, or from 0, up to but without `stop`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.arange(2, 10, 3)
+    array([2, 5, 8], dtype=int64)
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("[arange] the step must not be 0.")
+    is_whole = all(isinstance(n, int | np.integer) for n in (start, stop, step))
+    wanted = (int64 if is_whole else float32) if dtype is None else as_dtype(dtype)
+    size = max(math.ceil((stop - start) / step), 0)
+    target = get_device(device)
+    if not is_whole or kind_of(wanted) not in "iu":
+        exact = start + step * np.arange(size, dtype=np.float64)
+        return Array(from_numpy(exact.astype(wanted), target))
+    places = iota((size,), 0, target)
+    scaled = Array(places) * int(step) + int(start)
+    return Array(cast(scaled._node, wanted))
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
+             device: str | Device | None = None, endpoint: bool = True) -> Array:  # fmt: skip
+    """`num` evenly spaced numbers from `start` to `stop`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.linspace(0, 1, 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    wanted = DEFAULTS[complex if is_complex else float] if dtype is None else as_dtype(dtype)
+    exact = np.linspace(start, stop, num, endpoint=endpoint)
+    if kind_of(wanted) in "iu":
+        exact = np.floor(exact)
+    return Array(from_numpy(exact.astype(wanted), get_device(device)))
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
+        device: str | Device | None = None) -> Array:  # fmt: skip
+    """A matrix with ones on its `k`-th diagonal.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.eye(2, 3, k=1, dtype=mtl.int8)
+    array([[0, 1, 0],
+           [0, 0, 1]], dtype=int8)
+    """
+    shape = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    wanted = float32 if dtype is None else as_dtype(dtype)
+    return Array(cast(_diagonal("equal", shape, k, get_device(device)), wanted))
+
+
+def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> Node:
+    """Where column - row is k, or less, or more."""
+    columns = Array(iota(shape, len(shape) - 1, device))
+    rows = Array(iota(shape, len(shape) - 2, device))
+    beyond = max(shape[-2:]) + 1  # diagonals that far away are all the same
+    return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """The lower triangles of matrices, zeros above the `k`-th diagonal.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.tril(mtl.ones((2, 2)))
+    array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _triangle(x, "tril", "less_equal", k)
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """The upper triangles of matrices, zeros below the `k`-th diagonal."""
+    return _triangle(x, "triu", "greater_equal", k)
+
+
+def _triangle(x: Array, where: str, relation: str, k: int) -> Array:
+    if x.ndim < 2:
+        raise ValueError(f"[{where}] wants at least two axes, got shape {x.shape}.")
+    mask = Array(_diagonal(relation, x.shape, k, x.device))
+    zero = Array(as_number(0, x.dtype, x.device))
+    return Array(where_node(mask, x, zero))
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+    """Coordinates of every point of a grid, one array for each axis.
+
+    Parameters
+    ----------
+    indexing : "xy" or "ij"
+        Whether the first two axes change places, as of pictures.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.meshgrid(mtl.arange(2), mtl.arange(3), indexing="ij")[0]
+    array([[0, 0, 0],
+           [1, 1, 1]], dtype=int64)
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"[meshgrid] indexing is 'xy' or 'ij', got {indexing!r}.")
+    if len({x.dtype for x in arrays}) > 1:
+        raise ValueError("[meshgrid] the arrays must have one type.")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = [1, 0]
+    shape = tuple(arrays[k].size for k in order)
+    results = []
+    for k, x in enumerate(arrays):
+        own = tuple(n if order[axis] == k else 1 for axis, n in enumerate(shape))
+        results.append(Array(broadcast(reshape(unshared(x._node), own), shape)))
+    return tuple(results)

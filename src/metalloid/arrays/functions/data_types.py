@@ -1,0 +1,189 @@
+"""Data type functions of the array API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir import dtypes as types
+from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of, promote, real_of, type_of_number
+from metalloid.arrays.ir.operands import is_number
+from metalloid.runtime.registry import devices, get_device
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """The numbers in another type.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers as real ones: take the part that is meant.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.astype(mtl.asarray([1.7, -1.7]), mtl.int32)
+    array([ 1, -1], dtype=int32)
+    """
+    wanted = as_dtype(dtype)
+    if kind_of(x.dtype) == "c" and kind_of(wanted) in "iuf":
+        raise TypeError(f"[astype] {x.dtype} as {wanted}: take .real or .imag.")
+    return x.astype(wanted, copy=copy, device=device)
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The type that arrays, types and Python numbers have together.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.result_type(mtl.int8, mtl.uint8)
+    dtype('int16')
+    """
+    found = [
+        value.dtype if isinstance(value, Array) else as_dtype(value)
+        for value in arrays_and_dtypes
+        if not is_number(value)
+    ]
+    if not found:
+        raise ValueError("[result_type] wants at least one array or type.")
+    result = found[0]
+    for dtype in found[1:]:
+        result = promote(result, dtype)
+    for value in arrays_and_dtypes:
+        if is_number(value):
+            result = promote(result, type_of_number(value.__class__, result))
+    return result
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether promotion leads from one type to another."""
+    start = from_.dtype if isinstance(from_, Array) else as_dtype(from_)
+    end = as_dtype(to)
+    try:
+        return promote(start, end) == end and (kind_of(start) in "b" or kind_of(start) == kind_of(
+            end) or (kind_of(start) + kind_of(end)) in ("ui", "fc"))  # fmt: skip
+    except TypeError:
+        return False
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """What `finfo` returns: limits of a float type, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntInfo:
+    """What `iinfo` returns: limits of an integer type."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Limits of a float type; of a complex one, of its parts.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.finfo(mtl.float32).bits
+    32
+    """
+    dtype = real_of(type.dtype if isinstance(type, Array) else as_dtype(type))
+    if kind_of(dtype) != "f":
+        raise TypeError(f"[finfo] {dtype} is no float type.")
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min),
+                     float(info.smallest_normal), dtype)  # fmt: skip
+
+
+def iinfo(type: Any, /) -> IntInfo:
+    """Limits of an integer type."""
+    dtype = type.dtype if isinstance(type, Array) else as_dtype(type)
+    if kind_of(dtype) not in "iu":
+        raise TypeError(f"[iinfo] {dtype} is no integer type.")
+    info = np.iinfo(dtype)
+    return IntInfo(info.bits, int(info.max), int(info.min), dtype)
+
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a type is of a kind, which is a word of the array API, a type, or a tuple of them.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.isdtype(mtl.float16, "real floating")
+    True
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, one) for one in kind)
+    if isinstance(kind, str):
+        if kind not in _KINDS:
+            raise ValueError(f"[isdtype] there is no kind {kind!r}. Kinds: {', '.join(_KINDS)}.")
+        return kind_of(dtype) in _KINDS[kind]
+    return bool(dtype == as_dtype(kind))
+
+
+class _Info:
+    """What ``__array_namespace_info__`` returns (array API, "Inspection")."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What this library can do of what the standard leaves open."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Any:
+        """The device used where none is named."""
+        return get_device()
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """Types used where none is named."""
+        return {
+            "real floating": types.float32,
+            "complex floating": types.complex64,
+            "integral": types.int64,
+            "indexing": types.int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The standard's types, by name, as far as a device computes with them."""
+        left_out = frozenset() if get_device(device).has_float64 else types.DOUBLES
+        return {
+            str(dtype): dtype
+            for dtype in types.ALL
+            if dtype not in (types.float16, types.bfloat16)
+            and dtype not in left_out
+            and (kind is None or isdtype(dtype, kind))
+        }
+
+    def devices(self) -> tuple[Any, ...]:
+        """All devices."""
+        return tuple(devices())
+
+
+def array_namespace_info() -> _Info:
+    """What the standard calls ``__array_namespace_info__``."""
+    return _Info()

@@ -1,0 +1,86 @@
+"""When expressions are computed: when their values are looked at, or here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.execution.explain import report
+from metalloid.arrays.ir.node import Node
+
+
+def eval(*values: Any) -> None:
+    """Compute arrays now, together: what they have in common is computed once.
+
+    Parameters
+    ----------
+    *values : Array, or tuples, lists and dicts of them
+        Other things in them are passed over.
+
+    Raises
+    ------
+    OutOfMemory, KernelFault
+        The arrays are as they were, and can be computed again.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.arange(3) * 2
+    >>> mtl.eval(x)
+    """
+    evaluate(_nodes(values))
+
+
+def async_eval(*values: Any) -> None:
+    """Start to compute arrays, and return; who looks at one waits for it."""
+    evaluate(_nodes(values), wait=False)
+
+
+def explain(*values: Any) -> str:
+    """What computing arrays would do: kernels, launches, bytes moved, and why each has its memory.
+
+    Nothing is computed.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> x = mtl.asarray([1.0, 2.0])
+    >>> print(mtl.explain(mtl.exp(x) + 1))
+    1. array_exp_add -> float32[2]: requested
+       2 threads; reads 8 bytes, writes 8 bytes
+    <BLANKLINE>
+    struct Params {
+      long p0_start;
+      float n2;
+    };
+    <BLANKLINE>
+    kernel void array_exp_add(
+        device const float *x0 [[buffer(0)]],
+        device float *out [[buffer(1)]],
+        constant Params &params [[buffer(2)]],
+        uint3 at [[thread_position_in_grid]])
+    {
+      device const float *p0 = x0 + params.p0_start;
+      device float *to = out;
+      const float v0 = p0[at.x];
+      const float v1 = exp(v0);
+      const float v2 = params.n2;
+      const float v3 = v1 + v2;
+      to[at.x] = v3;
+    }
+    """
+    return report(_nodes(values))
+
+
+def _nodes(values: Iterable[Any]) -> list[Node]:
+    found: list[Node] = []
+    for value in values:
+        if isinstance(value, Array):
+            found.append(value._node)
+        elif isinstance(value, dict):
+            found += _nodes(value.values())
+        elif isinstance(value, tuple | list):
+            found += _nodes(value)
+    return found

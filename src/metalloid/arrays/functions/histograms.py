@@ -1,0 +1,208 @@
+"""Counts: how often numbers occur, and how many elements fall into bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.elementwise import minimum
+from metalloid.arrays.functions.manipulation import concat
+from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
+from metalloid.arrays.functions.select import clip, where
+from metalloid.arrays.functions.sorting import sort
+from metalloid.arrays.ir.dtypes import float32, int32, int64, kind_of, promote, uint32
+from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
+from metalloid.arrays.library.sort import MOST_BINS, count_groups, counted_places
+from metalloid.arrays.lowering.reductions import summed
+from metalloid.arrays.lowering.sort_dispatch import by_kernels
+
+
+def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
+    """How often each number from 0 to the largest occurs.
+
+    Parameters
+    ----------
+    x : Array
+        Whole numbers from 0, along one axis. They are evaluated: the result's shape depends on it.
+    weights : Array, optional
+        What each counts for; 1 without.
+    minlength : int
+        How many numbers there are in the result at least.
+
+    Returns
+    -------
+    Array
+        int64, or of the type of `weights`.
+
+    Raises
+    ------
+    TypeError
+        If the numbers are no integers.
+    ValueError
+        If one is negative.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.bincount(mtl.asarray([0, 3, 3]))
+    array([1, 0, 0, 2], dtype=int64)
+    """
+    numbers = Array(to_node(x, "bincount"))
+    if kind_of(numbers.dtype) not in "biu":
+        raise TypeError(f"[bincount] wants integers, got {numbers.dtype}. Use histogram.")
+    if numbers.ndim != 1:
+        raise ValueError(f"[bincount] wants one axis, got shape {numbers.shape}.")
+    numbers, count = numbers.astype(int64), minlength
+    if numbers.size:
+        least, most = int(numbers.min()), int(numbers.max())
+        if least < 0:
+            raise ValueError(f"[bincount] wants numbers from 0, got {least}.")
+        count = max(count, most + 1)
+    return _counted(numbers, count, weights, "bincount")
+
+
+def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
+              range: tuple[float, float] | None = None, *, weights: Any = None,
+              density: bool = False) -> tuple[Array, Array]:  # fmt: skip
+    """How many elements fall into bins, and the edges of the bins.
+
+    Parameters
+    ----------
+    x : Array
+        Real numbers, along any axes.
+    bins : int or sequence
+        How many bins of equal width, or their edges in rising order. A bin has its left edge; the
+        last has both.
+    range : (float, float), optional
+        The outermost edges; the smallest and the largest element without. Elements outside are not
+        counted.
+    weights : Array, optional
+        What each element counts for; 1 without.
+    density : bool
+        Whether counts are divided by their sum and by the widths of the bins.
+
+    Returns
+    -------
+    counts : Array
+        int64; of the type of `weights`; floats for a density.
+    edges : Array
+        One more than bins. Those of equal width are floats of the type of `x`, and float32 for
+        integers.
+
+    Raises
+    ------
+    ValueError
+        If there are no bins, or edges fall.
+
+    Notes
+    -----
+    Values are not looked at. Where NumPy refuses NaN among the elements, all edges are NaN here and
+    nothing is counted. Where it refuses bins for being narrower than floats can tell, elements may
+    be in a neighbouring bin.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.histogram(mtl.asarray([1.0, 2.0, 1.5, 4.0]), bins=3)
+    (array([2, 1, 1], dtype=int64), array([1., 2., 3., 4.], dtype=float32))
+    """
+    values = Array(to_node(x, "histogram")).ravel()
+    if kind_of(values.dtype) == "c":
+        raise TypeError("[histogram] complex numbers have no order.")
+    if isinstance(bins, int | np.integer):
+        edges = _even_edges(values, int(bins), range)
+        place = _even_places(values, edges)
+    else:
+        edges = _given_edges(bins, values)
+        place = searchsorted(edges, values, side="right") - 1
+        place = where(values == edges[-1], edges.size - 2, place)
+        place = where(place < 0, edges.size - 1, place)  # NaN is there as well
+    count = edges.size - 1
+    found = _counted(place, count, weights, "histogram")
+    if density:
+        widths = diff(edges.astype(promote(edges.dtype, float32)))
+        found = found / widths / found.sum()
+    return found, edges
+
+
+def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> Array:
+    if bins < 1:
+        raise ValueError(f"[histogram] bins is at least 1, got {bins}.")
+    dtype = values.dtype if kind_of(values.dtype) == "f" else float32
+    if range is None and values.size:
+        low, high = (edge.astype(dtype) for edge in (values.min(), values.max()))
+        is_point = low == high
+        low, high = where(is_point, low - 0.5, low), where(is_point, high + 0.5, high)
+        places = arange(bins, dtype=dtype, device=values.device)
+        return concat([places * ((high - low) / bins) + low, high.reshape(1)])
+    first, last = map(float, range or (0, 1))
+    if not (math.isfinite(first) and math.isfinite(last) and first <= last):
+        raise ValueError(f"[histogram] range is two finite numbers that rise, got {range}.")
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
+
+
+def _even_places(values: Array, edges: Array) -> Array:
+    """The bin of each element: a guess, and a look at its edges. Others are behind the last bin."""
+    count = edges.size - 1
+    values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
+    low, high = edges[0], edges[-1]
+    is_inside = (values >= low) & (values <= high)
+    guess = where(is_inside, (values - low) * (count / (high - low)), 0).astype(int32)
+    guess = clip(guess, 0, count - 1)
+    guess = guess - (values < elements_at(edges, guess)).astype(int32)
+    guess = guess + (values >= elements_at(edges, guess + 1)).astype(int32)
+    return where(is_inside, minimum(guess, count - 1), count)
+
+
+def _given_edges(bins: Any, values: Array) -> Array:
+    if isinstance(bins, Array):
+        edges = bins
+    else:
+        given = to_numpy(bins, "histogram")
+        if (given[1:] < given[:-1]).any():
+            raise ValueError(f"[histogram] the edges of bins rise, got {bins}.")
+        edges = Array(from_numpy(given, values.device))
+    if edges.ndim != 1 or edges.size < 2:
+        raise ValueError(f"[histogram] wants two edges at least, got shape {edges.shape}.")
+    return edges
+
+
+def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
+    """How often each number below `count` occurs; there are no negative ones."""
+    if weights is not None:
+        weighs = Array(to_node(weights, where, device=places.device)).ravel()
+        if weighs.size != places.size:
+            raise ValueError(f"[{where}] {weighs.size} weights for {places.size} elements.")
+        args, result = [places._node, weighs._node], (weighs.dtype, (count,))
+        return Array(*host_call(_weighed, args, (count,), result))
+    how = "bincount" if count <= MOST_BINS else "bincount by sorting"
+    if not by_kernels(how, uint32, places.device, places.size):
+        return Array(*host_call(_bincount, [places._node], (count,), (int64, (count,))))
+    numbers = places.astype(uint32)
+    if count <= MOST_BINS:
+        shape = count_groups(places.size, places.device), count
+        (parts,) = launch_call(counted_places, [numbers._node], (count,), (uint32, shape))
+        return Array(summed(parts, "sum", 0, int64, False))
+    ends = arange(count + 1, dtype=uint32, device=places.device)
+    return diff(searchsorted(sort(numbers), ends))
+
+
+def _bincount(places: np.ndarray, count: int) -> np.ndarray:
+    found: np.ndarray = np.bincount(places, minlength=count)[:count]
+    return found
+
+
+def _weighed(places: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    if weights.dtype.kind == "c":
+        real, imag = (_weighed(places, part, count) for part in (weights.real, weights.imag))
+        return real + 1j * imag
+    total: np.ndarray = np.bincount(places, weights.astype(np.float64), count)[:count]
+    return total

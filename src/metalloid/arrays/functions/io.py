@@ -1,0 +1,149 @@
+"""Arrays in files: NumPy's formats, and safetensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.files.atomic_file import atomic_file
+from metalloid.arrays.files.npy import read_npy, read_npz, write_npy, write_npz
+from metalloid.arrays.files.safetensors import read_safetensors, write_safetensors
+from metalloid.arrays.functions.creation import asarray
+from metalloid.arrays.ir.dtypes import as_dtype
+from metalloid.arrays.ir.operands import to_numpy
+from metalloid.kernels import load as kernels
+
+_HOLDS = {".npy": "one array", ".npz": "arrays by name", ".safetensors": "arrays by name"}
+
+
+def save(path: str | os.PathLike[str], arrays: Any, *,
+         metadata: Mapping[str, str] | None = None) -> None:  # fmt: skip
+    """Write an array, or several by name, to a file.
+
+    The file is complete or not there: it is written beside the old one, brought to the disk, and
+    renamed. After an error the old file is as it was. A new version keeps its permissions.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy`` for one array, ``.npz`` or ``.safetensors`` for several.
+    arrays : array or dict of arrays
+        NumPy's, lists of numbers and the like as well. Nothing is pickled.
+    metadata : dict of str to str, optional
+        For a ``.safetensors`` file to keep beside the arrays.
+
+    Raises
+    ------
+    ValueError
+        For another suffix, if the number of arrays does not fit it, or if the format cannot hold a
+        name or a type: safetensors has no complex128.
+    TypeError
+        For what holds no numbers, and for a name that is no string.
+    OSError
+        If the file cannot be written.
+
+    Notes
+    -----
+    NumPy reads bfloat16 from ``.npy`` and ``.npz`` files as ``V2``: ``.view(ml_dtypes.bfloat16)``.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, tempfile, os
+    >>> file = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
+    >>> mtl.save(file, {"w": mtl.arange(3)}, metadata={"step": "100"})
+    >>> mtl.load(file)
+    {'w': array([0, 1, 2], dtype=int64)}
+    """
+    target = Path(path)
+    suffix = target.suffix
+    if suffix not in _HOLDS:
+        raise ValueError(f"[save] {os.fspath(path)!r} is no .npy, .npz or .safetensors file.")
+    if (suffix == ".npy") == isinstance(arrays, Mapping):
+        raise ValueError(f"[save] a {suffix} file holds {_HOLDS[suffix]}.")
+    if metadata is not None and suffix != ".safetensors":
+        raise ValueError(f"[save] a {suffix} file has no metadata, a .safetensors file has.")
+    if suffix == ".npy":
+        array = _with_elements(arrays)
+        with atomic_file(target) as file:
+            write_npy(file, np.asarray(array))
+        return
+    named = {_checked_name(name): _with_elements(x) for name, x in arrays.items()}
+    with atomic_file(target) as file:
+        if suffix == ".npz":
+            write_npz(file, named)
+        else:
+            write_safetensors(file, named, metadata)
+
+
+def _with_elements(value: Any) -> Any:
+    """An array of ours, or one of NumPy's of a type that we have."""
+    if isinstance(value, Array):
+        return value
+    array = to_numpy(value, "save")
+    return array.astype(as_dtype(array.dtype), copy=False)
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"[save] names of arrays are strings, got {name!r:.60}.")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"[save] the name {name!r:.60} is no valid Unicode.") from None
+    return name
+
+
+def load(path: str | os.PathLike[str], function_name: str | None = None, *,
+         return_metadata: bool = False, **options: Any) -> Any:  # fmt: skip
+    """Read what a file holds: arrays, or a kernel as a function from arrays to arrays.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy``: an array; ``.npz`` and ``.safetensors``: a dict of arrays; ``.metal``: a kernel,
+        see `LoadedFunction`.
+    function_name : str, optional
+        Which kernel; not needed if the file has one only.
+    return_metadata : bool, optional
+        Whether to return a pair: the arrays, and the dict of strings that a ``.safetensors`` file
+        keeps beside them.
+    **options
+        ``device=``, and for kernels all that `library` takes.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read: FileNotFoundError, PermissionError ...
+    ValueError
+        If the file is not what its suffix says, is damaged, or holds what arrays cannot hold.
+        Headers are checked before memory is asked for, and nothing is unpickled: a file from
+        anybody may be read.
+    CompileError, AttributeError
+        Of a kernel: see `library`; if there is no such function, the text lists those there are.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> square = mtl.load("examples/square.metal")
+    >>> square(np.array([1, 2, 3], dtype=np.float32))
+    array([1., 4., 9.], dtype=float32)
+    """
+    suffix = Path(path).suffix
+    if return_metadata and suffix != ".safetensors":
+        raise ValueError(f"[load] {os.fspath(path)!r} has no metadata: it is no .safetensors file.")
+    if suffix not in _HOLDS or function_name is not None:
+        return kernels.load(path, function_name, **options)
+    where = repr(os.fspath(path))
+    with open(path, "rb") as file:
+        if suffix == ".npy":
+            return asarray(read_npy(file, where), **options)
+        found, metadata = (
+            (read_npz(file, where), {}) if suffix == ".npz" else read_safetensors(file, where)
+        )
+    arrays = {name: asarray(found.pop(name), **options) for name in list(found)}
+    return (arrays, metadata) if return_metadata else arrays

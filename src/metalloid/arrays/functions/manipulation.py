@@ -1,0 +1,288 @@
+"""Manipulation functions of the array API: other shapes and orders, parts put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.ir import views as movement
+from metalloid.arrays.ir.dtypes import promote
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import Node, broadcast, cast, permute
+from metalloid.arrays.ir.node import reshape as reshape_node
+from metalloid.arrays.ir.operands import as_number, axes_of, broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.views import as_shape, concatenated, flipped, moved_axes
+from metalloid.arrays.lowering.indexing import gathered
+from metalloid.arrays.lowering.reductions import Axis
+
+
+def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
+    """The same elements in another shape; one extent may be -1.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.reshape(mtl.arange(4), (2, -1))
+    array([[0, 1],
+           [2, 3]], dtype=int64)
+    """
+    return Array(movement.reshaped(x._node, shape))
+
+
+def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
+    """The axes in another order.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.permute_dims(mtl.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    if len(axes) != x.ndim:
+        raise ValueError(f"[permute_dims] {axes} does not name the {x.ndim} axes of {x.shape}.")
+    return Array(permute(x._node, axes_of("permute_dims", axes, x.ndim)))
+
+
+transpose = permute_dims
+
+
+def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
+    """Some axes at other places, the others in their order."""
+    return Array(moved_axes(x._node, source, destination))
+
+
+def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
+    """With new axes of extent 1, at these places of the result.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.expand_dims(mtl.arange(3), axis=0).shape
+    (1, 3)
+    """
+    new = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    rank = x.ndim + len(new)
+    if any(not -rank <= k < rank for k in new):
+        raise IndexError(f"[expand_dims] axis {axis} of a result with {rank} axes.")
+    places = axes_of("expand_dims", new, rank)
+    rest = iter(x.shape)
+    shape = tuple(1 if k in places else next(rest) for k in range(rank))
+    return Array(reshape_node(x._node, shape))
+
+
+def squeeze(x: Array, /, axis: Axis) -> Array:
+    """Without axes, which must have extent 1."""
+    return x.squeeze(axis)
+
+
+def flip(x: Array, /, *, axis: Axis = None) -> Array:
+    """The other way round along axes, or along all.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.flip(mtl.arange(3))
+    array([2, 1, 0], dtype=int64)
+    """
+    return Array(flipped(x._node, axes_of("flip", axis, x.ndim)))
+
+
+def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array:
+    """Elements moved along axes; what leaves at the end comes back at the start.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.roll(mtl.arange(4), 1)
+    array([3, 0, 1, 2], dtype=int64)
+    """
+    if axis is None:
+        if not isinstance(shift, int | np.integer):
+            raise ValueError("[roll] several shifts want as many axes.")
+        flat = Array(reshape_node(x._node, (x.size,)))
+        return reshape(roll(flat, shift, axis=0), x.shape)
+    axes = axes_of("roll", axis, x.ndim)
+    shifts = (shift,) * len(axes) if isinstance(shift, int | np.integer) else tuple(shift)
+    if len(shifts) != len(axes):
+        raise ValueError(f"[roll] {len(shifts)} shifts for {len(axes)} axes.")
+    node = x._node
+    for k, by in zip(axes, shifts, strict=True):
+        extent = node.shape[k]
+        by = int(by) % extent if extent else 0
+        if by:
+            tail, head = movement.whole(node.shape), movement.whole(node.shape)
+            tail[k], head[k] = (extent - by, 1, by), (0, 1, extent - by)
+            node = concatenated([movement.sliced(node, tail), movement.sliced(node, head)], k)
+    return Array(unshared(node))
+
+
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+    """Arrays one behind the other along an axis; flat ones without an axis.
+
+    Raises
+    ------
+    ValueError
+        If the other extents differ.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.concat([mtl.arange(2), mtl.arange(3)])
+    array([0, 1, 0, 1, 2], dtype=int64)
+    """
+    nodes = _alike([to_node(x, "concat") for x in arrays], "concat")
+    if axis is None:
+        nodes = [reshape_node(node, (node.size,)) for node in nodes]
+        axis = 0
+    (along,) = axes_of("concat", axis, len(nodes[0].shape))
+    first = nodes[0].shape
+    for node in nodes:
+        if len(node.shape) != len(first) or any(
+            a != b for k, (a, b) in enumerate(zip(node.shape, first, strict=True)) if k != along
+        ):
+            raise ValueError(
+                f"[concat] the shapes {first} and {node.shape} differ beside the axis."
+            )
+    return Array(unshared(concatenated(nodes, along)))
+
+
+def _alike(nodes: list[Node], where: str) -> list[Node]:
+    """Nodes in the type that they have together."""
+    if not nodes:
+        raise ValueError(f"[{where}] wants at least one array.")
+    dtype = nodes[0].dtype
+    for node in nodes[1:]:
+        dtype = promote(dtype, node.dtype)
+    return [cast(node, dtype) for node in nodes]
+
+
+concatenate = concat
+
+
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+    """Arrays of one shape along a new axis."""
+    shapes = {x.shape for x in arrays}
+    if len(shapes) != 1:
+        raise ValueError(f"[stack] wants arrays of one shape, got {sorted(shapes)}.")
+    return concat([expand_dims(x, axis) for x in arrays], axis=axis)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The arrays that are stacked along an axis."""
+    apply_view = Array(moved_axes(x._node, axis, 0))
+    return tuple(apply_view[k] for k in range(apply_view.shape[0]))
+
+
+def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
+    """Repeated along new axes and along those of extent 1; nothing is copied.
+
+    Raises
+    ------
+    ValueError
+        If the shape does not fit.
+    """
+    extents = as_shape("broadcast_to", shape)
+    if broadcast_shape("broadcast_to", x.shape, extents) != extents:
+        raise ValueError(f"[broadcast_to] {x.shape} does not broadcast to {extents}.")
+    return Array(broadcast(x._node, extents))
+
+
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+    """All in the shape that they have together."""
+    shape = broadcast_shape("broadcast_arrays", *(x.shape for x in arrays))
+    return tuple(Array(broadcast(x._node, shape)) for x in arrays)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that shapes have together.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return broadcast_shape("broadcast_shapes", *map(tuple, shapes))
+
+
+def tile(x: Array, repetitions: Sequence[int], /) -> Array:
+    """The whole array several times along each axis."""
+    times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
+    rank = max(len(times), x.ndim)
+    shape = (1,) * (rank - x.ndim) + x.shape
+    times = (1,) * (rank - len(times)) + times
+    own = tuple(n for pair in zip((1,) * rank, shape, strict=True) for n in pair)
+    wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    result = tuple(t * n for t, n in zip(times, shape, strict=True))
+    return _repeated(x, own, wide, result)
+
+
+def _repeated(x: Array, own: Ints, wide: Ints, shape: Ints) -> Array:
+    """Reshaped, broadcast and reshaped again."""
+    node = reshape_node(broadcast(reshape_node(x._node, own), wide), shape)
+    return Array(unshared(node))
+
+
+def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+    """Every element several times, as often as a number or an array of them says.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.repeat(mtl.asarray([1, 2]), 2)
+    array([1, 1, 2, 2], dtype=int64)
+    """
+    if axis is None:
+        x, axis = Array(reshape_node(x._node, (x.size,))), 0
+    (along,) = axes_of("repeat", axis, x.ndim)
+    if isinstance(repeats, int | np.integer):
+        own = (*x.shape[: along + 1], 1, *x.shape[along + 1 :])
+        wide = (*x.shape[: along + 1], int(repeats), *x.shape[along + 1 :])
+        result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])
+        return _repeated(x, own, wide, result)
+    counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
+    places = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
+    taken = gathered(x._node, [along], [places])
+    return Array(moved_axes(taken, 0, along))
+
+
+def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
+    """The array with a border.
+
+    Parameters
+    ----------
+    pad_width : int, pair or sequence of pairs
+        Elements before and behind along each axis.
+    mode : "constant" or "edge"
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.pad(mtl.arange(3), 1)
+    array([0, 0, 1, 2, 0], dtype=int64)
+    """
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    shape = tuple(n + low + high for n, (low, high) in zip(x.shape, widths, strict=True))
+    if mode == "edge":
+        node = x._node
+        for axis, (low, high) in enumerate(widths):
+            places = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
+            index = from_numpy(places, x.device, copy=False)
+            node = moved_axes(gathered(node, [axis], [index]), 0, axis)
+        return Array(node)
+    if mode != "constant":
+        raise ValueError(f"[pad] mode is 'constant' or 'edge', got {mode!r}.")
+    border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
+    inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
+    return Array(
+        movement.joined([border, x._node], [movement.whole(shape), inside], shape, x.dtype)
+    )

@@ -1,0 +1,55 @@
+"""How much memory arrays use, as MLX's users ask for it."""
+
+from __future__ import annotations
+
+from metalloid.arrays.ir.memory import Pool, pool_of
+from metalloid.runtime.device import Device
+from metalloid.runtime.registry import get_device
+
+
+def _pool(device: str | Device | None) -> Pool:
+    return pool_of(get_device(device))
+
+
+def get_active_memory(device: str | Device | None = None) -> int:
+    """Bytes that arrays use now; the memory of others that they share does not count.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> before = mtl.get_active_memory()
+    >>> x = mtl.zeros(1024) + 1
+    >>> mtl.eval(x)
+    >>> mtl.get_active_memory() - before
+    4096
+    """
+    return _pool(device).live_bytes
+
+
+def get_peak_memory(device: str | Device | None = None) -> int:
+    """The most bytes that arrays have used at once, since `reset_peak_memory`."""
+    return _pool(device).peak_bytes
+
+
+def reset_peak_memory(device: str | Device | None = None) -> None:
+    """Let `get_peak_memory` begin anew, with what is used now."""
+    pool = _pool(device)
+    pool.peak_bytes = pool.live_bytes
+
+
+def get_cache_memory(device: str | Device | None = None) -> int:
+    """Bytes that are kept for later arrays."""
+    return _pool(device).free_bytes
+
+
+def clear_cache(device: str | Device | None = None) -> None:
+    """Give what `get_cache_memory` counts back to the device.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.clear_cache()
+    >>> mtl.get_cache_memory()
+    0
+    """
+    _pool(device).clear()

@@ -1,0 +1,96 @@
+"""Running sums and products: prefix scans by kernels of ours."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.ir.dtypes import as_dtype, float32, kind_of
+from metalloid.arrays.ir.node import Node, broadcast, cast, permute
+from metalloid.arrays.ir.operands import axes_of, to_node, wide_integer
+from metalloid.arrays.ir.views import concatenated
+from metalloid.arrays.library.scan import scanned_rows
+from metalloid.kernels.operands import MOST_ELEMENTS
+from metalloid.kernels.scan_kernel import ScanKernel
+
+
+def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
+                   include_initial: bool = False) -> Array:  # fmt: skip
+    """Sums of all elements up to each, along an axis.
+
+    Parameters
+    ----------
+    axis : int, optional
+        Needed where there is more than one.
+    dtype : dtype, optional
+        Of the result. Without it integers are summed in 64 bits.
+    include_initial : bool
+        Whether the result begins with 0, and has one element more.
+
+    Notes
+    -----
+    Floats are added in the order of a tree: the error grows like the logarithm of the count (G. E.
+    Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990).
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.cumulative_sum(mtl.asarray([1, 2, 3]))
+    array([1, 3, 6], dtype=int64)
+    """
+    return _running(x, "cumulative_sum", axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None,
+                    include_initial: bool = False) -> Array:  # fmt: skip
+    """Products of all elements up to each, along an axis; types as in `cumulative_sum`."""
+    return _running(x, "cumulative_prod", axis, dtype, include_initial, 1)
+
+
+def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
+             start: int) -> Array:  # fmt: skip
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"[{name}] an array of shape {x.shape} wants an axis.")
+        axis = 0
+    (along,) = axes_of(name, axis, x.ndim)
+    result = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
+    result = result if dtype is None else as_dtype(dtype)
+    wide = float32 if kind_of(result) == "f" and result.itemsize == 2 else result
+    found = _scan(cast(x._node, wide), name, along)
+    if initial:
+        shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
+        first = broadcast(to_node(start, name, wide, x.device), shape)
+        found = concatenated([first, found], along)
+    return Array(cast(found, result))
+
+
+def _scan(x: Node, name: str, axis: int) -> Node:
+    is_real = kind_of(x.dtype) != "c"
+    if not (x.device.traits.is_simt and is_real and 0 < x.size <= MOST_ELEMENTS):
+        return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
+    order = (*(k for k in range(len(x.shape)) if k != axis), axis)
+    turned = permute(x, order)
+    (found,) = launch_call(scanned_rows, [turned], (name,), (x.dtype, turned.shape))
+    return permute(found, tuple(order.index(k) for k in range(len(order))))
+
+
+@functools.cache
+def _kernel(name: str) -> ScanKernel:
+    combine, identity = ("a + b", "0") if name == "cumulative_sum" else ("a * b", "1")
+    return ScanKernel("T x", "T y", "x", combine, identity, name=name)
+
+
+def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
+    # Builders know Metal's numbers only, and 32-bit places.
+    if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MOST_ELEMENTS:
+        function = np.cumsum if name == "cumulative_sum" else np.cumprod
+        return function(x, axis=axis, dtype=x.dtype)
+    # Signed integers wrap around as unsigned ones do; in MSL their overflow has no meaning.
+    unsigned = x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
+    scanned: np.ndarray = _kernel(name)(unsigned, axis=axis)
+    return scanned.view(x.dtype)

@@ -1,0 +1,151 @@
+"""Searching functions of the array API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.functions.sorting import comparable
+from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
+from metalloid.arrays.ir.node import broadcast, cast, iota
+from metalloid.arrays.ir.operands import axes_of, binary_operands
+from metalloid.arrays.ir.views import concatenated, sliced, whole
+from metalloid.arrays.library.sort import found_places
+from metalloid.arrays.lowering.indexing import checked_index, gathered, places_of
+from metalloid.arrays.lowering.reductions import Axis, summed
+from metalloid.arrays.lowering.sort_dispatch import by_kernels
+
+
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The place of the first of the largest, along an axis or in the flat array; NaN is largest.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.argmax(mtl.asarray([1, 5, 5]))
+    array(1, dtype=int64)
+    """
+    return x.argmax(axis, keepdims)
+
+
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The place of the first of the smallest, along an axis or in the flat array."""
+    return x.argmin(axis, keepdims)
+
+
+def nonzero(x: Array, /) -> tuple[Array, ...]:
+    """Places of the elements that are not zero, an array for each axis. `x` is evaluated.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.nonzero(mtl.asarray([0, 3, 0, 4]))
+    (array([1, 3], dtype=int64),)
+    """
+    if x.ndim == 0:
+        raise ValueError("[nonzero] wants at least one axis.")
+    return tuple(Array(index) for index in places_of(cast(x._node, bool_)))
+
+
+def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements are not zero."""
+    return Array(summed(cast(x._node, bool_), "sum", axis, int64, keepdims))
+
+
+def searchsorted(
+    x1: Array, x2: Any, /, *, side: str = "left", sorter: Array | None = None
+) -> Array:
+    """Where elements of `x2` would go in the sorted `x1`.
+
+    Parameters
+    ----------
+    side : "left" or "right"
+        Before or behind equal ones.
+    sorter : Array, optional
+        Places of the elements of `x1` in order, if they are not sorted.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.searchsorted(mtl.asarray([1, 2, 2, 3]), mtl.asarray([2, 9]), side="right")
+    array([3, 4], dtype=int64)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
+    if x1.ndim != 1:
+        raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
+    among, values = binary_operands("searchsorted", x1, x2)
+    together = promote(among.dtype, values.dtype)
+    if sorter is not None:
+        among = gathered(among, [0], [checked_index(sorter._node, x1.shape[0], 0)])
+    among, values = cast(among, together), cast(values, together)
+    if by_kernels("searchsorted", together, x1.device, values.size):
+        is_behind = side == "right"
+        (found,) = launch_call(
+            found_places, [among, values], (is_behind,), (uint32, values.shape)
+        )  # fmt: skip
+        return Array(cast(found, int64))
+    (found,) = host_call(_searchsorted, [among, values], (side,), (int64, values.shape))
+    return Array(found)
+
+
+def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
+    return np.asarray(np.searchsorted(comparable(x1), comparable(x2), side))
+
+
+def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
+    """Elements, or subarrays along an axis, at indices.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of range.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.take(mtl.asarray([10, 20, 30]), mtl.asarray([2, 0]))
+    array([30, 10], dtype=int64)
+    """
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"[take] an array of shape {x.shape} wants an axis.")
+        axis = 0
+    (along,) = axes_of("take", axis, x.ndim)
+    return x[(slice(None),) * along + (indices,)].copy()
+
+
+def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+    """Elements at indices along an axis, with indices of their own for every other place."""
+    (along,) = axes_of("take_along_axis", axis, x.ndim)
+    shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
+    key = tuple(
+        Array(broadcast(indices._node, shape)) if k == along else Array(iota(shape, k, x.device))
+        for k in range(x.ndim)
+    )
+    return x[key]
+
+
+def elements_at(x: Array, places: Array) -> Array:
+    """Elements along one axis at places that are known to exist: they are not looked at."""
+    return Array(gathered(x._node, [0], [places._node]))
+
+
+def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,
+         append: Array | None = None) -> Array:  # fmt: skip
+    """Differences of neighbours along an axis, `n` times."""
+    (along,) = axes_of("diff", axis, x.ndim)
+    parts = [part for part in (prepend, x, append) if part is not None]
+    node = concatenated([part._node for part in parts], along) if len(parts) > 1 else x._node
+    for _ in range(n):
+        extent = node.shape[along]
+        left, right = whole(node.shape), whole(node.shape)
+        left[along] = (0, 1, max(extent - 1, 0))
+        right[along] = (min(1, extent), 1, max(extent - 1, 0))
+        high, low = Array(sliced(node, right)), Array(sliced(node, left))
+        node = (high != low)._node if kind_of(node.dtype) == "b" else (high - low)._node
+    return Array(unshared(node))

@@ -1,0 +1,52 @@
+"""Elements of one array or of another, by a condition or by size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.ir.dtypes import promote
+from metalloid.arrays.ir.node import broadcast, cast
+from metalloid.arrays.ir.operands import binary, broadcast_shape, is_number, to_node, where_node
+from metalloid.arrays.ir.ops import OPS
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+    """`x1` where a condition holds, `x2` elsewhere.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.where(mtl.asarray([True, False]), 1.0, mtl.asarray([5.0, 6.0]))
+    array([1., 6.], dtype=float32)
+    """
+    return Array(where_node(condition, x1, x2))
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+    """Every element, but not below `min` and not above `max`.
+
+    Parameters
+    ----------
+    min, max : Array, number or None
+        They broadcast against `x`, whose type the result has.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.clip(mtl.asarray([-2, 0, 9]), 0, 5)
+    array([0, 0, 5], dtype=int64)
+    """
+    node = to_node(x, "clip")
+    dtype = node.dtype
+    for name, limit in (("maximum", min), ("minimum", max)):
+        if limit is None:
+            continue
+        if not is_number(limit):
+            limit = Array(to_node(limit, "clip", device=node.device))
+            promote(dtype, limit.dtype)
+        node = binary(OPS[name], Array(node), limit)
+    if node.shape == ():
+        node = broadcast(node, broadcast_shape("clip", node.shape))
+    return Array(unshared(cast(node, dtype)))

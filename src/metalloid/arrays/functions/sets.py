@@ -1,0 +1,162 @@
+"""Set functions of the array API."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_call, to_host
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.functions.creation import asarray, full
+from metalloid.arrays.functions.elementwise import equal, minimum, not_equal
+from metalloid.arrays.functions.scans import cumulative_sum
+from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
+from metalloid.arrays.functions.sorting import argsort, comparable, sort
+from metalloid.arrays.ir.dtypes import bool_, int64, promote
+from metalloid.arrays.ir.node import broadcast, constant
+from metalloid.arrays.ir.operands import binary_operands, from_numpy
+from metalloid.arrays.ir.views import concatenated
+from metalloid.arrays.lowering.indexing import places_of, updated
+from metalloid.arrays.lowering.sort_dispatch import by_kernels
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: Array, /) -> UniqueAll:
+    """Values that occur, sorted, where first, how to put `x` together again, and how often.
+
+    Every NaN is a value of its own. `x` is evaluated: the result's shape depends on it.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> [part.tolist() for part in mtl.unique_all(mtl.asarray([2, 1, 2]))]
+    [[1, 2], [1, 0], [1, 0, 1], [1, 2]]
+    """
+    if not by_kernels("unique_all", x.dtype, x.device, x.size):
+        values, indices, inverse, counts = _by_numpy(
+            x, return_index=True, return_inverse=True, return_counts=True
+        )  # fmt: skip
+        return UniqueAll(values, indices, inverse.reshape(x.shape), counts)
+    order = argsort(x.ravel())
+    runs = _Runs(elements_at(x.ravel(), order))
+    group = cumulative_sum(runs.is_first.astype(int64)) - 1
+    inverse = Array(updated(group._node, order, group)).reshape(x.shape)
+    return UniqueAll(runs.values, elements_at(order, runs.starts), inverse, runs.counts)
+
+
+def unique_counts(x: Array, /) -> UniqueCounts:
+    """Values that occur, and how often."""
+    if not by_kernels("unique_counts", x.dtype, x.device, x.size):
+        return UniqueCounts(*_by_numpy(x, return_counts=True))
+    runs = _Runs(sort(x.ravel()))
+    return UniqueCounts(runs.values, runs.counts)
+
+
+def unique_inverse(x: Array, /) -> UniqueInverse:
+    """Values that occur, and where each element of `x` is among them."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Array, /) -> Array:
+    """Values that occur, sorted.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.unique_values(mtl.asarray([2, 1, 2]))
+    array([1, 2], dtype=int64)
+    """
+    return unique_counts(x).values
+
+
+def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
+    """What NumPy finds; `x` is evaluated."""
+    evaluate([x._node])
+    unique: Any = np.unique
+    values, *more = unique(comparable(to_host(x._node)), equal_nan=False, **wanted)
+    parts = values.astype(x.dtype, copy=False), *more
+    return [Array(from_numpy(part, x.device, copy=False)) for part in parts]
+
+
+class _Runs:
+    """Equal elements behind each other in a sorted array, which is evaluated.
+
+    Attributes
+    ----------
+    is_first : Array
+        Where an element differs from the one before; NaN does from NaN.
+    starts : Array
+        Places of the first of each run.
+    """
+
+    def __init__(self, ordered: Array) -> None:
+        self._ordered = ordered
+        begin = broadcast(constant(True, bool_, ordered.device), (min(ordered.size, 1),))
+        changes = (ordered[1:] != ordered[:-1])._node
+        self.is_first = Array(concatenated([begin, changes], 0))
+        evaluate([ordered._node, self.is_first._node])
+        self.starts = Array(*places_of(self.is_first._node))
+
+    @property
+    def values(self) -> Array:
+        """Of each run."""
+        return elements_at(self._ordered, self.starts)
+
+    @property
+    def counts(self) -> Array:
+        """The length of each run."""
+        return diff(self.starts, append=asarray([self._ordered.size], device=self.starts.device))
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
+    """Whether each element of `x1` occurs in `x2`.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.isin(mtl.asarray([1, 2, 3]), mtl.asarray([3, 1]))
+    array([ True, False,  True], dtype=bool)
+    """
+    first, second = (Array(node) for node in binary_operands("isin", x1, x2))
+    together = promote(first.dtype, second.dtype)
+    first, second = first.astype(together), second.astype(together).ravel()
+    if not by_kernels("isin", together, first.device, first.size):
+        (found,) = host_call(
+            _isin, [first._node, second._node], (invert,), (bool_, first.shape)
+        )  # fmt: skip
+        return Array(found)
+    if not second.size:
+        return full(first.shape, invert, device=first.device)
+    ordered = sort(second)
+    places = searchsorted(ordered, first)
+    nearest = elements_at(ordered, minimum(places, second.size - 1))
+    return not_equal(nearest, first) if invert else equal(nearest, first)
+
+
+def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:
+    return np.isin(comparable(x1), comparable(x2), invert=invert)

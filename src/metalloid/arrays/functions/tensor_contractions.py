@@ -1,0 +1,98 @@
+"""Matrix products and their like, the part of linear algebra that belongs to every array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.functions.elementwise import conj, multiply
+from metalloid.arrays.functions.manipulation import permute_dims
+from metalloid.arrays.ir.dtypes import float32, kind_of, promote
+from metalloid.arrays.ir.node import Node, reshape
+from metalloid.arrays.ir.operands import axes_of, binary_operands
+from metalloid.arrays.ir.views import sliced, whole
+from metalloid.arrays.lowering.matmul import matrix_product
+
+
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """Matrix product over the last two axes; the axes before them broadcast.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.matmul(mtl.asarray([[1, 2], [3, 4]]), mtl.asarray([1, 1]))
+    array([3, 7], dtype=int64)
+    """
+    return Array(matrix_product(x1, x2))
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """Every matrix, of the last two axes, transposed."""
+    return x.mT
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Dot product along an axis; of complex vectors the first is conjugated."""
+    a, b = binary_operands("vecdot", x1, x2)
+    first, second = Array(a), Array(b)
+    if not -min(len(a.shape), len(b.shape)) <= axis < 0:
+        raise ValueError(f"[vecdot] axis {axis} of {a.shape} and {b.shape}.")
+    if a.shape[axis] != b.shape[axis]:
+        raise ValueError(f"[vecdot] the shapes {a.shape} and {b.shape} do not fit.")
+    dtype = promote(a.dtype, b.dtype)
+    wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
+    left = conj(first) if kind_of(a.dtype) == "c" else first
+    product = multiply(left.astype(wide), second.astype(wide))
+    return product.sum(axis=axis, dtype=wide).astype(dtype)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Sums of products over several axes of both.
+
+    Parameters
+    ----------
+    axes : int or pair of sequences of int
+        The last so many axes of `x1` and the first of `x2`, or which ones.
+    """
+    a, b = binary_operands("tensordot", x1, x2)
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(len(a.shape), len(b.shape)):
+            raise ValueError(f"[tensordot] {axes} axes of the shapes {a.shape} and {b.shape}.")
+        over_a = tuple(range(len(a.shape) - axes, len(a.shape)))
+        over_b = tuple(range(axes))
+    else:
+        over_a = axes_of("tensordot", axes[0], len(a.shape))
+        over_b = axes_of("tensordot", axes[1], len(b.shape))
+    if [a.shape[k] for k in over_a] != [b.shape[k] for k in over_b]:
+        raise ValueError(f"[tensordot] the shapes {a.shape} and {b.shape} do not fit over {axes}.")
+    kept_a = [k for k in range(len(a.shape)) if k not in over_a]
+    kept_b = [k for k in range(len(b.shape)) if k not in over_b]
+    shape = (*(a.shape[k] for k in kept_a), *(b.shape[k] for k in kept_b))
+    inner = int(np.prod([a.shape[k] for k in over_a], dtype=np.int64))
+    rows = int(np.prod([a.shape[k] for k in kept_a], dtype=np.int64))
+    columns = int(np.prod([b.shape[k] for k in kept_b], dtype=np.int64))
+    left = permute_dims(Array(a), (*kept_a, *over_a))
+    right = permute_dims(Array(b), (*over_b, *kept_b))
+    product = matmul(
+        Array(reshape(left._node, (rows, inner))), Array(reshape(right._node, (inner, columns)))
+    )
+    return Array(reshape(product._node, shape))
+
+
+def diagonal_of(node: Node, offset: int = 0) -> Node:
+    """A diagonal of every matrix, whose elements lie a row and a column apart."""
+    *stack, rows, columns = node.shape
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    start = max(offset, 0) - min(offset, 0) * columns
+    flat = reshape(node, (*stack, rows * columns))
+    places = whole(flat.shape)
+    places[-1] = (start, columns + 1, count) if count else (0, 1, 0)
+    return sliced(flat, places)

@@ -1,0 +1,162 @@
+"""Arrays on memory that other libraries made, and memory of arrays for other libraries.
+
+An array on memory that its owner may write is a view: it shows what is there now. What is computed
+from it is computed at once (`evaluate.settled`), since a lazy expression would see later writes.
+Arrays never write to memory that is not theirs (`Memory.is_own`), and other libraries get read-only
+memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.execution.calls import to_host
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.ir.dtypes import as_dtype
+from metalloid.arrays.ir.layout import Layout, row_major
+from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
+from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
+from metalloid.arrays.ir.operands import can_share, from_numpy
+from metalloid.arrays.ir.ops import CAST
+from metalloid.errors import ArgumentError, DeviceUnavailable
+from metalloid.runtime.buffer import BorrowedBuffer
+from metalloid.runtime.device import Device
+from metalloid.runtime.dlpack import can_say_read_only, capsule_of_array
+from metalloid.runtime.exchange import HOST
+from metalloid.runtime.lending import Lent, stays
+from metalloid.runtime.registry import device_at, get_device
+
+
+def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None:
+    """A leaf on the memory of another library's array; None if that is in the host's.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        Whose memory it should be, of what does not say whose it is.
+
+    Raises
+    ------
+    BufferError
+        If kernels cannot use it.
+    """
+    home = _home(value, device)
+    if home is None:
+        return None
+    try:
+        memory = home.exchange.borrow(value)
+    except (ArgumentError, RuntimeError) as error:
+        raise BufferError(f"[{where}] {error}") from None
+    if memory is None:
+        return None
+    size = memory.dtype.itemsize
+    steps = memory.strides
+    if steps is not None and any(step % size for step in steps):
+        raise BufferError(f"[{where}] the elements lie at odd places: strides {steps} in bytes.")
+    strides = row_major(memory.shape) if steps is None else tuple(step // size for step in steps)
+    buffer = BorrowedBuffer(home, memory)
+    layout = Layout(memory.shape, strides, buffer.start // size)
+    sharing = SHARED | (UNORDERED if memory.waits else 0)
+    shared = Memory.of(home, buffer, 0 if memory.read_only else sharing)
+    return in_memory(shared, layout, as_dtype(memory.dtype))
+
+
+def _home(value: Any, device: str | Device | None) -> Device | None:
+    """The device whose memory it is; None for the host's."""
+    if not hasattr(value, "__dlpack_device__"):
+        is_cuda = hasattr(value, "__cuda_array_interface__")
+        return get_device(device) if is_cuda else None
+    kind, number = map(int, value.__dlpack_device__())
+    if (kind, number) == HOST:
+        return None
+    try:
+        return device_at(kind, number)
+    except DeviceUnavailable as error:
+        raise BufferError(f"the {type(value).__name__} is on GPU {number}: {error}") from None
+
+
+def borrowed_from_host(array: np.ndarray, device: Device, where: str) -> Node:
+    """A leaf on the memory of a NumPy array.
+
+    Raises
+    ------
+    ValueError
+        If the device cannot use it in place.
+    """
+    as_dtype(array.dtype)  # which says what types there are
+    if device.memory != "host":
+        raise ValueError(f"[{where}] {device.name} has memory of its own: it takes a copy.")
+    if not can_share(array, device):
+        raise ValueError(
+            f"[{where}] {array.dtype} of shape {array.shape} and strides {array.strides} takes a "
+            "copy: only contiguous and aligned memory in the machine's byte order is shared."
+        )
+    return from_numpy(array, device, False, SHARED | UNORDERED if _may_change(array) else 0)
+
+
+def _may_change(memory: Any) -> bool:
+    """Whether Python can write to it, by an array or by one that this is a view of."""
+    if isinstance(memory, np.ndarray):
+        return memory.flags.writeable or _may_change(memory.base)
+    if isinstance(memory, memoryview):
+        return not memory.readonly or _may_change(memory.obj)
+    return isinstance(memory, bytearray)
+
+
+def copied(node: Node) -> Node:
+    """The same values in memory of their own, now."""
+    copy = Node(ELEMENTWISE, CAST, (node,), node.dtype, node.shape, node.device)
+    evaluate([copy], wait=bool(node.sharing & UNORDERED))
+    return copy
+
+
+def unshared(node: Node) -> Node:
+    """The same values where no other library may write."""
+    return copied(node) if node.kind is BUFFER and node.sharing else node
+
+
+def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
+             device: tuple[int, int] | None, copy: bool | None) -> Any:  # fmt: skip
+    """What ``__dlpack__`` returns: read-only memory of the node, or a copy.
+
+    An unversioned capsule cannot say that memory is read-only, so its consumer gets a copy.
+
+    Raises
+    ------
+    BufferError
+        With ``copy=False``, if it takes a copy.
+    """
+    is_on_device = stays(node.device, device, copy)
+    is_copied = copy or not can_say_read_only(max_version)
+    if is_copied and copy is False:
+        raise BufferError(
+            "[dlpack] a consumer of unversioned capsules takes a copy: they cannot say that an "
+            "array is read-only. Ask for max_version=(1, 0)."
+        )
+    if is_on_device:
+        source = copied(node) if is_copied else node
+        return lent(source).to_dlpack(stream, max_version, not is_copied, is_copied)
+    evaluate([node])
+    array = to_host(node, read_only=True)
+    is_shared = node.device.memory != "own"
+    if is_copied and is_shared:
+        array = array.copy()
+    return capsule_of_array(array, max_version, is_copied or not is_shared)
+
+
+def lent(node: Node) -> Lent:
+    """The memory of a node for others, who wait for it as they do for each other."""
+    evaluate([node], wait=False)
+    assert node.memory is not None
+    strides, start = node.data
+    size = node.dtype.itemsize
+    return Lent(
+        node.memory.bound.address + start * size,
+        node.dtype,
+        node.shape,
+        tuple(step * size for step in strides),
+        node.memory,
+        node.device,
+    )

@@ -1,0 +1,172 @@
+"""Element types of arrays: NumPy dtypes, their names in MSL, and promotion."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+DType = np.dtype[Any]
+
+bool_: Final[DType] = np.dtype(np.bool_)
+int8: Final[DType] = np.dtype(np.int8)
+int16: Final[DType] = np.dtype(np.int16)
+int32: Final[DType] = np.dtype(np.int32)
+int64: Final[DType] = np.dtype(np.int64)
+uint8: Final[DType] = np.dtype(np.uint8)
+uint16: Final[DType] = np.dtype(np.uint16)
+uint32: Final[DType] = np.dtype(np.uint32)
+uint64: Final[DType] = np.dtype(np.uint64)
+float16: Final[DType] = np.dtype(np.float16)
+bfloat16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+float32: Final[DType] = np.dtype(np.float32)
+float64: Final[DType] = np.dtype(np.float64)
+complex64: Final[DType] = np.dtype(np.complex64)
+complex128: Final[DType] = np.dtype(np.complex128)
+#: Types that need `double`, which not every device has.
+DOUBLES: Final = frozenset({float64, complex128})
+
+#: Default types of Python scalars. Metal has no 64-bit floats.
+DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}
+
+_MSL_NAMES: Final = {
+    bool_: "bool",
+    int8: "char",
+    int16: "short",
+    int32: "int",
+    int64: "long",
+    uint8: "uchar",
+    uint16: "ushort",
+    uint32: "uint",
+    uint64: "ulong",
+    float16: "half",
+    bfloat16: "bfloat",
+    float32: "float",
+    float64: "double",
+    complex64: "complex<float>",
+    complex128: "complex<double>",
+}
+
+ALL: Final = tuple(_MSL_NAMES)
+#: One object per dtype, so that they can be compared by identity.
+_OWN: Final = {dtype: dtype for dtype in ALL}
+
+#: Kinds by increasing rank in promotion.
+_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+@functools.cache
+def kind_of(dtype: DType) -> str:
+    """``"b"``, ``"i"``, ``"u"``, ``"f"`` or ``"c"``; bfloat16 is a float like others."""
+    return "f" if dtype == bfloat16 else dtype.kind
+
+
+@functools.cache
+def msl_name(dtype: DType) -> str:
+    """The name of the type in MSL, or of our struct for value-index pairs.
+
+    Examples
+    --------
+    >>> msl_name(np.dtype("int64"))
+    'long'
+    """
+    if dtype.names:
+        return f"value_index<{msl_name(dtype['value'])}>"
+    return _MSL_NAMES[dtype]
+
+
+@functools.cache
+def value_index_dtype(dtype: DType) -> DType:
+    """The type of value-index pairs, as arg-reductions carry them."""
+    return np.dtype([("value", dtype), ("index", np.int64)], align=True)
+
+
+@functools.cache
+def promote(a: DType, b: DType) -> DType:
+    """The promoted type: the array API's table, and the higher kind's between kinds.
+
+    An integer and a float give the float's type. NumPy would widen to float64, which Metal lacks.
+
+    Raises
+    ------
+    TypeError
+        For uint64 with a signed integer, which no integer type holds.
+
+    Examples
+    --------
+    >>> promote(np.dtype("int8"), np.dtype("uint8"))
+    dtype('int16')
+    >>> promote(np.dtype("int64"), np.dtype("float32"))
+    dtype('float32')
+    """
+    if a == b:
+        return a
+    rank_a, rank_b = _RANK[kind_of(a)], _RANK[kind_of(b)]
+    if rank_a == 1 and rank_b == 1:
+        together = np.promote_types(a, b)
+        if together.kind == "f":
+            raise TypeError(f"[promotion] no integer type holds both {a} and {b}. Convert one.")
+        return together
+    if rank_a == rank_b:
+        # Neither 16-bit format can represent the other.
+        return float32 if {a, b} == {float16, bfloat16} else _wider(a, b)
+    high, low = (a, b) if rank_a > rank_b else (b, a)
+    if high.kind == "c" and low == float64:
+        return complex128
+    return high
+
+
+def _wider(a: DType, b: DType) -> DType:
+    return a if a.itemsize >= b.itemsize else b
+
+
+@functools.cache
+def type_of_number(number: type, dtype: DType) -> DType:
+    """The type of a Python scalar, given by its class, when combined with `dtype`."""
+    kind = kind_of(dtype)
+    if number is bool or kind == "c":
+        return dtype
+    if number is int:
+        return int64 if kind == "b" else dtype
+    if number is float:
+        return dtype if kind == "f" else float32
+    return {"f": complex_of(dtype)}.get(kind, complex64) if kind == "f" else complex64
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex type with parts of a float type; complex64 for 16-bit floats."""
+    return complex128 if dtype == float64 else complex64
+
+
+def real_of(dtype: DType) -> DType:
+    """The type of the real and imaginary part."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def as_dtype(value: Any) -> DType:
+    """The dtype that an argument of a user denotes.
+
+    Raises
+    ------
+    TypeError
+        If arrays cannot hold it.
+
+    Examples
+    --------
+    >>> as_dtype("float16"), as_dtype(float)
+    (dtype('float16'), dtype('float32'))
+    """
+    if isinstance(value, type) and value in DEFAULTS:
+        return DEFAULTS[value]
+    try:
+        dtype = bfloat16 if value == "bfloat16" else np.dtype(value)
+    except TypeError:
+        dtype = None
+    if dtype is not None:
+        dtype = dtype.newbyteorder("=")
+    if dtype not in _OWN:
+        names = ", ".join(map(str, ALL))
+        raise TypeError(f"[dtype] arrays hold no {value!r}. They hold: {names}.")
+    return _OWN[dtype]

@@ -1,0 +1,203 @@
+"""Nodes of the expression graph.
+
+A node never changes its value. Once evaluated, it drops its operands and becomes a leaf with a
+buffer, so that their memory can be freed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Final
+
+from metalloid.arrays.ir.dtypes import DOUBLES, DType, int64
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous, viewed_shape
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.ops import CAST, Op
+from metalloid.errors import UnsupportedType
+from metalloid.runtime.device import Device
+
+#: Kinds of nodes.
+BUFFER: Final = "memory"  # evaluated; data: (strides, start)
+CONSTANT: Final = "number"  # data: the value
+IOTA: Final = "count"  # 0, 1, 2 ... through a layout; data: (strides, start)
+ELEMENTWISE: Final = "map"  # data: an Op
+VIEW: Final = "move"  # data: a ViewOp
+REDUCE: Final = "reduce"  # data: (name of the Reduction, axes); axes keep extent 1
+GATHER: Final = "gather"  # data: the axes of the first operand that the others index
+SCATTER_SLICES: Final = "join"  # data: the slice of the result that each operand fills
+CUSTOM_CALL: Final = "call"  # data: a Call
+GET_TUPLE_ITEM: Final = "part"  # data: index of a result of a Call
+MATMUL: Final = "product"  # data: a Product
+
+
+_topological_ids = itertools.count()
+
+
+class Node:
+    """A node of the expression graph.
+
+    Attributes
+    ----------
+    kind : str
+        One of the constants of this module.
+    data : object
+        Depends on the kind.
+    args : tuple of Node
+    dtype : numpy.dtype
+    shape : tuple of int
+    device : Device
+    memory : Memory or None
+    inlined : bool
+        Whether an evaluation computed it without saving it.
+    sharing : int
+        As `Memory.sharing`, of all memory that its value depends on.
+    topological_id : int
+        Larger than the ids of its operands.
+    """
+
+    __slots__ = ("__weakref__", "args", "data", "device", "dtype", "inlined", "kind", "memory",
+                 "shape", "sharing", "topological_id")  # fmt: skip
+
+    def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
+                 device: Device, memory: Memory | None = None) -> None:  # fmt: skip
+        if dtype in DOUBLES and not device.has_float64:
+            raise _no_doubles(dtype, device)
+        self.kind = kind
+        self.data = data
+        self.args = args
+        self.dtype = dtype
+        self.shape = shape
+        self.device = device
+        self.memory = memory
+        self.inlined = False
+        self.sharing = 0 if memory is None else memory.sharing
+        for arg in args:
+            self.sharing |= arg.sharing
+        self.topological_id = next(_topological_ids)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of a BUFFER or an IOTA."""
+        return Layout(self.shape, *self.data)
+
+    def materialize(self, memory: Memory, layout: Layout) -> None:
+        """Become a leaf: the values are known."""
+        self.memory, self.data = memory, (layout.strides, layout.start)
+        self.kind = BUFFER
+        self.args = ()
+        self.sharing = memory.sharing
+
+    def __repr__(self) -> str:
+        return f"<Node {self.kind} {self.data} {self.dtype}{list(self.shape)}>"
+
+
+def _no_doubles(dtype: DType, device: Device) -> UnsupportedType:
+    return UnsupportedType(
+        f"[array] there are no arrays of {dtype} on {device.name}: Metal has no 'double'. "
+        "Use float32 or complex64, or device='cpu'."
+    )
+
+
+_bare = object.__new__
+
+
+def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device: Device) -> Node:
+    """An ELEMENTWISE node of two operands; faster than the class, as it dominates small graphs."""
+    if dtype in DOUBLES and not device.has_float64:
+        raise _no_doubles(dtype, device)
+    node = _bare(Node)
+    node.kind = ELEMENTWISE
+    node.data = op
+    node.args = args
+    node.dtype = dtype
+    node.shape = shape
+    node.device = device
+    node.memory = None
+    node.inlined = False
+    first, second = args
+    node.sharing = first.sharing | second.sharing
+    node.topological_id = next(_topological_ids)
+    return node
+
+
+def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:
+    """A leaf."""
+    return Node(BUFFER, (layout.strides, layout.start), (), dtype, layout.shape, memory.device,
+                memory)  # fmt: skip
+
+
+def constant(value: Any, dtype: DType, device: Device) -> Node:
+    """A constant of shape ()."""
+    return Node(CONSTANT, value, (), dtype, (), device)
+
+
+def iota(shape: Ints, axis: int, device: Device) -> Node:
+    """The indices along an axis: 0, 1, 2 ... in int64."""
+    strides = tuple(int(k == axis) for k in range(len(shape)))
+    return Node(IOTA, (strides, 0), (), int64, shape, device)
+
+
+def apply(op: Op, dtype: DType, *args: Node) -> Node:
+    """An elementwise operation on operands of one shape or of shape ()."""
+    shape: Ints = ()
+    for arg in args:
+        if arg.shape:
+            shape = arg.shape
+            break
+    return Node(ELEMENTWISE, op, args, dtype, shape, args[0].device)
+
+
+def cast(node: Node, dtype: DType) -> Node:
+    """Convert to another type."""
+    if node.dtype == dtype:
+        return node
+    return Node(ELEMENTWISE, CAST, (node,), dtype, node.shape, node.device)
+
+
+def move(node: Node, view_op: ViewOp) -> Node:
+    """A view; a view of a leaf is a leaf."""
+    kind = node.kind
+    if kind is BUFFER or kind is IOTA:
+        layout = apply_view(node.layout, view_op)
+        if layout is not None:
+            return Node(kind, (layout.strides, layout.start), (), node.dtype, layout.shape,
+                        node.device, node.memory)  # fmt: skip
+    shape = viewed_shape(node.shape, view_op)
+    if shape == node.shape and view_op.kind in ("reshape", "broadcast"):
+        return node
+    return Node(VIEW, view_op, (node,), node.dtype, shape, node.device)
+
+
+def reshape(node: Node, shape: Ints) -> Node:
+    """The same elements in another shape."""
+    return node if shape == node.shape else move(node, ViewOp("reshape", shape))
+
+
+def broadcast(node: Node, shape: Ints) -> Node:
+    """Repeat along new axes, and along axes of extent 1."""
+    return node if shape == node.shape else move(node, ViewOp("broadcast", shape))
+
+
+def permute(node: Node, axes: Ints) -> Node:
+    """Reorder the axes."""
+    if axes == tuple(range(len(axes))):
+        return node
+    return move(node, ViewOp("permute", axes))
+
+
+def reduce(node: Node, name: str, axes: Ints) -> Node:
+    """A reduction; reduced axes keep extent 1."""
+    shape = tuple(1 if k in axes else n for k, n in enumerate(node.shape))
+    return Node(REDUCE, (name, axes), (node,), node.dtype, shape, node.device)
+
+
+def fresh(dtype: DType, shape: Ints, device: Device) -> Node:
+    """A leaf with its own, uninitialised memory."""
+    memory = Memory(device, math.prod(shape) * dtype.itemsize)
+    return in_memory(memory, contiguous(shape), dtype)

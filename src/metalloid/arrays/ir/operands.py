@@ -1,0 +1,353 @@
+"""Operands: conversion of user values to nodes, promotion, broadcasting."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    as_dtype,
+    float64,
+    int64,
+    kind_of,
+    promote,
+    type_of_number,
+    uint64,
+)
+from metalloid.arrays.ir.layout import Ints, contiguous
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import (
+    CONSTANT,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    constant,
+    in_memory,
+    operation,
+)
+from metalloid.arrays.ir.ops import OPS, WHERE, Op
+from metalloid.runtime.device import Device
+from metalloid.runtime.dlpack import from_dlpack
+from metalloid.runtime.registry import get_device
+
+_LARGEST_FLOAT = 3.4028235677973366e38  # the largest double that rounds to a finite float32
+
+
+def can_share(array: np.ndarray, device: Device) -> bool:
+    """Whether arrays of a device can use the memory of a NumPy array in place."""
+    return (
+        device.memory == "host"
+        and array.dtype.isnative
+        and array.flags.c_contiguous
+        and array.__array_interface__["data"][0] % array.itemsize == 0
+    )
+
+
+def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: int = 0) -> Node:
+    """A leaf with a copy of a NumPy array, or on its memory if it `can_share` that.
+
+    Parameters
+    ----------
+    sharing : int
+        Of the memory, if it is used in place.
+    """
+    dtype = as_dtype(array.dtype)
+    if not copy and can_share(array, device):
+        memory = Memory.of(device, array.reshape(-1), sharing)
+        return in_memory(memory, contiguous(array.shape), dtype)
+    memory = Memory(device, array.size * dtype.itemsize)
+    layout = contiguous(array.shape)
+    if device.memory != "own":
+        memory.host_view(dtype, layout.shape, layout.strides, 0)[...] = array
+    elif array.size:
+        plain = np.ascontiguousarray(array, dtype)
+        device.copy_in(memory.bound.address, plain.reshape(-1).view(np.uint8).data)
+    return in_memory(memory, layout, dtype)
+
+
+def as_number(value: Any, dtype: DType, device: Device) -> Node:
+    """A Python scalar as a constant of a type.
+
+    Raises
+    ------
+    OverflowError
+        If an integer type cannot hold it.
+    """
+    kind = kind_of(dtype)
+    if kind in "iu":
+        value = int(value)
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"[{dtype}] {value} is outside [{limits.min}, {limits.max}].")
+    elif kind == "f":
+        value = float(value)
+        if abs(value) > _LARGEST_FLOAT and dtype != float64:
+            value = math.copysign(math.inf, value)
+    elif kind == "c":
+        value = complex(value)
+    else:
+        value = bool(value)
+    return constant(value, dtype, device)
+
+
+_SCALARS = (bool, int, float, complex)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python scalar, which is weakly typed."""
+    return type(value) in _SCALARS or (
+        isinstance(value, _SCALARS) and not isinstance(value, np.generic)
+    )
+
+
+def to_node(value: Any, where: str, dtype: DType | None = None,
+            device: Device | None = None) -> Node:  # fmt: skip
+    """Convert a value to a node.
+
+    Raises
+    ------
+    TypeError
+        If it is not numeric.
+    """
+    node = getattr(value, "_node", None)
+    if isinstance(node, Node):
+        return node
+    if is_number(value):
+        kind = as_dtype(next(t for t in _SCALARS if isinstance(value, t)))
+        return as_number(value, dtype or kind, device or get_device())
+    return from_numpy(to_numpy(value, where), device or get_device())
+
+
+def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
+    """Convert a value to a NumPy array.
+
+    Lists of Python's floats become float32, as `DEFAULTS` says, if they are not to have another
+    type anyway (`is_typed`).
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+    elif hasattr(value, "__dlpack__") and not hasattr(value, "_node"):
+        array = from_dlpack(value)
+    elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        array = np.asarray(value)
+    elif isinstance(value, bytes | bytearray | memoryview) or hasattr(value, "__buffer__"):
+        array = np.asarray(memoryview(value))
+    else:
+        array = _of_lists(value, where, is_typed)
+    if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
+        raise TypeError(
+            f"[{where}] expected numeric data, got {type(value).__name__}: {value!r:.60}."
+        )
+    return array
+
+
+def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = [np.asarray(item) if hasattr(item, "_node") else item for item in value]
+    is_own = _holds_only(value, is_number)
+    try:
+        array = np.asarray(value)
+        is_wide = array.dtype == np.float64 and array.size and _holds_only(value, _is_integer)
+        if is_wide and not (is_typed and array.min() < 0):
+            array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
+    except ValueError as error:
+        raise ValueError(f"[{where}] {error}") from None
+    except OverflowError:
+        raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.") from None
+    if array.dtype == np.object_ and is_own:
+        raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.")
+    if is_own and not is_typed:
+        array = array.astype(
+            {"f": np.float32, "c": np.complex64}.get(array.dtype.kind, array.dtype)
+        )
+    return array
+
+
+def _holds_only(value: Any, is_wanted: Callable[[Any], bool]) -> bool:
+    """Whether all elements of nested lists satisfy a predicate."""
+    if isinstance(value, list | tuple | range):
+        return all(_holds_only(item, is_wanted) for item in value)
+    return is_wanted(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+# -- operands
+
+
+@functools.cache
+def _types(op: Op, *dtypes: DType) -> tuple[DType, DType]:
+    """The type in which an operation computes, and the type of its result."""
+    common = functools.reduce(promote, dtypes)
+    computed = op.dtype(common)
+    return computed, op.result(computed)
+
+
+def unary(op: Op, value: Any) -> Node:
+    """Apply an operation to one operand."""
+    node = to_node(value, op.name)
+    computed, result = _types(op, node.dtype)
+    if node.dtype != computed:
+        node = cast(node, computed)
+    return apply(op, result, node)
+
+
+def binary(op: Op, a: Any, b: Any) -> Node:
+    """Apply an operation to two operands, one of which may be a Python scalar.
+
+    Raises
+    ------
+    TypeError
+        If it does not support their types.
+    ValueError
+        If their shapes do not broadcast, or they are on different devices.
+    """
+    if op is _POWER and (product := _lower_small_power(a, b)):
+        return product
+    first, second = getattr(a, "_node", None), getattr(b, "_node", None)
+    if second is None and first is not None and type(b) in _SCALARS:
+        second = _weak_scalar(first, b)
+    elif first is None or second is None or first.device is not second.device:
+        first, second = binary_operands(op.name, a, b)
+    computed, result = _types(op, first.dtype, second.dtype)
+    if first.dtype is not computed:
+        first = converted(first, computed)
+    if second.dtype is not computed:
+        second = converted(second, computed)
+    if first.shape != second.shape and first.kind is not CONSTANT and second.kind is not CONSTANT:
+        first, second = broadcast_operands(op.name, first, second)
+    return operation(op, (first, second), result, first.shape or second.shape, first.device)
+
+
+_POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
+
+
+def _lower_small_power(base: Any, exponent: Any) -> Node | None:
+    """Lower squares and cubes to products, which are faster and as accurate."""
+    if not is_number(exponent) or exponent not in (2, 3):
+        return None
+    node = to_node(base, "pow")
+    kind = kind_of(node.dtype)
+    if (not isinstance(exponent, int) and kind != "f") or kind not in "iuf":
+        return None
+    square = apply(_SQUARE, node.dtype, node)
+    if exponent == 2:
+        return square
+    if node.dtype.itemsize == 2 and kind == "f":
+        return None  # 16-bit results must be rounded only once
+    return apply(_MULTIPLY, node.dtype, square, node)
+
+
+def converted(node: Node, dtype: DType) -> Node:
+    """Convert to another type; constants are folded."""
+    if node.kind is CONSTANT and node.data == node.data and abs(node.data) != math.inf:
+        return as_number(node.data, dtype, node.device)
+    return cast(node, dtype)
+
+
+def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
+    """Two operands as nodes; a Python scalar adopts the other's type."""
+    first, second = getattr(a, "_node", None), getattr(b, "_node", None)
+    if first is None:
+        if second is not None and is_number(a):
+            return _weak_scalar(second, a), second
+        first = to_node(a, where, device=None if second is None else second.device)
+    if second is None:
+        if is_number(b):
+            return first, _weak_scalar(first, b)
+        second = to_node(b, where, device=first.device)
+    if first.device is not second.device:
+        raise ValueError(
+            f"[{where}] one operand is on {first.device.name}, the other on "
+            f"{second.device.name}. Move one with to_device."
+        )
+    return first, second
+
+
+def _weak_scalar(node: Node, value: Any) -> Node:
+    """A Python scalar in the type that it adopts next to `node`."""
+    is_found_again = value and value == value  # -0 == 0, and NaN != NaN
+    make = _shared_number if is_found_again else _shared_number.__wrapped__
+    return make(value, node.dtype, node.device)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _shared_number(value: Any, beside: DType, device: Device) -> Node:
+    kind = next(t for t in _SCALARS if isinstance(value, t))
+    return as_number(value, type_of_number(kind, beside), device)
+
+
+def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:
+    """Broadcast nodes to one shape; constants stay of shape ()."""
+    shape = broadcast_shape(where, *(node.shape for node in nodes))
+    return tuple(n if n.kind is CONSTANT else broadcast(n, shape) for n in nodes)
+
+
+def broadcast_shape(where: str, *shapes: Ints) -> Ints:
+    """The common shape of a broadcast.
+
+    Raises
+    ------
+    ValueError
+    """
+    result: list[int] = []
+    rank = max(map(len, shapes), default=0)
+    for axis in range(-rank, 0):
+        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(extents) > 1:
+            raise ValueError(
+                f"[{where}] the shapes {' and '.join(map(str, shapes))} do not broadcast."
+            )
+        result.append(extents.pop() if extents else 1)
+    return tuple(result)
+
+
+def where_node(condition: Any, a: Any, b: Any) -> Node:
+    """Select between two operands by a condition."""
+    first, second = binary_operands("where", a, b)
+    dtype = promote(first.dtype, second.dtype)
+    first, second = converted(first, dtype), converted(second, dtype)
+    mask = to_node(condition, "where", device=first.device)
+    if kind_of(mask.dtype) != "b":
+        raise TypeError(f"[where] the condition must be bool, got {mask.dtype}.")
+    mask, first, second = broadcast_operands("where", mask, first, second)
+    return apply(WHERE, dtype, mask, first, second)
+
+
+def op(name: str) -> Op:
+    """A row of the operation table, by name."""
+    return OPS[name]
+
+
+def wide_integer(dtype: DType) -> DType:
+    """The type in which integers are summed."""
+    return uint64 if dtype.kind == "u" else int64
+
+
+def axes_of(where: str, axis: int | Sequence[int] | None, rank: int) -> Ints:
+    """Normalise axes to distinct non-negative ones.
+
+    Raises
+    ------
+    ValueError
+        If there is no such axis, or one is named twice. It is NumPy's AxisError.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+    found = []
+    for k in axes:
+        if not -rank <= k < rank:
+            raise np.exceptions.AxisError(f"[{where}] axis {k} of an array with {rank} axes.")
+        found.append(int(k) % rank)
+    if len(set(found)) != len(found):
+        raise ValueError(f"[{where}] axis {axis!r} names an axis twice.")
+    return tuple(found)

@@ -1,0 +1,320 @@
+"""The table of elementwise operations, one row each.
+
+Functions, methods and operators of arrays, the text of kernels, the documentation and the tests all
+follow from these rows. `{0}`, `{1}` ... in a text are the operands; they are plain names. What MSL
+does not have, or has with other results than NumPy's, stands in ``arrays.metal`` (namespace numpy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from metalloid.arrays.ir.dtypes import DType, bool_, float32, kind_of, real_of
+
+#: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
+INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
+FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
+
+#: Modules with functions of 64-bit floats, ``doubles_*.metal``, in their order.
+MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
+
+
+def _same(dtype: DType) -> DType:
+    return dtype
+
+
+def _truth(dtype: DType) -> DType:
+    return bool_
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """An elementwise operation.
+
+    Attributes
+    ----------
+    name : str
+        The function's name in the array API.
+    text : str
+        The MSL expression.
+    dtype_kinds : str
+        Kinds of the types it computes in (`kind_of`).
+    result : callable
+        From the type it computes in to the type of its result.
+    max_ulp : float
+        How far from the exact result its float32 results may be, in units in the last place; 0 for
+        those that are rounded once. Half floats are rounded once, float64 is not worse.
+    complex_max_ulp : float
+        The same of each part of results of complex64, in units in the last place of the modulus.
+    cost : int
+        About how many times as long as an addition it takes.
+    reference : str
+        NumPy's function with the same meaning; empty where it has the same name. With a dot, that
+        of another library.
+    operands : int
+    float_text : str
+        A simpler expression for floats, if there is one.
+    summary : str
+        First sentence of the documentation.
+    file : str
+        The ``.metal`` file that the text calls, if it is none of those that all kernels have.
+    doubles : tuple of str
+        Of `MODULES` those that it takes for float64. Complex functions take all.
+    """
+
+    name: str
+    text: str
+    dtype_kinds: str
+    summary: str
+    operands: int = 1
+    result: Callable[[DType], DType] = _same
+    max_ulp: float = 0
+    complex_max_ulp: float = 0
+    cost: int = 1
+    reference: str = ""
+    float_text: str = ""
+    file: str = ""
+    doubles: tuple[str, ...] = ()
+
+    def dtype(self, dtype: DType) -> DType:
+        """The type in which it computes for operands of `dtype`.
+
+        Raises
+        ------
+        TypeError
+            If it does not support the type.
+        """
+        kind = kind_of(dtype)
+        if kind in self.dtype_kinds:
+            return dtype
+        if kind in "biu" and "f" in self.dtype_kinds and "i" not in self.dtype_kinds:
+            return float32  # as NumPy's functions take integers
+        raise TypeError(
+            f"[{self.name}] is not supported for {dtype}. It takes {_words(self.dtype_kinds)}."
+        )
+
+
+def _words(dtype_kinds: str) -> str:
+    names = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
+    return ", ".join(word for letter, word in names.items() if letter in dtype_kinds)
+
+
+def _unary(name: str, text: str, dtype_kinds: str, summary: str, **more: object) -> Op:
+    return Op(name, text, dtype_kinds, summary, 1, **more)  # type: ignore[arg-type]
+
+
+def _binary(name: str, text: str, dtype_kinds: str, summary: str, **more: object) -> Op:
+    return Op(name, text, dtype_kinds, summary, 2, **more)  # type: ignore[arg-type]
+
+
+_ARITHMETIC = (
+    _binary("add", "numpy::add({0}, {1})", ANY, "Sum", float_text="{0} + {1}"),
+    _binary("subtract", "numpy::subtract({0}, {1})", NUMBERS, "Difference",
+            float_text="{0} - {1}"),
+    _binary("multiply", "numpy::multiply({0}, {1})", ANY, "Product",
+            float_text="{0} * {1}", complex_max_ulp=1.5),
+    _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, a float",
+            cost=4, complex_max_ulp=4),
+    _binary("floor_divide", "numpy::floor_divide({0}, {1})", REALS,
+            "Quotient, rounded down", cost=8, max_ulp=1),
+    _binary("remainder", "numpy::remainder({0}, {1})", REALS,
+            "Remainder of `floor_divide`, with the sign of the divisor", cost=8),
+    _binary("pow", "numpy::power({0}, {1})", NUMBERS,
+            "`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`",
+            cost=30, reference="power", max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
+    _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "The larger of two; NaN if one is"),
+    _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "The smaller of two; NaN if one is"),
+    _unary("negative", "numpy::negative({0})", NUMBERS, "The number with its sign changed",
+           float_text="-{0}"),
+    _unary("positive", "{0}", NUMBERS, "The number itself"),
+    _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of,
+           complex_max_ulp=1),
+    _unary("square", "numpy::square({0})", NUMBERS, "The number times itself",
+           float_text="{0} * {0}", complex_max_ulp=2),
+    _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "One over the number",
+           cost=4, complex_max_ulp=4),
+    _unary("sign", "numpy::sign({0})", NUMBERS, "-1, 0 or 1; of a complex number, z / |z|",
+           reference="sign", complex_max_ulp=2),
+)  # fmt: skip
+
+_EXPONENTIAL = (
+    _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "e to the power of the number",
+           cost=10, max_ulp=1, complex_max_ulp=2, doubles=("exponential",)),
+    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, max_ulp=1,
+           doubles=("exponential",)),
+    _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
+           "`exp(x) - 1`, exact where x is small", cost=25, max_ulp=3, complex_max_ulp=4,
+           doubles=("exponential",)),
+    _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm",
+           cost=10, max_ulp=1, complex_max_ulp=3, doubles=("exponential",)),
+    _unary("log1p", "numpy::log1p({0})", FLOATS_AND_COMPLEX,
+           "`log(1 + x)`, exact where x is small", cost=15, max_ulp=3, complex_max_ulp=4,
+           doubles=("exponential",)),
+    _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
+           cost=10, max_ulp=1.5, complex_max_ulp=4, doubles=("exponential",)),
+    _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
+           cost=10, max_ulp=2, complex_max_ulp=4, doubles=("exponential",)),
+    _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
+            "`log(exp(x1) + exp(x2))`, its error in units of the largest of the three",
+            cost=25, max_ulp=4, doubles=("exponential",)),
+    _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_max_ulp=2),
+    _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8,
+            max_ulp=1),
+)  # fmt: skip
+
+_SPECIAL = (
+    _unary("erf", "numpy::erf({0})", FLOATS, "Error function: the part of a normal distribution "
+           "within `x` times the square root of 2", max_ulp=1.5, cost=20,
+           reference="scipy.special.erf", file="special", doubles=("exponential", "special")),
+    _unary("erfinv", "numpy::erfinv({0})", FLOATS, "The number whose `erf` is x",
+           max_ulp=4, cost=25, reference="scipy.special.erfinv", file="special",
+           doubles=("exponential", "special")),
+)  # fmt: skip
+
+_TRIGONOMETRIC = (
+    _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, max_ulp=2, complex_max_ulp=3,
+           doubles=("trigonometric",)),
+    _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, max_ulp=2, complex_max_ulp=3,
+           doubles=("trigonometric",)),
+    _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", cost=20, max_ulp=3.5,
+           complex_max_ulp=5, doubles=("trigonometric",)),
+    _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", cost=15,
+           reference="arcsin", max_ulp=2, complex_max_ulp=4, doubles=("inverse",)),
+    _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", cost=15,
+           reference="arccos", max_ulp=1.5, complex_max_ulp=4, doubles=("inverse",)),
+    _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", cost=15,
+           reference="arctan", max_ulp=2, complex_max_ulp=4, doubles=("inverse",)),
+    _binary("atan2", "numpy::atan2({0}, {1})", FLOATS, "Angle of the point (`x2`, `x1`)",
+            cost=20, reference="arctan2", max_ulp=2, doubles=("inverse",)),
+    _unary("sinh", "sinh({0})", FLOATS_AND_COMPLEX, "Hyperbolic sine",
+           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic")),
+    _unary("cosh", "cosh({0})", FLOATS_AND_COMPLEX, "Hyperbolic cosine",
+           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic")),
+    _unary("tanh", "tanh({0})", FLOATS_AND_COMPLEX, "Hyperbolic tangent",
+           cost=20, max_ulp=3, complex_max_ulp=5, doubles=("exponential", "hyperbolic")),
+    _unary("asinh", "asinh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic sine",
+           cost=25, reference="arcsinh", max_ulp=2, complex_max_ulp=4,
+           doubles=("exponential", "hyperbolic")),
+    _unary("acosh", "acosh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic cosine",
+           cost=25, reference="arccosh", max_ulp=2.5, complex_max_ulp=4,
+           doubles=("exponential", "hyperbolic")),
+    _unary("atanh", "atanh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic tangent",
+           cost=25, reference="arctanh", max_ulp=2.5, complex_max_ulp=4,
+           doubles=("exponential", "hyperbolic")),
+)  # fmt: skip
+
+_ROUNDING = (
+    _unary("floor", "numpy::floor({0})", REALS, "The largest whole number not above"),
+    _unary("ceil", "numpy::ceil({0})", REALS, "The smallest whole number not below"),
+    _unary("trunc", "numpy::trunc({0})", REALS, "The whole number nearer to zero"),
+    _unary("round", "numpy::round({0})", NUMBERS, "The nearest whole number, halves to even"),
+)
+
+_COMPARISON = (
+    _binary("equal", "{0} == {1}", ANY, "Whether two are equal", result=_truth),
+    _binary("not_equal", "{0} != {1}", ANY, "Whether two differ", result=_truth),
+    _binary("less", "{0} < {1}", "biuf", "Whether the first is smaller", result=_truth),
+    _binary("less_equal", "{0} <= {1}", "biuf", "Whether the first is not larger",
+            result=_truth),
+    _binary("greater", "{0} > {1}", "biuf", "Whether the first is larger", result=_truth),
+    _binary("greater_equal", "{0} >= {1}", "biuf", "Whether the first is not smaller",
+            result=_truth),
+    _unary("isnan", "numpy::isnan({0})", ANY, "Whether it is no number", result=_truth),
+    _unary("isinf", "numpy::isinf({0})", ANY, "Whether it is infinite", result=_truth),
+    _unary("isfinite", "numpy::isfinite({0})", ANY, "Whether it is neither infinite nor NaN",
+           result=_truth),
+    _unary("signbit", "signbit({0})", FLOATS, "Whether the sign is negative, also of -0",
+           result=_truth),
+)  # fmt: skip
+
+_LOGIC = (
+    _binary("logical_and", "{0} && {1}", "b", "Whether both are true"),
+    _binary("logical_or", "{0} || {1}", "b", "Whether one is true"),
+    _binary("logical_xor", "{0} != {1}", "b", "Whether one is true and the other is not"),
+    _unary("logical_not", "!{0}", "b", "Whether it is false"),
+    _binary("bitwise_and", "{0} & {1}", "biu", "Bits that both have"),
+    _binary("bitwise_or", "{0} | {1}", "biu", "Bits that one has"),
+    _binary("bitwise_xor", "{0} ^ {1}", "biu", "Bits that one has and the other has not"),
+    _unary("bitwise_invert", "numpy::invert({0})", "biu", "All bits changed", reference="invert"),
+    _binary("bitwise_left_shift", "numpy::shift_left({0}, {1})", INTEGERS,
+            "Bits moved up by `x2` places", reference="left_shift"),
+    _binary("bitwise_right_shift", "numpy::shift_right({0}, {1})", INTEGERS,
+            "Bits moved down by `x2` places, with the sign", reference="right_shift"),
+)  # fmt: skip
+
+_PARTS = (
+    _unary("real", "numpy::real({0})", ANY, "The real part", result=real_of),
+    _unary("imag", "numpy::imag({0})", NUMBERS, "The imaginary part", result=real_of),
+    _unary("conj", "numpy::conj({0})", NUMBERS, "The complex conjugate"),
+    _binary("copysign", "copysign({0}, {1})", FLOATS, "`x1` with the sign of `x2`"),
+    _binary("nextafter", "nextafter({0}, {1})", FLOATS,
+            "The next number after `x1` in the direction of `x2`"),
+)  # fmt: skip
+
+#: The rows that are functions of the array API, by name.
+OPS = {
+    op.name: op
+    for op in (*_ARITHMETIC, *_EXPONENTIAL, *_SPECIAL, *_TRIGONOMETRIC, *_ROUNDING, *_COMPARISON,
+               *_LOGIC, *_PARTS)
+}  # fmt: skip
+
+#: Internal operations, whose operands may differ in type.
+WHERE = Op("where", "{0} ? {1} : {2}", ANY, "One of two by a condition", 3)
+CAST = Op("astype", "numpy::cast<{T}>({0})", ANY, "The same number in another type", 1)
+BITS = Op("view", "as_type<{T}>({0})", ANY, "The same bits as another type", 1)
+VALUE_INDEX = Op("value_index", "{T}({0}, {1})", ANY, "A value and its index", 2)
+INDEX_OF = Op("index", "{0}.index", ANY, "The index of a value", 1)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction.
+
+    Attributes
+    ----------
+    name : str
+    text : str
+        MSL that makes one of two; it must not matter in which order. Both operands are evaluated
+        always: one of them is what another lane has.
+    identity : str
+        MSL of the identity element; `{T}` is the type, `{V}` that of the value in a value-index
+        pair.
+    least, is_better : str
+        Of a search, which goes through values in the order of their places: the value that it
+        begins with, and whether another is to be taken instead of the one that it has.
+    """
+
+    name: str
+    text: str
+    identity: str
+    least: str = ""
+    is_better: str = ""
+
+
+REDUCTIONS = {
+    reduction.name: reduction
+    for reduction in (
+        Reduction("sum", "numpy::add({0}, {1})", "{T}(0)"),
+        Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
+        Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
+        Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
+        # Not || and &&: all lanes must evaluate the second operand, which is a shuffle.
+        Reduction("any", "{0} | {1}", "false"),
+        Reduction("all", "{0} & {1}", "true"),
+        Reduction(
+            "argmax",
+            "numpy::larger({0}, {1})",
+            "{T}(numpy::lowest<{V}>(), LONG_MAX)",
+            "numpy::lowest<{V}>()",
+            "numpy::is_larger({0}, {1})",
+        ),
+        Reduction(
+            "argmin",
+            "numpy::smaller({0}, {1})",
+            "{T}(numpy::highest<{V}>(), LONG_MAX)",
+            "numpy::highest<{V}>()",
+            "numpy::is_smaller({0}, {1})",
+        ),
+    )
+}

@@ -1,0 +1,121 @@
+"""Functions that build views and concatenations."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, ViewOp
+from metalloid.arrays.ir.node import SCATTER_SLICES, Node, move, permute, reshape
+from metalloid.arrays.ir.operands import axes_of
+
+
+def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
+    """Validate a shape.
+
+    Raises
+    ------
+    ValueError
+        For a negative extent.
+    """
+    extents = _whole_numbers(shape)
+    if any(n < 0 for n in extents):
+        raise ValueError(f"[{where}] a shape has no negative extents, got {extents}.")
+    return extents
+
+
+def _whole_numbers(shape: int | Sequence[int]) -> Ints:
+    try:
+        return (operator.index(shape),)  # type: ignore[arg-type]
+    except TypeError:
+        return tuple(operator.index(n) for n in shape)  # type: ignore[union-attr]
+
+
+def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
+    """Reshape; one extent may be -1.
+
+    Raises
+    ------
+    ValueError
+        If the number of elements differs.
+    """
+    extents = _whole_numbers(shape)
+    if extents.count(-1) == 1:
+        known = -math.prod(extents)
+        rest = node.size // known if known else 0
+        extents = tuple(rest if n == -1 else n for n in extents)
+    if any(n < 0 for n in extents) or math.prod(extents) != node.size:
+        raise ValueError(
+            f"[reshape] {node.size} elements of shape {node.shape} do not make {shape}."
+        )
+    return reshape(node, extents)
+
+
+def sliced(node: Node, numbers: Sequence[tuple[int, int, int]]) -> Node:
+    """Slice by start, step and count along each axis."""
+    flat = tuple(n for triple in numbers for n in triple)
+    if all(
+        start == 0 and step == 1 and count == n
+        for (start, step, count), n in zip(numbers, node.shape, strict=True)
+    ):
+        return node
+    return move(node, ViewOp("slice", flat))
+
+
+def whole(shape: Ints) -> list[tuple[int, int, int]]:
+    """The slice that covers a whole array."""
+    return [(0, 1, n) for n in shape]
+
+
+def flipped(node: Node, axes: Ints) -> Node:
+    """Reverse along axes."""
+    numbers = whole(node.shape)
+    for axis in axes:
+        n = node.shape[axis]
+        numbers[axis] = (max(n - 1, 0), -1, n)
+    return sliced(node, numbers)
+
+
+def moved_axes(node: Node, source: Any, destination: Any) -> Node:
+    """Move axes to other positions."""
+    rank = len(node.shape)
+    start, end = axes_of("moveaxis", source, rank), axes_of("moveaxis", destination, rank)
+    if len(start) != len(end):
+        raise ValueError(f"[moveaxis] {source} and {destination} differ in length.")
+    order = [axis for axis in range(rank) if axis not in start]
+    for to, axis in sorted(zip(end, start, strict=True)):
+        order.insert(to, axis)
+    return permute(node, tuple(order))
+
+
+def joined(parts: Sequence[Node], places: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
+           dtype: DType) -> Node:  # fmt: skip
+    """A new array assembled from parts; later parts overwrite earlier ones."""
+    data = tuple(ViewOp("slice", tuple(n for triple in place for n in triple)) for place in places)
+    return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
+
+
+def copied(node: Node) -> Node:
+    """A contiguous copy in its own memory."""
+    return joined([node], [whole(node.shape)], node.shape, node.dtype)
+
+
+def concatenated(nodes: Sequence[Node], axis: int) -> Node:
+    """Concatenate along an axis."""
+    extent = sum(node.shape[axis] for node in nodes)
+    first = nodes[0]
+    shape = (*first.shape[:axis], extent, *first.shape[axis + 1 :])
+    parts, places, start = [], [], 0
+    for node in nodes:
+        if node.size:
+            place = whole(node.shape)
+            place[axis] = (start, 1, node.shape[axis])
+            parts.append(node)
+            places.append(place)
+        start += node.shape[axis]
+    if not parts:
+        return reshape(first, shape)
+    return joined(parts, places, shape, first.dtype) if len(parts) > 1 else parts[0]

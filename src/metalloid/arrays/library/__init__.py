@@ -1,0 +1,1 @@
+"""Launches of the kernels in ``metal/`` that are not generated: sorts, scans, windows."""

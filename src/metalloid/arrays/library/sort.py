@@ -1,0 +1,261 @@
+"""Sorts, searches and counts by kernels: what the `.metal` files are told."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.arrays.execution.calls import to_host
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.ir.dtypes import DType, kind_of
+from metalloid.arrays.ir.layout import is_contiguous
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.views import copied
+from metalloid.arrays.lowering.reductions import extreme
+from metalloid.arrays.metal import metal_source
+from metalloid.kernels.library import Library, library
+from metalloid.runtime.device import Device
+
+#: As in the .metal files.
+_LANES, _DIGITS = 32, 256
+MOST_BINS = 4096
+_WITH_PLACES = "_with_places"
+#: Rows up to this length are sorted without digits.
+_SHORT_ROW = 64
+#: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
+_LONG_ROW, _MANY_ROWS = 2**14, 256
+#: What a simdgroup takes of a long row.
+_CHUNK = 4096
+#: Of a tile, where threads are thin; also in wide_sorting.metal.
+_TILE_THREADS = 256
+#: From how many integers on it pays to ask for the smallest and the largest.
+_WORTH_ASKING = 2**13
+#: Threadgroups that count together, how large they are, and how many numbers a thread has.
+_MOST_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
+
+
+class _Rows(NamedTuple):
+    """Rows behind each other in memory, with the places that their elements had before, if any."""
+
+    rows: int
+    length: int
+    size: int
+    memory: Memory
+    start: int
+    places: Memory | None = None
+
+    @property
+    def bits(self) -> Any:
+        """The memory as a launch is given it."""
+        bound = self.memory.bound
+        return bound.view(f"u{self.size}") if isinstance(bound, np.ndarray) else bound
+
+
+def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
+    """The elements in order along the last axis, and their places there (uint32) if wanted.
+
+    Equal ones keep their order, also if the largest is first.
+    """
+    passes, order = _passes(x, descending)
+    return _sorted(_rows(x), x.device, passes, order, with_places)
+
+
+def top_of_rows(x: Node, most: int) -> list[Memory]:
+    """The largest elements along the last axis in order, and their places there (uint32).
+
+    Each chunk of a row sends its own to the next round.
+    """
+    device, given = x.device, _rows(x)
+    passes, order = _passes(x, True)
+    if given.length <= _SHORT_ROW:
+        return _sort_short_rows(given, device, most, order, with_places=True)
+    kernel = _kernel("top_chunks", given.size, device)
+    chunks = 0
+    while chunks != 1:
+        rows, count, size, _, start, places = given
+        chunk = count if rows >= _MANY_ROWS else max(_LONG_ROW, 4 * most)
+        chunks = math.ceil(count / chunk)
+        kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
+        top, top_places = _new(device, rows * kept, (size, 4))
+        kernel(given.bits, (places or top_places).bound, top.bound, top_places.bound, start, count,
+               chunk, most, kept, passes, places is not None, order,
+               threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
+        given = _Rows(rows, kept, size, top, 0, top_places)
+    return _sorted(given, device, passes, order, with_places=True)
+
+
+def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
+            with_places: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, _, start, places = given
+    if count <= _SHORT_ROW:
+        return _sort_short_rows(given, device, count, order, with_places)
+    sizes = (size, 4) if with_places else (size, 0)
+    results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
+    if places is not None:  # they lie where the first pass does not write
+        (results, spare)[passes % 2][1] = places
+    if device.traits.is_simt and count > _TILE_THREADS:
+        _sort_tiles(given, device, passes, order, results, spare, with_places)
+    elif count <= _LONG_ROW or rows >= _MANY_ROWS:
+        sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
+        bound = [memory.bound for memory in (*results, *spare)]
+        sort_rows(given.bits, *bound, start, count, passes, places is not None, order,
+                  threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
+    else:
+        _sort_chunks(given, device, passes, order, results, spare, with_places)
+    return results[: 1 + with_places]
+
+
+def _sort_short_rows(given: _Rows, device: Device, most: int, order: bytes,
+                     with_places: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, _, start, places = given
+    values, own_places = _new(device, rows * most, (size, 4 if with_places else 0))
+    sort_short_rows = _kernel("sort_short_rows" + _WITH_PLACES * with_places, size, device)
+    sort_short_rows(
+        given.bits, (places or own_places).bound, values.bound, own_places.bound, start, count,
+        most, places is not None, order, threads=(count, rows), wait=False,
+    )  # fmt: skip
+    return [values, own_places][: 1 + with_places]
+
+
+def _sort_chunks(
+    given: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_places: bool,
+) -> None:  # fmt: skip
+    """Long rows: three launches for each digit."""
+    rows, count, size, _, start, places = given
+    chunks = math.ceil(count / _CHUNK)
+    counts = Memory(device, 4 * rows * chunks * _DIGITS)
+    starts = Memory(device, 4 * rows * _DIGITS)
+    count_chunks = _kernel("count_chunks", size, device)
+    place_chunks = _library(device)["place_chunks"]
+    move_chunks = _kernel("move_chunks" + _WITH_PLACES * with_places, size, device)
+    grid: dict[str, Any] = {
+        "threads": (chunks * _LANES, rows), "group_size": (_LANES, 1), "wait": False,
+    }  # fmt: skip
+    values = given.bits
+    for digit in range(passes):
+        to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
+        numbers = start, count, _CHUNK, 8 * digit, order
+        count_chunks(values, counts.bound, *numbers, **grid)
+        place_chunks(counts.bound, starts.bound, chunks,
+                     threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
+        move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
+                    *numbers, places is not None, **grid)  # fmt: skip
+        values, start = to[0].bound, 0
+
+
+def _sort_tiles(
+    given: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_places: bool,
+) -> None:  # fmt: skip
+    """The same for many thin threads."""
+    rows, count, size, _, start, places = given
+    tiles = math.ceil(count / (_TILE_THREADS * (8 if size > 4 else 16)))
+    counts = Memory(device, 4 * rows * _DIGITS * tiles)
+    totals = Memory(device, 4 * rows * _DIGITS)
+    count_tiles = _kernel("count_tiles", size, device)
+    place_tiles = _library(device)["place_tiles"]
+    move_tiles = _kernel("move_tiles" + _WITH_PLACES * with_places, size, device)
+    grid: dict[str, Any] = {
+        "threads": (tiles * _TILE_THREADS, rows), "group_size": (_TILE_THREADS, 1), "wait": False,
+    }  # fmt: skip
+    values = given.bits
+    for digit in range(passes):
+        to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
+        numbers = start, count, 8 * digit, order
+        count_tiles(values, counts.bound, *numbers, **grid)
+        place_tiles(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
+                    group_size=_TILE_THREADS, wait=False)  # fmt: skip
+        move_tiles(values, old[1].bound, counts.bound, totals.bound, to[0].bound, to[1].bound,
+                   *numbers, places is not None, **grid)  # fmt: skip
+        values, start = to[0].bound, 0
+
+
+def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
+    """Where values would go among the sorted elements (uint32)."""
+    among, wanted, found = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
+    _kernel("search", among.size, x.device)(
+        among.bits, wanted.bits, found.bound, among.start, wanted.start, x.size, is_behind,
+        order_of(x.dtype, False), threads=values.size, wait=False,
+    )  # fmt: skip
+    return [found]
+
+
+def count_groups(size: int, device: Device) -> int:
+    """How many threadgroups count so many numbers."""
+    most = _MOST_GROUPS * (8 if device.traits.is_simt else 1)
+    return max(1, min(most, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
+
+
+def counted_places(x: Node, bins: int) -> list[Memory]:
+    """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
+    groups, given = count_groups(x.size, x.device), _rows(x)
+    counts = Memory(x.device, 4 * groups * bins)
+    _library(x.device)["count_places"](
+        given.bits, counts.bound, given.start, x.size, bins,
+        threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
+    )  # fmt: skip
+    return [counts]
+
+
+def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
+    """How many digits elements have, and their order. Integers seldom fill their type."""
+    size = x.dtype.itemsize
+    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _WORTH_ASKING:
+        return size, order_of(x.dtype, descending)
+    ends = [extreme(x, name, None, False) for name in ("min", "max")]
+    evaluate(ends)
+    least, most = (int(to_host(end)) for end in ends)
+    digits = math.ceil((most - least).bit_length() / 8)
+    return max(digits, 1), order_of(x.dtype, descending, least - int(np.iinfo(x.dtype).min))
+
+
+@functools.lru_cache(maxsize=256)
+def order_of(dtype: DType, descending: bool, least: int = 0) -> bytes:
+    """``Order`` of a type."""
+    bits = 8 * dtype.itemsize
+    every, sign, kind = 2**bits - 1, 2 ** (bits - 1), kind_of(dtype)
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    infinity, minus_zero = every, 0
+    if kind == "f":
+        infinity, minus_zero = int(np.array(np.inf, dtype).view(unsigned)), sign
+    elif kind != "i":
+        sign = 0
+    flip = every if kind == "f" else sign
+    turn = every if descending else 0
+    return np.array([sign, flip, minus_zero, infinity, least, turn], unsigned).tobytes()
+
+
+def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
+    return [Memory(device, elements * size) for size in sizes]
+
+
+def _rows(node: Node) -> _Rows:
+    """The rows along the last axis of a leaf: its own memory, or a copy if they lie apart."""
+    if not is_contiguous(node.layout):
+        node = copied(node)
+        evaluate([node], wait=False)
+    assert node.memory is not None
+    count = node.shape[-1] if node.shape else 1
+    rows = node.size // max(count, 1)
+    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.start)
+
+
+def _kernel(name: str, size: int, device: Device) -> Any:
+    return _library(device)[f"{name}_{8 * size}"]
+
+
+@functools.cache
+def text() -> str:
+    """All that is compiled."""
+    return metal_source("order", "sorting", "wide_sorting", "selecting", "searching")
+
+
+@functools.cache
+def _library(device: Device) -> Library:
+    return library(text(), device=device)

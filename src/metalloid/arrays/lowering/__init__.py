@@ -1,0 +1,1 @@
+"""Lowering: functions as nodes, and the choice between their implementations."""

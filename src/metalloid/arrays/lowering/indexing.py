@@ -1,0 +1,327 @@
+"""Indexing as nodes: slices are movements, index arrays are gathers, masks become indices."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.execution.calls import host_call, to_host
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.ir.dtypes import int64, kind_of
+from metalloid.arrays.ir.layout import Ints, reach
+from metalloid.arrays.ir.node import GATHER, IOTA, Node, broadcast, cast, permute, reduce, reshape
+from metalloid.arrays.ir.operands import (
+    as_number,
+    binary,
+    broadcast_shape,
+    converted,
+    from_numpy,
+    op,
+    to_node,
+    where_node,
+)
+from metalloid.arrays.ir.views import joined, sliced, whole
+
+
+class Selection:
+    """What an index asks for: a slice of every axis, new axes, and index arrays for some.
+
+    Attributes
+    ----------
+    slices : list of (start, step, count)
+        One for each axis.
+    shape : list of int
+        Extents after the slices, with new axes, and without those that have a number.
+    arrays : list of (int, Node)
+        Place in `shape`, and the indices along it.
+    mask : Node or None
+        A mask of the whole shape.
+    items : tuple
+        The index itself, with nodes for arrays.
+    """
+
+    def __init__(self, node: Node, key: Any) -> None:
+        self.slices: list[tuple[int, int, int]] = []
+        self.shape: list[int] = []
+        self.arrays: list[tuple[int, Node]] = []
+        self.mask: Node | None = None
+        items = key if isinstance(key, tuple) else (key,)
+        items = tuple(_plain_item(item, node) for item in items)
+        if len(items) == 1 and _is_mask(items[0]) and items[0].shape == node.shape:
+            self.mask = items[0]
+        self.items = items
+        self._read(node, items)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether something stands between the index arrays; numbers count among them.
+
+        NumPy then has the axes of the indices first.
+        """
+        kinds = [isinstance(item, int | Node) for item in self.items]
+        return False in kinds[kinds.index(True) : len(kinds) - kinds[::-1].index(True)]
+
+    def _read(self, node: Node, items: tuple[Any, ...]) -> None:
+        used = sum(_axes_used(item) for item in items)
+        rank = len(node.shape)
+        if used > rank:
+            raise IndexError(f"[index] {used} indices for an array with {rank} axes.")
+        if items.count(Ellipsis) > 1:
+            raise IndexError("[index] more than one ellipsis.")
+        if Ellipsis not in items:
+            items = (*items, Ellipsis)
+        for item in items:
+            axis = len(self.slices)
+            if item is Ellipsis:
+                for extent in node.shape[axis : axis + rank - used]:
+                    self._keep((0, 1, extent))
+            elif item is None:
+                self.shape.append(1)
+            elif isinstance(item, slice):
+                first, stop, step = item.indices(node.shape[axis])
+                self._keep((first, step, len(range(first, stop, step))))
+            elif isinstance(item, Node):
+                self._array(item, node)
+            else:
+                self.slices.append((_in_range(item, node.shape[axis], axis), 1, 1))
+
+    def _keep(self, numbers: tuple[int, int, int]) -> None:
+        if numbers[2] <= 1:  # the step has no meaning
+            numbers = (numbers[0] if numbers[2] else 0, 1, numbers[2])
+        self.slices.append(numbers)
+        self.shape.append(numbers[2])
+
+    def _array(self, item: Node, node: Node) -> None:
+        axis = len(self.slices)
+        if kind_of(item.dtype) == "b":
+            extents = node.shape[axis : axis + len(item.shape)]
+            # An extent of 0 fits any: by the standard, nothing is selected.
+            if len(item.shape) != len(extents) or any(
+                n not in (0, own) for n, own in zip(item.shape, extents, strict=True)
+            ):
+                raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
+            if not item.shape:  # a new axis with one element or none
+                evaluate([item])
+                chosen = np.zeros(int(to_host(item)), np.int64)
+                self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
+                self.shape.append(1)
+                return
+            indices: tuple[Node, ...] = places_of(item)
+        else:
+            indices = (checked_index(item, node.shape[axis], axis),)
+        for index in indices:
+            place = len(self.shape)
+            self.arrays.append((place, index))
+            self._keep((0, 1, node.shape[len(self.slices)]))
+
+
+def _plain_item(item: Any, node: Node) -> Any:
+    """An item of an index: None, Ellipsis, slice, int or Node."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, bool | np.bool_):
+        return to_node(np.asarray(item), "index", device=node.device)
+    own = getattr(item, "_node", None)
+    if own is None:
+        try:
+            return operator.index(item)
+        except TypeError:
+            own = to_node(item, "index", device=node.device)
+    if kind_of(own.dtype) not in "biu":
+        raise IndexError(f"[index] wants integers or masks, got {own.dtype}.")
+    if own.shape == () and kind_of(own.dtype) != "b":
+        evaluate([own])
+        return int(to_host(own))
+    return own
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Node) and kind_of(item.dtype) == "b"
+
+
+def _axes_used(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    return len(item.shape) if _is_mask(item) else 1
+
+
+def _in_range(index: int, extent: int, axis: int) -> int:
+    if not -extent <= index < extent:
+        raise IndexError(f"[index] {index} is out of range for axis {axis} of extent {extent}.")
+    return index % extent
+
+
+def checked_index(index: Node, extent: int, axis: int) -> Node:
+    """Indices counted from the front, in int64.
+
+    They are checked now, so that no kernel reads beyond the memory.
+
+    Raises
+    ------
+    IndexError
+    """
+    wide = cast(index, int64)
+    if not index.size:
+        return wide
+    low, high = _limits(index, extent)
+    if low < -extent or high >= extent:
+        wrong = low if low < -extent else high
+        raise IndexError(f"[index] {wrong} is out of range for axis {axis} of extent {extent}.")
+    if low >= 0:
+        return wide
+    number = as_number(extent, int64, index.device)
+    is_negative = binary(op("less"), _Held(wide), 0)
+    shifted = binary(op("add"), _Held(wide), _Held(number))
+    return where_node(_Held(is_negative), _Held(shifted), _Held(wide))
+
+
+def _limits(index: Node, extent: int) -> tuple[int, int]:
+    """The lowest and the highest of some indices; if all are in ``[0, extent)``, bounds of them."""
+    if index.kind is IOTA:
+        return reach(index.layout)
+    if index.device.memory == "own":  # reduced where they are: two numbers are copied
+        flat = reshape(index, (index.size,))
+        low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
+        evaluate([index, low, high])
+        return int(to_host(low)[0]), int(to_host(high)[0])
+    evaluate([index])
+    values = to_host(index)
+    # Nearly all indices are right. One pass tells: as unsigned numbers, negative ones are large.
+    top = int(values.view(f"u{values.itemsize}").max())
+    if top < extent:
+        return 0, top
+    return int(values.min()), int(values.max())
+
+
+class _Held:
+    """A node where functions want something with one."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+
+def places_of(mask: Node) -> tuple[Node, ...]:
+    """Indices of what is true, one array for each axis. The mask is evaluated."""
+    evaluate([mask])
+    found = np.nonzero(to_host(mask))
+    return tuple(from_numpy(index, mask.device, copy=False) for index in found)
+
+
+def selected(node: Node, key: Any) -> Node:
+    """The elements that an index asks for."""
+    selection = Selection(node, key)
+    result = reshape(sliced(node, selection.slices), tuple(selection.shape))
+    if not selection.arrays:
+        return result
+    places = [place for place, _ in selection.arrays]
+    indices = [index for _, index in selection.arrays]
+    taken = gathered(result, places, indices)
+    if places[0] and not selection.is_apart:
+        # NumPy leaves the axes of indices that stand side by side in their place.
+        lead = len(taken.shape) - (len(result.shape) - len(places))
+        rest = list(range(lead, len(taken.shape)))
+        order = [*rest[: places[0]], *range(lead), *rest[places[0] :]]
+        taken = permute(taken, tuple(order))
+    return taken
+
+
+def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
+    """Elements at indices along some axes, whose own axes come first in the result."""
+    shape = broadcast_shape("index", *(index.shape for index in indices))
+    indices = [broadcast(index, shape) for index in indices]
+    rest = [axis for axis in range(len(node.shape)) if axis not in axes]
+    base = permute(node, (*axes, *rest))
+    result = (*shape, *(node.shape[axis] for axis in rest))
+    return Node(GATHER, len(axes), (base, *indices), node.dtype, result, node.device)
+
+
+def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
+    """The array with some elements changed.
+
+    Parameters
+    ----------
+    function : str
+        ``"set"``, or the binary operation that makes the new element of the old one and `value`.
+    """
+    selection = Selection(node, key)
+    new = to_node(value, "setitem", device=node.device) if not _is_number(value) else as_number(
+        value, node.dtype, node.device)  # fmt: skip
+    new = converted(new, node.dtype)
+    if selection.mask is not None and new.shape == ():
+        changed = new if function == "set" else binary(op(function), _Held(node), _Held(new))
+        return where_node(_Held(selection.mask), _Held(changed), _Held(node))
+    if selection.arrays:
+        return _scattered(node, selection, new, function)
+    shape = tuple(selection.shape)
+    if function != "set":
+        old = reshape(sliced(node, selection.slices), shape)
+        new = binary(op(function), _Held(old), _Held(new))
+    new = _fitting(new, shape)
+    region = tuple(count for _, _, count in selection.slices)
+    if math.prod(region) == 0:
+        return unshared(node)
+    places = [whole(node.shape), selection.slices]
+    return joined([node, reshape(new, region)], places, node.shape, node.dtype)
+
+
+def written(node: Node, key: Any, value: Any) -> bool:
+    """Write elements of memory that nobody else sees; False if the index is no plain slice.
+
+    An array that is filled piece by piece then costs as much as its pieces.
+    """
+    if node.device.memory == "own":
+        return False
+    selection = Selection(node, key)
+    if selection.arrays or selection.mask is not None:
+        return False
+    new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
+        value, "setitem", device=node.device)  # fmt: skip
+    new = _fitting(converted(new, node.dtype), tuple(selection.shape))
+    evaluate([new])
+    region = sliced(node, selection.slices)
+    shape = tuple(count for _, _, count in selection.slices)
+    to_host(region)[...] = to_host(new).reshape(shape)
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex)
+
+
+def _fitting(new: Node, shape: Ints) -> Node:
+    while len(new.shape) > len(shape) and new.shape[0] == 1:
+        new = reshape(new, new.shape[1:])
+    if broadcast_shape("setitem", new.shape, shape) != shape:
+        raise ValueError(f"[setitem] a value of shape {new.shape} for elements of shape {shape}.")
+    return broadcast(new, shape)
+
+
+def _scattered(node: Node, selection: Selection, new: Node, function: str) -> Node:
+    """Elements changed at index arrays, on the host."""
+    arrays = [item for item in selection.items if isinstance(item, Node)]
+    key = tuple(
+        ("slice", item.start, item.stop, item.step) if isinstance(item, slice)
+        else "array" if isinstance(item, Node) else item
+        for item in selection.items
+    )  # fmt: skip
+    (result,) = host_call(_scatter, [node, new, *arrays], (key, function), (node.dtype, node.shape))
+    return result
+
+
+def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
+    *arrays, items, function = more
+    given = iter(arrays)
+    key = tuple(
+        slice(*item[1:]) if isinstance(item, tuple) else next(given) if item == "array" else item
+        for item in items
+    )
+    result = old.copy()
+    if function == "set":
+        result[key] = new
+    else:
+        getattr(np, op(function).reference or function).at(result, key, new)
+    return result

@@ -1,0 +1,160 @@
+"""Matrix products as nodes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.execution.calls import HostCall
+from metalloid.arrays.ir.dtypes import complex64, float32, kind_of, promote
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import (
+    ELEMENTWISE,
+    MATMUL,
+    VIEW,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    permute,
+    reduce,
+    reshape,
+)
+from metalloid.arrays.ir.operands import binary_operands, broadcast_shape
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.lowering.vendor_matmul import multiplied
+from metalloid.arrays.planning.matmul_dispatch import (
+    AUTO,
+    FLOATS,
+    HOST,
+    KERNELS,
+    LIBRARIES,
+    REGISTERS,
+    SIMDGROUPS,
+    SUMS,
+    TENSOR_CORES,
+    is_for_library,
+    is_sum,
+    kernel_for,
+    shape_of_work,
+)
+from metalloid.runtime.device import Device
+from metalloid.settings import settings
+
+
+@dataclass(frozen=True)
+class Product(HostCall):
+    """A matrix product: a function of the host, and a kernel of ours.
+
+    Attributes
+    ----------
+    backend : str
+        One of those of product_rule.py.
+    allow_tf32 : bool
+        Whether a library may round float32 to TF32.
+    """
+
+    backend: str = AUTO
+    allow_tf32: bool = False
+
+    def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
+        """Multiply on the host, or by the library of the device's maker."""
+        ((_, shape),) = self.results
+        left, right = args
+        products = device.libraries.products
+        if products is None or self.backend == HOST or 0 in (*shape, left.shape[-1]):
+            return super().run(args, device, wait)
+        memory = multiplied(left, right, shape, products, self.allow_tf32)
+        if wait:
+            memory.bound.wait()
+        return [memory]
+
+
+def matrix_product(x1: Any, x2: Any) -> Node:
+    """The product over the last axis of one and the second to last of the other.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    a, b = binary_operands("matmul", x1, x2)
+    if not a.shape or not b.shape:
+        raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
+    dtype = promote(a.dtype, b.dtype)
+    if kind_of(dtype) == "b":
+        raise TypeError("[matmul] has no meaning for bool.")
+    depth = a.shape[-1]
+    if depth != b.shape[-2:][0]:
+        raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
+    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
+    rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
+    left, right = cast(a, dtype), cast(b, dtype)
+    if not rows:
+        left = reshape(left, (1, depth))
+    if not columns:
+        right = reshape(right, (depth, 1))
+    left = broadcast(left, (*batch, *left.shape[-2:]))
+    right = broadcast(right, (*batch, *right.shape[-2:]))
+    return reshape(_product(left, right), (*batch, *rows, *columns))
+
+
+def _product(a: Node, b: Node) -> Node:
+    """The product of two stacks of as many matrices of one type."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    backend = settings.products
+    if backend == SUMS or (backend == AUTO and _is_sum(a, b, shape)):
+        return _summed(a, b)
+    if backend in LIBRARIES:
+        products = a.device.libraries.products
+        if products is None or products.name != backend or a.dtype.name not in products.dtypes:
+            backend = AUTO
+    if backend == SIMDGROUPS and a.dtype not in FLOATS:
+        backend = REGISTERS
+    allow_tf32 = settings.tf32 and a.dtype in (float32, complex64)
+    is_ours = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
+    if is_ours and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+        backend = TENSOR_CORES
+    elif backend == KERNELS:
+        backend = kernel_for(a.device, a.dtype)
+    call = Product(_matmul, (), ((a.dtype, shape),), backend=backend, allow_tf32=allow_tf32)
+    node = Node(MATMUL, call, (a, b), a.dtype, shape, a.device)
+    call.parts.append(weakref.ref(node))
+    return node
+
+
+def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
+    shape = shape_of_work(shape, b)
+    matrix = b if shape[-2] == 1 else a
+    while matrix.kind is VIEW:
+        (matrix,) = matrix.args
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], matrix.kind is ELEMENTWISE)
+
+
+def _summed(a: Node, b: Node) -> Node:
+    """The product as a sum of products, which fuses as others do."""
+    *batch, rows, depth = a.shape
+    columns = b.shape[-1]
+    dtype = float32 if a.dtype in FLOATS else a.dtype
+    space = (*batch, rows, columns, depth)
+    left = reshape(cast(a, dtype), (*batch, rows, 1, depth))
+    last = len(batch)
+    right = permute(cast(b, dtype), (*range(last), last + 1, last))
+    right = reshape(right, (*batch, 1, columns, depth))
+    products = apply(OPS["multiply"], dtype, broadcast(left, space), broadcast(right, space))
+    return reshape(cast(reduce(products, "sum", (last + 2,)), a.dtype), space[:-1])
+
+
+def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype in FLOATS:
+        a, b = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
+    shape = (*a.shape[:-1], b.shape[-1])
+    if b.ndim > 2 and b.size and not any(b.strides[:-2]):  # one matrix: one product
+        a, b = a.reshape(-1, a.shape[-1]), b[(0,) * (b.ndim - 2)]
+    product: np.ndarray = np.matmul(a, b).reshape(shape)
+    return product

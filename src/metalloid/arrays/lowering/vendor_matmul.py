@@ -1,0 +1,77 @@
+"""Products of matrices by the library of a device's maker: where the matrices lie in memory."""
+
+from __future__ import annotations
+
+import math
+
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node, in_memory
+from metalloid.arrays.ir.views import copied
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.libraries import Matrices, Products
+
+
+def multiplied(
+    left: Node, right: Node, shape: Ints, products: Products, allow_tf32: bool
+) -> Memory:
+    """The product of two stacks of as many matrices, all in memory and none of them empty.
+
+    One matrix that is the right factor of many is multiplied once, by the rows of them all.
+    """
+    *batch, rows, depth = left.shape
+    columns, count = shape[-1], math.prod(batch)
+    are_rows = apply_view(left.layout, ViewOp("reshape", (count * rows, depth))) is not None
+    if not any(right.layout.strides[:-2]) and (are_rows or not products.may_repeat):
+        strides, start = right.layout.strides[-2:], right.layout.start
+        assert right.memory is not None
+        right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
+        rows, count = count * rows, 1
+    memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
+    result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
+    # What is copied is held until it has been launched.
+    may_repeat = products.may_repeat
+    nodes = (
+        _stack(left, (count, rows, depth), may_repeat),
+        _stack(right, (count, depth, columns), may_repeat),
+        result,
+    )
+    first, second, third = (found for node in nodes if (found := _matrices(node, may_repeat)))
+    products.multiply(first, second, third, count, allow_tf32)
+    return memory
+
+
+def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
+    """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
+    layout = apply_view(node.layout, ViewOp("reshape", shape))
+    if layout is not None:
+        assert node.memory is not None
+        stack = in_memory(node.memory, layout, node.dtype)
+        if _matrices(stack, may_repeat) is not None:
+            return stack
+    copy = copied(node)
+    evaluate([copy], wait=False)
+    assert copy.memory is not None
+    return in_memory(copy.memory, contiguous(shape), node.dtype)
+
+
+def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
+    """Where matrices lie; None if they cannot be multiplied there."""
+    assert stack.memory is not None
+    (count, rows, columns), (step, down, right) = stack.shape, stack.layout.strides
+    is_transposed = down == 1 != right and columns > 1
+    length, lines = (rows, columns) if is_transposed else (columns, rows)
+    line, inner = (right, down) if is_transposed else (down, right)
+    if lines == 1:
+        line = length
+    if count == 1:
+        step = lines * line
+    is_dense = (inner == 1 or length == 1) and line >= length
+    in_place = isinstance(stack.memory.bound, Buffer)
+    is_apart = step >= lines * line or (may_repeat and step == 0)
+    if not in_place or not is_dense or not is_apart or step % line:
+        return None
+    size, name = stack.dtype.itemsize, stack.dtype.name
+    start, row, matrix = (n * size for n in (stack.layout.start, line, step))
+    return Matrices(stack.memory.bound, start, rows, columns, row, matrix, is_transposed, name)

@@ -1,0 +1,24 @@
+"""The Metal sources that kernels of the array library are made of."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+
+
+@functools.cache
+def metal_source(*names: str) -> str:
+    """The text of some files of this folder, one after another.
+
+    Parameters
+    ----------
+    *names : str
+        File names without ``.metal``.
+
+    Examples
+    --------
+    >>> "namespace numpy" in metal_source("arrays")
+    True
+    """
+    folder = importlib.resources.files(__name__)
+    return "\n".join((folder / f"{name}.metal").read_text("utf-8") for name in names)

@@ -1,0 +1,52 @@
+"""What kernel builders and the fusion of matrix products ask of the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from metalloid.arrays.ir.layout import Layout, ViewOp
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.schedule import CallStep, FusedKernel, MaterializeReason
+
+T = TypeVar("T")
+
+
+class PlanContext(Protocol):
+    """A plan in the making. `Planner` is the one implementation.
+
+    Attributes
+    ----------
+    graph : LinearizedGraph
+    steps : list of FusedKernel or CallStep
+    materialized : dict
+        By node: buffer and layout of what has memory.
+    partials : dict
+        By reduction: buffer and layout of one value per chunk, along a last axis.
+    fused_nodes : list of set of int
+        By step: the nodes that it computes.
+    """
+
+    graph: LinearizedGraph
+    steps: list[FusedKernel | CallStep]
+    materialized: dict[int, tuple[int, Layout]]
+    partials: dict[int, tuple[int, Layout]]
+    fused_nodes: list[set[int]]
+
+    def location(self, index: int) -> tuple[int, Layout]:
+        """Buffer and layout of a materialized node."""
+
+    def can_fuse(self, index: int) -> bool:
+        """Whether the kernel that uses a reduction may compute it."""
+
+    def store(self, index: int, reason: MaterializeReason = ...) -> None:
+        """Materialize a node."""
+
+    def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
+        """Layout of a node after views, as if it were contiguous."""
+
+    def split(self, index: int, max_loads: int = ...) -> None:
+        """Materialize the largest part of an expression that fits into one kernel."""
+
+    def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
+        """Call `attempt` until it succeeds; materialize what stands in its way."""

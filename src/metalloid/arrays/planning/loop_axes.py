@@ -1,0 +1,73 @@
+"""The loop axes of a kernel: as few as the strides allow, and which threads take which elements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from metalloid.arrays.ir.layout import Ints, collapse
+from metalloid.arrays.planning.schedule import FusedKernel
+
+#: Lanes of a simdgroup, which reduces a row together.
+LANES = 32
+#: Elements per vector access on SIMT devices: 16 bytes of floats.
+VECTOR_WIDTH = 4
+#: Rows shorter than this are reduced by one thread each.
+_SHORT_ROW = 16
+#: The access of a kernel's output, which is no operation.
+RESULT = -1
+
+
+@dataclass
+class Access:
+    """A strided access to a buffer: the name of its pointer, and strides of outer and row axes."""
+
+    pointer: str
+    outer: Ints
+    row: Ints
+
+
+class Axes:
+    """The axes of a kernel, merged where the strides allow.
+
+    Attributes
+    ----------
+    outer, row : tuple of int
+        Extents. The chunks of a split reduction are the first outer axis.
+    accesses : dict
+        By operation, and `RESULT`.
+    form : str
+        ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"map"``: there is no
+        reduction.
+    """
+
+    def __init__(self, kernel: FusedKernel) -> None:
+        iteration_space = kernel.iteration_space
+        read = [k for k, op in enumerate(kernel.ops) if op.is_read]
+        strides = [*(kernel.ops[k].strides for k in read), kernel.strides[: len(iteration_space)]]
+        kept_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
+
+        def along(axes: Ints) -> tuple[Ints, list[Ints]]:
+            shape = tuple(iteration_space[k] for k in axes)
+            return collapse(shape, *(tuple(each[k] for k in axes) for each in strides))
+
+        self.outer, outer = along(kept_axes)
+        self.row, row = along(kernel.row_axes)
+        if kernel.row_axes and not self.row:
+            self.row, row = (1,), [(0,)] * len(row)
+        if kernel.chunk:
+            self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
+            steps = [*(r[0] * kernel.chunk for r in row[:-1]), kernel.strides[-1]]
+            outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
+        self.accesses = {
+            index: Access("", k, r) for index, k, r in zip([*read, RESULT], outer, row, strict=True)
+        }
+        self.form = self._form() if kernel.row_axes else "map"
+
+    def _form(self) -> str:
+        if math.prod(self.row) < _SHORT_ROW and math.prod(self.outer) >= LANES:
+            return "column"
+        inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
+        columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
+        rows = sum(row == 1 for _, row in inner)
+        return "column" if columns > rows else "row"

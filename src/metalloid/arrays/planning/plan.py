@@ -1,0 +1,412 @@
+"""The planner: which values of a graph are materialized, and which kernels compute them.
+
+A value is materialized if it was requested, if it is no elementwise operation, view, reduction or
+gather, or by one of the other rules of `MaterializeReason`. All others are fused into their users.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, apply_views, contiguous
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    CONSTANT,
+    CUSTOM_CALL,
+    ELEMENTWISE,
+    GET_TUPLE_ITEM,
+    IOTA,
+    MATMUL,
+    REDUCE,
+    SCATTER_SLICES,
+    VIEW,
+)
+from metalloid.arrays.planning import matmul_fusion
+from metalloid.arrays.planning.costs import highest_costly, recompute_candidates
+from metalloid.arrays.planning.frontier import fusion_frontier
+from metalloid.arrays.planning.kernel_builder import (
+    MAX_LOADS,
+    MAX_OPS,
+    KernelBuilder,
+    KernelLimitExceeded,
+    NonStridedView,
+    plain,
+)
+from metalloid.arrays.planning.kernel_op import KernelOp
+from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
+from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
+from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, MaterializeReason
+
+T = TypeVar("T")
+
+#: Maximum depth of elementwise expressions, and of chains of calls or reductions. Deeper values are
+#: materialized, which bounds the size of kernels and the planner's recursion.
+MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
+
+#: Rows are split into chunks of at most this many elements.
+_MAX_ROW_LENGTH = 2**17
+#: Up to this many rows are split, so that more threadgroups work on them.
+_FEW_ROWS = 256
+#: From this many chunks of columns on, the chunks of a column are contiguous.
+_MANY_CHUNKS = 16
+
+
+@dataclass
+class Planner:
+    """Makes the steps for a graph.
+
+    Attributes
+    ----------
+    graph : LinearizedGraph
+    pinned : dict
+        Nodes to materialize in any case, with the reason.
+    sources : list of BufferSpec
+    steps : list of FusedKernel or CallStep
+    materialized : dict
+        By node: buffer and layout.
+    partials : dict
+        By reduction: buffer and layout of one value per chunk, along a last axis.
+    fused_nodes : list of set of int
+        By step: the nodes that it computes.
+    """
+
+    graph: LinearizedGraph
+    pinned: dict[int, MaterializeReason]
+    sources: list[BufferSpec] = field(default_factory=list)
+    steps: list[FusedKernel | CallStep] = field(default_factory=list)
+    materialized: dict[int, tuple[int, Layout]] = field(default_factory=dict)
+    partials: dict[int, tuple[int, Layout]] = field(default_factory=dict)
+    fused_nodes: list[set[int]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Plan the steps for all roots."""
+        leaf = 0
+        for index, node in enumerate(self.graph.nodes):
+            if node.kind is BUFFER or node.kind is IOTA:
+                self.sources.append(BufferSpec(leaf, node.dtype, node.shape))
+                at_zero = Layout(node.shape, node.data[0], 0)
+                self._leaves[index] = len(self.sources) - 1, at_zero
+                leaf += 1
+        reasons = dict.fromkeys(self._deep(), MaterializeReason.SIZE)
+        repeated = recompute_candidates(self.graph, self.pinned.keys())
+        reasons.update(dict.fromkeys(repeated, MaterializeReason.REPEATED))
+        for index, reason in sorted((reasons | self.pinned).items()):
+            self.store(index, reason)  # in topological order: users find it materialized
+        for root in self.graph.roots:
+            if self.graph.nodes[root].kind is not BUFFER:
+                self.store(root, MaterializeReason.RESULT)
+
+    def __post_init__(self) -> None:
+        self._leaves: dict[int, tuple[int, Layout]] = {}
+        self._calls: dict[int, tuple[int, ...]] = {}
+        self.traits = self.graph.nodes[0].device.traits
+        self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
+
+    def _deep(self) -> list[int]:
+        """Nodes to materialize because their expressions are too deep, in topological order."""
+        depths: list[tuple[int, int]] = []
+        found = []
+        for index, node in enumerate(self.graph.nodes):
+            below = [depths[arg] for arg in self.graph.args[index]]
+            depth = max((d for d, _ in below), default=0) + (node.kind is ELEMENTWISE)
+            chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
+            if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
+                found.append(index)
+                depth = chain = 0
+            depths.append((depth, chain))
+        return found
+
+    # -- materialization
+
+    def location(self, index: int) -> tuple[int, Layout]:
+        """Buffer and layout of a node that has memory."""
+        return self.materialized.get(index) or self._leaves[index]
+
+    def can_fuse(self, index: int) -> bool:
+        """Whether the kernel that uses a reduction may compute it."""
+        return index not in self.materialized and self._chunks(index) == 1
+
+    def store(self, index: int, reason: MaterializeReason = MaterializeReason.REDUCTION) -> None:
+        """Materialize a node."""
+        node = self.graph.nodes[index]
+        if index in self.materialized or node.kind is BUFFER:
+            return
+        if node.kind is SCATTER_SLICES:
+            self._scatter_slices(index)
+        elif node.kind is CUSTOM_CALL:
+            self._call(index)
+        elif node.kind is GET_TUPLE_ITEM:
+            (call,) = self.graph.args[index]
+            self._call(call)
+            self.materialized[index] = self._calls[call][node.data], contiguous(node.shape)
+        elif node.kind is MATMUL and matmul_fusion.backend(self, index, False) in EXTERNAL_BACKENDS:
+            self._call(index)
+            self.fused_nodes.append({index})
+            self.materialized[index] = self._calls[index][0], contiguous(node.shape)
+        elif not self._is_view(index, reason):
+            self._compute(index, reason)
+
+    def _new(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
+        """A buffer that the plan allocates."""
+        self.sources.append(BufferSpec(None, dtype, shape, reason))
+        return len(self.sources) - 1
+
+    def _is_view(self, index: int, reason: MaterializeReason) -> bool:
+        """Materialize the base of a view instead of the view; whether that is possible."""
+        node = self.graph.nodes[index]
+        if node.kind is not VIEW or node.data.kind == "slice":
+            return False
+        (base,) = self.graph.args[index]
+        if self.graph.nodes[base].kind in (CONSTANT, IOTA):
+            return False
+        if self.graph.nodes[base].kind is not BUFFER:
+            self.store(base, reason)
+        source, layout = self.location(base)
+        after = apply_view(layout, node.data)
+        if after is not None:
+            self.materialized[index] = source, after
+        return after is not None
+
+    def _copy(self, index: int) -> None:
+        """Materialize a node contiguously, even if it has memory already."""
+        self.materialized.pop(index, None)
+        self._compute(index, MaterializeReason.ORDER)
+
+    def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
+        """Layout of a node after views, as if it were contiguous."""
+        nodes = self.graph.nodes
+        found = (nodes[move].data if isinstance(move, int) else move for move in moves)
+        return apply_views(contiguous(nodes[index].shape), found)
+
+    # -- kernels
+
+    def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
+        """Call `attempt` until it succeeds; materialize what stands in its way."""
+        while True:
+            try:
+                return attempt()
+            except NonStridedView as error:
+                self._copy(error.index)
+            except KernelLimitExceeded:
+                split()
+
+    def _compute(self, index: int, reason: MaterializeReason) -> None:
+        node = self.graph.nodes[index]
+        shape = node.shape
+        out = self._new(node.dtype, shape, reason)
+        product = self._product(index)
+        if product is not None:
+            matmul_fusion.compute(self, index, product, out)
+        else:
+            builder, result = self.retry_after_split(
+                lambda: self._build(index), lambda: self.split(index)
+            )
+            strides = plain(contiguous(shape))
+            if builder.iteration_space != shape:  # one result per row
+                strides = self._outer_strides(builder)
+            self._emit(builder, result, out, strides)
+        self.materialized[index] = out, contiguous(shape)
+
+    def _product(self, index: int) -> int | None:
+        """A matrix product that the kernel for `index` can compute."""
+        if self.graph.nodes[index].kind is MATMUL:
+            return index
+        if not self._has_products or self._row(index) is not None:
+            return None
+        return matmul_fusion.product_below(self, index)
+
+    def _outer_strides(self, builder: KernelBuilder) -> Ints:
+        return plain(contiguous(builder.outer))
+
+    def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, start: int = 0,
+              chunk: int = 0) -> None:  # fmt: skip
+        self.fused_nodes.append(builder.fused_nodes)
+        if all(builder.iteration_space) or builder.row_axes:
+            space, ops = builder.iteration_space, tuple(builder.ops)
+            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, start, chunk)
+            self.steps.append(kernel)
+
+    def _build(self, index: int) -> tuple[KernelBuilder, int]:
+        """The operations of a node, over the iteration space of its reductions."""
+        shape = self.graph.nodes[index].shape
+        row = self._row(index)
+        if row is None:
+            builder = KernelBuilder(self, shape)
+            return builder, builder.value(index)
+        reduction, is_back = row
+        node = self.graph.nodes[reduction]
+        (arg,) = self.graph.args[reduction]
+        iteration_space, axes = self.graph.nodes[arg].shape, node.data[1]
+        if is_back:
+            builder = KernelBuilder(self, iteration_space, axes)
+            return builder, builder.value(index)
+        outer = node.shape
+        if self._chunks(reduction) > 1:
+            self._reduce_chunks(reduction)
+            chunks = self.partials[reduction][1].shape[-1]
+            iteration_space, axes, outer = (*outer, chunks), (len(outer),), (*outer, 1)
+        builder = KernelBuilder(self, iteration_space, axes)
+        moves = () if outer == shape else (ViewOp("reshape", outer),)
+        return builder, builder.value(index, moves)
+
+    def _row(self, index: int) -> tuple[int, bool] | None:
+        """A reduction that determines the iteration space of a kernel for `index`.
+
+        The second result tells whether the kernel stores each element of a row, as a softmax does,
+        or one element per row.
+        """
+        nodes, args = self.graph.nodes, self.graph.args
+        root = nodes[index]
+        own = plain(contiguous(root.shape))
+        for at, _, layout in fusion_frontier(self.graph, index, self.materialized):
+            node = nodes[at]
+            if node.kind is not REDUCE or at in self.materialized or layout is None or layout.start:
+                continue
+            if plain(layout) == own and node.size == root.size:
+                return at, False
+            arg_shape = nodes[args[at][0]].shape
+            back = plain(contiguous(node.shape))
+            if root.shape == arg_shape and plain(layout) == back and self.can_fuse(at):
+                return at, True
+        return None
+
+    def split(self, index: int, max_loads: int = MAX_LOADS) -> None:
+        """Materialize the largest part of an expression that fits into one kernel."""
+        args = self.graph.args
+        below = [0] * (index + 1)  # bit sets by node: the nodes it is computed from,
+        leaves = [0] * (index + 1)  # and the buffers that are read
+        for at in range(index + 1):
+            is_read = at in self.materialized or not args[at]
+            for arg in () if is_read else args[at]:
+                below[at] |= below[arg]
+                leaves[at] |= leaves[arg]
+            (leaves if is_read else below)[at] |= 1 << at
+        parts = [
+            at
+            for at in range(index)
+            if below[index] >> at & 1
+            and self.graph.nodes[at].kind in (ELEMENTWISE, REDUCE)
+            and below[at].bit_count() <= MAX_OPS // 2  # constants are operations, too
+            and leaves[at].bit_count() <= max_loads
+        ]
+        if not parts:
+            raise RecursionError("[array] an expression that cannot be split")
+        self.store(max(parts, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
+
+    # -- split reductions
+
+    def _chunks(self, index: int) -> int:
+        """The number of chunks that each row of a reduction is split into."""
+        if index in self.partials:
+            return self.partials[index][1].shape[-1]
+        node = self.graph.nodes[index]
+        size = self.graph.nodes[self.graph.args[index][0]].size
+        if size == 0:
+            return 1
+        rows, length = node.size, size // node.size
+        wanted = -(-length // _MAX_ROW_LENGTH)
+        if size >= 2**16:
+            if self._is_by_columns(index):
+                wanted = max(wanted, min(self.traits.threads // rows, length // 64))
+            elif rows <= _FEW_ROWS:
+                wanted = max(wanted, min(self.traits.threadgroups // rows, length // 4096))
+        return wanted
+
+    def _is_by_columns(self, index: int) -> bool:
+        """Whether the innermost axis is not reduced."""
+        node = self.graph.nodes[index]
+        shape = self.graph.nodes[self.graph.args[index][0]].shape
+        last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+        return last not in node.data[1]
+
+    def _reduce_chunks(self, index: int) -> None:
+        """The first kernel of a split reduction: one value per chunk of each row."""
+        if index in self.partials:
+            return
+        graph = self.graph
+        node, (arg,) = graph.nodes[index], graph.args[index]
+
+        def attempt() -> tuple[KernelBuilder, int]:
+            builder = KernelBuilder(self, graph.nodes[arg].shape, node.data[1])
+            return builder, builder.value(arg)
+
+        builder, value = self.retry_after_split(attempt, lambda: self.split(index))
+        extent, *others = builder.row_extents()
+        chunk = -(-extent // self._chunks(index))
+        if not others:  # chunks begin at aligned vectors
+            chunk = -(-chunk // VECTOR_WIDTH) * VECTOR_WIDTH
+        result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
+        chunks = -(-extent // chunk)
+        out = self._new(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
+        outer, step = self._outer_strides(builder), node.size
+        are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
+        if are_many or not self._is_by_columns(index):
+            outer, step = tuple(s * chunks for s in outer), 1
+        self._emit(builder, result, out, (*outer, step), chunk=chunk)
+        self.partials[index] = out, Layout((*node.shape, chunks), (*outer, step), 0)
+
+    # -- other steps
+
+    def _scatter_slices(self, index: int) -> None:
+        """Compute each argument into its slice of the result."""
+        node = self.graph.nodes[index]
+        out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
+        whole = contiguous(node.shape)
+        for arg, view_op in zip(self.graph.args[index], node.data, strict=True):
+            region = apply_view(whole, view_op)
+            assert region is not None
+
+            def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
+                builder = KernelBuilder(self, shape)
+                return builder, builder.value(arg)
+
+            split = functools.partial(self.store, arg, MaterializeReason.SIZE)
+            builder, result = self.retry_after_split(attempt, split)
+            self._emit(builder, result, out, plain(region), region.start)
+        self.materialized[index] = out, whole
+
+    def _call(self, index: int) -> None:
+        if index in self._calls:
+            return
+        node = self.graph.nodes[index]
+        for arg in self.graph.args[index]:
+            self.store(arg, MaterializeReason.CUSTOM_CALL)
+        args = tuple(self.location(arg) for arg in self.graph.args[index])
+        outs = tuple(
+            self._new(dtype, shape, MaterializeReason.CUSTOM_CALL)
+            for dtype, shape in node.data.results
+        )
+        self._calls[index] = outs
+        self.steps.append(CallStep(index, args, outs))
+
+    # -- recomputation
+
+    def unsaved_outputs(self) -> Ints:
+        """Costly nodes that are computed but not materialized; only the last of a chain."""
+        inside = set().union(*self.fused_nodes) - set(self.materialized)
+        return tuple(highest_costly(self.graph, inside))
+
+    def shared(self) -> set[int]:
+        """Costly nodes that several kernels compute; only the last of a chain."""
+        counts = Counter(index for fused_nodes in self.fused_nodes for index in fused_nodes)
+        several = {index for index, n in counts.items() if n > 1} - set(self.pinned)
+        products = {index for index in several if self.graph.nodes[index].kind is MATMUL}
+        return highest_costly(self.graph, several - set(self.materialized) | products)
+
+
+def make_plan(graph: LinearizedGraph) -> Planner:
+    """The plan of a graph; costly values that several kernels would compute are materialized."""
+    pinned = dict.fromkeys(graph.recomputed, MaterializeReason.AGAIN)
+    while True:
+        planner = Planner(graph, dict(pinned))
+        planner.run()
+        shared = planner.shared()
+        if not shared:
+            return planner
+        pinned.update(dict.fromkeys(shared, MaterializeReason.SHARED))

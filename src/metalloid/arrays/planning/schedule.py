@@ -1,0 +1,136 @@
+"""The steps of a plan: generated kernels, and calls of host functions and kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, Layout
+from metalloid.arrays.planning.kernel_op import KernelOp
+
+
+class MaterializeReason(Enum):
+    """Why a value is materialized. The texts are what `metalloid.explain` prints."""
+
+    RESULT = "requested"
+    REDUCTION = "a reduction whose users have another shape"
+    LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
+    SHARED = "costly, and used by several kernels"
+    REPEATED = "costly, and used at several indices of one kernel"
+    AGAIN = "an earlier evaluation computed it without saving it"
+    ORDER = "strides cannot express the order in which it is read"
+    SIZE = "one kernel would be too large"
+    CUSTOM_CALL = "an argument of a call"
+    SCATTER_SLICES = "assembled from several parts"
+    GATHER = "read at computed indices"
+    MATMUL = "a matrix product whose users need several elements"
+    FACTOR = "a factor of a product, too costly to recompute for every tile"
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """A buffer that kernels read or write.
+
+    Attributes
+    ----------
+    leaf : int or None
+        Index of a leaf of the graph; None for a buffer that the plan allocates.
+    dtype : numpy.dtype
+    shape : tuple of int
+    reason : MaterializeReason
+        Why the plan allocates it.
+    """
+
+    leaf: int | None
+    dtype: DType
+    shape: Ints
+    reason: MaterializeReason = MaterializeReason.RESULT
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """One generated kernel.
+
+    Attributes
+    ----------
+    iteration_space, row_axes : tuple of int
+    ops : tuple of KernelOp
+    result : int
+        Index of the operation whose value is stored.
+    out : int
+        Index of the buffer that is written.
+    strides : tuple of int
+        Of the output, along the axes of the space, and along the chunks if there are any.
+    start : int
+    chunk : int
+        Elements of the first row axis per threadgroup or thread; 0 for all.
+    """
+
+    iteration_space: Ints
+    row_axes: Ints
+    ops: tuple[KernelOp, ...]
+    result: int
+    out: int
+    strides: Ints
+    start: int = 0
+    chunk: int = 0
+
+    @property
+    def is_by_element(self) -> bool:
+        """Whether each element of a row is stored; otherwise there is one result per row."""
+        return any(self.strides[axis] for axis in self.row_axes)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One operand of a matrix product.
+
+    Attributes
+    ----------
+    iteration_space : tuple of int
+    ops : tuple of KernelOp
+    result : int
+        Index of the operation whose value is multiplied.
+    """
+
+    iteration_space: Ints
+    ops: tuple[KernelOp, ...]
+    result: int
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of the operand."""
+        return self.ops[self.result].dtype
+
+
+@dataclass(frozen=True)
+class ProductKernel(FusedKernel):
+    """A matrix product with its fused prologues and epilogue.
+
+    An operation of the kind ``"product"`` stands for an element of the product.
+
+    Attributes
+    ----------
+    factors : pair of Factor
+    backend : str
+        One of the backends in matmul_dispatch.py.
+    """
+
+    factors: tuple[Factor, ...] = ()
+    backend: str = ""
+
+
+@dataclass(frozen=True)
+class CallStep:
+    """A call of a host function or an external kernel, with materialized arguments.
+
+    Attributes
+    ----------
+    index : int
+        Of the node in the graph. A later graph of the same structure holds another call there.
+    """
+
+    index: int
+    args: tuple[tuple[int, Layout], ...]
+    outs: tuple[int, ...]
