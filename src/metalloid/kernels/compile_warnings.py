@@ -11,19 +11,24 @@ from metalloid.msl.diagnostics import Diagnostic, report
 
 _MAX_SHOWN = 5
 _PACKAGE = __name__.partition(".")[0] + "."
-#: Modules that compile a program's own text for it; what others of the package compile is ours.
-_LOADING = ("metalloid.kernels.load", "metalloid.arrays.io")
 
 
-def show_warnings(diagnostics: Sequence[Diagnostic]) -> None:
-    """Issue one `CompileWarning` if the caller's caller is the program, or loads a text for it."""
+def show_warnings(diagnostics: Sequence[Diagnostic], *, for_program: bool = False) -> None:
+    """Issue one `CompileWarning` for a text of the program's.
+
+    Parameters
+    ----------
+    for_program : bool
+        Whether the caller compiles a text of the program's, whoever calls it. Otherwise the text is
+        taken for one of ours if a module of the package is the caller's caller.
+    """
     if not diagnostics:
         return
     depth = 2
-    while (name := sys._getframe(depth).f_globals.get("__name__", "")) in _LOADING:
+    while sys._getframe(depth).f_globals.get("__name__", "").startswith(_PACKAGE):
+        if not for_program:
+            return
         depth += 1
-    if name.startswith(_PACKAGE):
-        return
     more = len(diagnostics) - _MAX_SHOWN
     text = report(diagnostics[:_MAX_SHOWN])
     if more > 0:

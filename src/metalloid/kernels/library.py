@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,7 +129,7 @@ class Library:
             self._kernels[key] = Kernel(program, self.device, self.source, origin)
         return self._kernels[key]
 
-    def require_kernels(self) -> None:
+    def _require_kernels(self) -> None:
         """Refuse a text that has functions of the render pipeline only.
 
         Raises
@@ -311,7 +312,7 @@ def library(
     made = Library(text, file, options, where, portable)
     if portable:
         require_portable(text, file, options, where.target, shared_cache())
-    made.require_kernels()
+    made._require_kernels()
     show_warnings(made.warnings)
     return made
 
@@ -372,7 +373,7 @@ def _macro_value(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(int(value))
-    if isinstance(value, str | int | float) or hasattr(value, "dtype"):
+    if isinstance(value, str | numbers.Number):
         return str(value)
     raise ArgumentError(
         f"[library] defines: a macro's value is text, a number, True, False or None, not {value!r}."
