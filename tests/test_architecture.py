@@ -118,6 +118,8 @@ def test_public_names_exist():
         assert getattr(metalloid, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = metalloid.nonsense
+    with pytest.raises(AttributeError, match=r"no attribute 'librery'\. Did you mean 'library'\?"):
+        _ = metalloid.librery
 
 
 def test_files_stay_small():

@@ -10,11 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from metalloid import fft, linalg, metal, random
+    from metalloid.arrays import api
     from metalloid.arrays.api import *  # noqa: F403
     from metalloid.arrays.functions.io import load
     from metalloid.errors import (
         ArgumentError,
         CompileError,
+        CompileWarning,
         DeviceUnavailable,
         KernelFault,
         LaunchCancelled,
@@ -34,21 +37,22 @@ if TYPE_CHECKING:
     from metalloid.runtime.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments import threadgroup_memory
     from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.device import Device
     from metalloid.runtime.event import Event
     from metalloid.runtime.graph import Graph
     from metalloid.runtime.registry import default_device, devices
-    from metalloid.runtime.registry import get_device as Device
     from metalloid.runtime.sampler import Sampler
     from metalloid.runtime.texture import Texture
     from metalloid.settings import settings as config
 
 __version__ = "0.1.0"
 
-__all__ = [
+__all__: list[str] = [
     "ArgumentBuffer",
     "ArgumentError",
     "Buffer",
     "CompileError",
+    "CompileWarning",
     "Device",
     "DeviceUnavailable",
     "ElementwiseKernel",
@@ -79,11 +83,15 @@ __all__ = [
     "threadgroup_memory",
 ]
 
+if TYPE_CHECKING:  # of an installed package checkers take as public what stands in __all__
+    __all__ += api.__all__
+    __all__ += ["fft", "linalg", "metal", "random"]
+
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
     "ArgumentBuffer": "runtime.argument_buffer",
     "Buffer": "runtime.buffer",
-    "Device": "runtime.registry:get_device",
+    "Device": "runtime.device",
     "ElementwiseKernel": "kernels.elementwise_kernel",
     "Event": "runtime.event",
     "Graph": "runtime.graph",
@@ -122,9 +130,17 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
     except AttributeError:
-        raise AttributeError(f"module 'metalloid' has no attribute {name!r}") from None
+        raise AttributeError(_unknown(name)) from None
     globals()[name] = value
     return value
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, __dir__(), 1)
+    hint = f". Did you mean {near[0]!r}?" if near else ""
+    return f"module 'metalloid' has no attribute {name!r}{hint}"
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Every exception metalloid raises on purpose.
+"""Every exception that metalloid raises on purpose, and its warning.
 
 Texts follow one form: ``[where] what happened (the offending values). What to do.``
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "CompileError",
+    "CompileWarning",
     "DeviceUnavailable",
     "KernelFault",
     "LaunchCancelled",
@@ -60,6 +61,14 @@ class CompileError(MetalloidError, SyntaxError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.report, self.diagnostics))
+
+
+class CompileWarning(UserWarning):
+    """What the compiler warns of in a text that `library` or `load` compiled.
+
+    It is issued where the program calls them; ``Library.warnings`` has the same as objects. Silence
+    it with ``warnings.filterwarnings("ignore", category=metalloid.CompileWarning)``.
+    """
 
 
 class UnknownFunction(MetalloidError, AttributeError, KeyError):

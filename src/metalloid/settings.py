@@ -10,12 +10,21 @@ Examples
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
 _T = TypeVar("_T")
+_PREFIX = "METALLOID_"
 _SIZES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    """The known name that `name` was probably meant to be; empty if there is none."""
+    import difflib  # rarely needed
+
+    return next(iter(difflib.get_close_matches(name, known, 1, 0.7)), "")
 
 
 def parse_size(text: str) -> int:
@@ -36,29 +45,25 @@ def _truth(text: str) -> bool:
     return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
 
 
-def _products(text: str) -> str:
-    ways = ("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
-    return {way: way for way in ways}[text.strip().lower()]
+class _OneOf:
+    """Parses one of some words."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def __call__(self, text: str) -> str:
+        word = text.strip().lower()
+        if word not in self.choices:
+            raise ValueError(text)
+        return word
 
 
-def _decompositions(text: str) -> str:
-    return {who: who for who in ("auto", "host", "cusolver")}[text.strip().lower()]
-
-
-def _transforms(text: str) -> str:
-    return {who: who for who in ("auto", "host", "kernels", "cufft")}[text.strip().lower()]
-
-
-def _engine(text: str) -> str:
-    return {"simd": "simd", "reference": "reference"}[text.strip().lower()]
-
-
-def _level(text: str) -> str:
-    return {level: level for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")}[text.strip().lower()]
-
-
-def _host_or_kernels(text: str) -> str:
-    return {"auto": "auto", "kernels": "kernels", "host": "host"}[text.strip().lower()]
+_products = _OneOf("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
+_decompositions = _OneOf("auto", "host", "cusolver")
+_transforms = _OneOf("auto", "host", "kernels", "cufft")
+_engine = _OneOf("simd", "reference")
+_level = _OneOf("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_host_or_kernels = _OneOf("auto", "kernels", "host")
 
 
 def _language(text: str) -> str:
@@ -92,9 +97,23 @@ class _Setting(Generic[_T]):
         try:
             return self.parse(text)
         except (ValueError, KeyError):
-            raise ValueError(f"[config] {self.variable}={text!r} is no valid value") from None
+            raise ValueError(
+                f"[config] {self.variable}={text!r} is no valid value{self._choices}"
+            ) from None
+
+    @property
+    def _choices(self) -> str:
+        choices = getattr(self.parse, "choices", ())
+        return f"; it is one of {', '.join(choices)}" if choices else ""
+
+    def check(self, value: Any) -> None:
+        """Refuse a value of the program's that is none of the choices."""
+        choices = getattr(self.parse, "choices", ())
+        if choices and value not in (*choices, self.default):
+            raise ValueError(f"[config] {self.name}={value!r} is no valid value{self._choices}")
 
     def __set__(self, instance: Settings, value: _T) -> None:
+        self.check(value)
         instance._values[self.name] = value
         instance._tell({self.name})
 
@@ -237,9 +256,8 @@ class Settings:
     def scope(self, **values: Any) -> Iterator[Settings]:
         """Set some settings for a ``with`` block."""
         before = dict(self._values)
-        for name in values:
-            if not isinstance(getattr(type(self), name, None), _Setting):
-                raise AttributeError(f"[config] there is no setting {name!r}")
+        for name, value in values.items():
+            self._setting(name).check(value)
         try:
             self._values.update(values)
             self._tell(values)
@@ -248,13 +266,63 @@ class Settings:
             self._values = before
             self._tell(values)
 
+    def _setting(self, name: str) -> _Setting[Any]:
+        setting = getattr(type(self), name, None)
+        if isinstance(setting, _Setting):
+            return setting
+        raise AttributeError(f"[config] there is no setting {name!r}{self._near(name)}")
+
+    def _near(self, name: str) -> str:
+        near = _nearest(name, self._all())
+        return f"; did you mean {near!r}?" if near else ""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            self._setting(name)
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:  # what is none
+        raise AttributeError(f"[config] there is no setting {name!r}{self._near(name)}")
+
+    def __repr__(self) -> str:
+        rows = []
+        for name, setting in self._all().items():
+            try:
+                row = f"  {name}={getattr(self, name)!r}"
+            except ValueError as error:  # of the environment
+                row = f"  {error}"
+            if name in self._values:
+                row += " (set)"
+            elif setting.variable in os.environ:
+                row += f" ({setting.variable})"
+            rows.append(row)
+        return "\n".join(("<metalloid.config", *rows)) + ">"
+
+    @classmethod
+    def _all(cls) -> dict[str, _Setting[Any]]:
+        return {name: value for name, value in vars(cls).items() if isinstance(value, _Setting)}
+
     def table(self) -> list[tuple[str, str, Any, str]]:
         """Rows of ``(name, variable, value, meaning)``, for reports."""
         return [
             (name, setting.variable, getattr(self, name), setting.__doc__ or "")
-            for name, setting in vars(type(self)).items()
-            if isinstance(setting, _Setting)
+            for name, setting in self._all().items()
         ]
 
 
 settings = Settings()
+
+
+def _warn_of_misspelt_variables() -> None:
+    known = {setting.variable.removeprefix(_PREFIX) for setting in Settings._all().values()}
+    unknown = {n.removeprefix(_PREFIX) for n in os.environ if n.startswith(_PREFIX)} - known
+    for name in sorted(unknown):
+        if near := _nearest(name, known):
+            warnings.warn(
+                f"the environment variable {_PREFIX}{name} is no setting of metalloid; "
+                f"did you mean {_PREFIX}{near}?",
+                stacklevel=2,
+            )
+
+
+_warn_of_misspelt_variables()

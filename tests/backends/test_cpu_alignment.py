@@ -37,3 +37,26 @@ def test_vectors_lie_anywhere(type_, at):
     assert y[at : at + 8].tolist() == expected
     lib.structs(y, x, at, threads=1)
     assert y[at : at + 16].tolist() == x[at : at + 16].tolist()
+
+
+def test_neighbouring_members_are_stored_one_by_one_or_unaligned():
+    """A long4 is aligned to 32 bytes, arrays of NumPy's to 16."""
+    lib = mtl.library("""
+#include <metal_stdlib>
+using namespace metal;
+struct S { long4 a; long b, c; };
+kernel void f(device S* s, uint i [[thread_position_in_grid]]) {
+    s[i].a.x = 1; s[i].a.y = 2; s[i].a.z = 3; s[i].a.w = 4; s[i].b = 5; s[i].c = 6;
+}
+kernel void g(device long* y, device const S* s, uint i [[thread_position_in_grid]]) {
+    y[i] = s[i].a.x + s[i].a.y * 2 + s[i].a.z * 3 + s[i].a.w * 4;
+}""")
+    room = np.zeros(64 * 3 + 32, np.uint8)
+    start = -room.ctypes.data % 32 + 16
+    s = room[start : start + 64 * 3].view(lib.f.dtype("s"))
+    lib.f(s, threads=3)
+    assert s["a"].tolist() == [[1, 2, 3, 4]] * 3
+    assert (s["b"].tolist(), s["c"].tolist()) == ([5] * 3, [6] * 3)
+    y = np.zeros(3, np.int64)
+    lib.g(y, s, threads=3)
+    assert y.tolist() == [30] * 3

@@ -70,6 +70,14 @@ def test_run_by_name_with_threadgroup_memory(files, capsys):
         (["run", "scale.metal", "scale", "--threads", "1"], "[scale] wants 3 arguments, got 0."),
         (["run", "broken.metal", "f", "--threads", "1"],
          "broken.metal:2:12: error: use of undeclared identifier 'wrong'\n    x[0] = wrong;\n"),
+        (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "y=y.npy"],
+         "[run] --save y=y.npy: there is no array 'y'; there are: x."),
+        (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "x="],
+         "[run] --save x=: write NAME=FILE.npy."),
+        (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "x=a/b.npy"],
+         "[run] --save x=a/b.npy: there is no folder for it."),
+        (["demo", "--output", "no/folder.png"], "[demo] --output no/folder.png: there is no folder for it."),
+        (["demo", "--size", "8", "--output", "picture.xyz"], "[demo] --output picture.xyz: unknown file extension"),
         (["cache", "--trim", "lots"], "[cache] 'lots' is no size; write 512M or 2G."),
         (["demo", "--size", "0"], "[demo] --size 0 is not between 1 and 32768."),
     ],
@@ -79,6 +87,11 @@ def test_errors_go_to_standard_error_and_the_status(files, capsys, arguments, me
     captured = capsys.readouterr()
     assert captured.err.startswith(message)
     assert "Traceback" not in captured.err
+
+
+def test_run_prints_warnings(files, capsys):
+    assert main(["run", "warns.metal", "f", "--threads", "1", "--arg", "1,2"]) == 1  # it writes
+    assert "warns.metal:2:9: warning: unused variable 'unused'" in capsys.readouterr().err
 
 
 def test_check(files, capsys):
@@ -153,6 +166,22 @@ def test_cache(fresh_cache, capsys):
     capsys.readouterr()
     assert main(["cache"]) == 0
     assert "0 entries" in capsys.readouterr().out
+
+
+def test_info_shows_extras_in_brackets(capsys, monkeypatch):
+    """As in ``pip install 'metalloid[cuda]'``: it is text, no markup."""
+    from metalloid.cli import info
+
+    monkeypatch.setattr(info, "_devices", lambda: [("no cuda", "pip install 'metalloid[cuda]'")])
+    assert main(["info"]) == 0
+    assert "pip install 'metalloid[cuda]'" in capsys.readouterr().out
+
+
+def test_the_demo_writes_no_file_unasked(files, capsys):
+    before = set(files.iterdir())
+    assert main(["demo", "--size", "16"]) == 0
+    assert "not saved; --output julia.png writes it to a file" in capsys.readouterr().out
+    assert set(files.iterdir()) == before
 
 
 def test_demo(files, capsys):

@@ -323,3 +323,65 @@ def test_without_mlx_it_is_not_imported(monkeypatch):
     kernel = metal_kernel("k", ["x"], ["y"], "y[0] = x[0];")
     assert call(kernel, np.ones(1, np.float32))[0].tolist() == [1]
     assert "mlx.core" not in sys.modules
+
+
+SQUARE = "uint i = thread_position_in_grid.x; out[i] = inp[i] * inp[i];"
+TRANSFORMATIONS = {
+    "vjp": lambda mx, f, x: mx.vjp(f, (x,), (x,)),
+    "jvp": lambda mx, f, x: mx.jvp(f, (x,), (x,)),
+    "grad": lambda mx, f, x: mx.grad(lambda x: f(x).sum())(x),
+    "grad of the other argument": lambda mx, f, x: mx.grad(lambda y, x: (y * f(x)).sum(), 1)(x, x),
+    "vmap": lambda mx, f, x: mx.vmap(f)(mx.stack([x, x])),
+    "compile": lambda mx, f, x: mx.compile(f)(x),
+}
+
+
+def square(x, **more):
+    kernel = metal_kernel("square", ["inp"], ["out"], SQUARE)
+    return call(kernel, x, dtype=x.dtype, **more)[0]
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+@pytest.mark.parametrize("more", [{}, {"init_value": 0}], ids=["usual", "with options"])
+def test_transformations_of_kernels_raise(name, more, mx):
+    """As MLX's do, never zeros: a kernel says nothing of its derivatives."""
+    with pytest.raises(ValueError, match=r"Not implemented for"):
+        TRANSFORMATIONS[name](mx, lambda x: square(x, **more), mx.array([1.0, 2.0, 3.0]))
+
+
+def test_derivatives_of_kernels_in_a_custom_function(mx):
+    @mx.custom_function
+    def op(x):
+        return square(x)
+
+    op.vjp(lambda x, cotangent, output: 2 * x * cotangent)
+    x = mx.array([1.0, 2.0, 3.0])
+    value, gradient = mx.value_and_grad(lambda x: op(x).sum())(x)
+    assert (value.item(), gradient.tolist()) == (14, [2, 4, 6])
+    assert mx.grad(lambda x: mx.checkpoint(op)(x).sum())(x).tolist() == [2, 4, 6]
+    # What no derivative is asked of needs none.
+    stopped = mx.grad(lambda x: (mx.stop_gradient(square(x)) * x).sum())
+    assert stopped(x).tolist() == [1, 4, 9]
+    assert mx.grad(lambda y: (y * square(x)).sum())(x).tolist() == [1, 4, 9]
+
+
+def test_kernels_of_a_library_do_not_write_to_arrays_of_mlx(mx):
+    lib = mtl.library(
+        """kernel void f(device float* y, constant float* x, uint i [[thread_position_in_grid]])
+        { y[i] = 2 * x[i]; }
+        kernel void t(metal::texture2d<float, metal::access::write> t) { t.write(1, uint2(0)); }
+        struct P { device float* y; };
+        kernel void p(constant P& p) { p.y[0] = 1; }"""
+    )
+    x = mx.array([1.0, 2.0, 3.0])
+    y = np.zeros(3, np.float32)
+    lib.f(y, x, threads=3)
+    assert y.tolist() == [2, 4, 6]
+    for launch in (
+        lambda: lib.f(x, y, threads=3),
+        lambda: lib.t(mx.ones((4, 4)), threads=1),
+        lambda: lib.p({"y": x}, threads=1),
+    ):
+        with pytest.raises(mtl.ArgumentError, match="arrays of MLX are immutable"):
+            launch()
+    assert x.tolist() == [1, 2, 3]

@@ -118,33 +118,16 @@ RULES = {
          '[[host_name("k")]] kernel void g(device int *x) {}',
          '[[host_name("k")]] kernel void f(device int *x) {}\n'
          '[[host_name("l")]] kernel void g(device int *x) {}'),
-    "recursion":
-        (_before("int f(int n) { return n ? n * f(n - 1) : 1; }", "x[i] = f(i);"),
-         _before("int f(int n) { return n; }\nint f(uint n) { return f(int(n)); }", "x[i] = f(i);")),
-    "recursion through another":
-        (_before("int g(int n);\nint f(int n) { return n ? g(n - 1) : 1; }\n"
-                 "int g(int n) { return f(n); }", "x[i] = g(i);"),
-         _before("int g(int n);\nint f(int n) { return n ? g(n - 1) : 1; }\n"
-                 "int g(int n) { return n; }", "x[i] = f(i);")),
-    "recursion in the middle":
-        (_before("void f(device float *x, int n) { if (n > 0) { f(x, n - 1); x[n] = 0; } }", "f(x, i);"),
-         _before("void f(device float *x, int n) { if (n > 0) { x[n] = 0; f(x, n - 1); } }\n"
-                 "int g(int n, int m) { return n ? g(n - 1, n * m) : m; }", "f(x, i); x[i] = g(i, 1);")),
-    "recursion in a template":
-        (_before("template <class T> T f(T n) { return n > 0 ? n + f(n - 1) : n; }", "x[i] = f(x[i]);"),
-         _before("template <int N> int f() { if constexpr (N > 0) return f<N - 1>(); return 0; }",
-                 "x[i] = f<3>();")),
-    "recursion of a member":
-        (_before("struct A { int f(int n) const { return n ? 2 * f(n - 1) : 1; } };", "x[i] = A().f(i);"),
-         _before("struct A { int f(int n) const { return n; } };\n"
-                 "struct B : A { int f(int n) const { return A::f(n); } };", "x[i] = B().f(i);")),
     "a function called main": (_before("void main() {}"), _before("void mains() {}")),
 }  # fmt: skip
 
 #: Refused by nobody: what looks like a rule and is none.
 FINE = {
-    "recursion that no kernel gets to":
-        _before("int f(int n) { return n ? n * f(n - 1) : 1; }"),
+    "recursion, which Metal 2.4 introduced for kernels":
+        _before("int f(int n) { return n ? n * f(n - 1) : 1; }", "x[i] = f(i);"),
+    "recursion through another function":
+        _before("int g(int n);\nint f(int n) { return n ? n + g(n - 1) : 1; }\n"
+                "int g(int n) { return 2 * f(n); }", "x[i] = g(i);"),
     "recursion before the program runs":
         _before("constexpr int log2(int n) { return n > 1 ? 1 + log2(n / 2) : 0; }",
                 "constexpr int n = log2(32); float a[log2(16)] = {}; x[i] = a[0] + n;"),

@@ -94,12 +94,22 @@ ARGUMENTS = {
     "not a truth value": lambda k: k.flag(ints(), 2, threads=4),
     "a number for a struct": lambda k: k.particles(3, threads=4),
     "unknown name": lambda k: k.saxpy(floats(), floats(), b=1, threads=4),
+    "a name of another library": lambda k: k.saxpy(floats(), floats(), 1, grid=10),
+    "a misspelt option": lambda k: k.saxpy(floats(), floats(), 1, threads=4, timout=1),
+    "threads as a float": lambda k: (k.few(ints(), threads=4), k.few(ints(), threads=4.0)),
     "missing": lambda k: k.saxpy(floats(), a=1, threads=4),
     "given twice": lambda k: k.saxpy(floats(), floats(), y=floats(), a=1, threads=4),
     "float3 of three": lambda k: k.points(floats(3), threads=1),
     "float3 in rows of three": lambda k: k.points(np.ones((4, 3), np.float32), threads=4),
     "misaligned": lambda k: k.points(floats(9)[1:], threads=2),
     "struct of another size": lambda k: k.particles(PARTICLES, threads=2),
+    "struct with members elsewhere": lambda k: k.particles(
+        np.zeros(2, [("mass", "f4"), ("position", "3f4"), ("rest", "V16")]), threads=2
+    ),
+    "struct of another type": lambda k: k.particles(
+        np.zeros(2, {"names": ["mass"], "formats": ["i4"], "offsets": [16], "itemsize": 32}), threads=2
+    ),
+    "no such parameter of a dtype": lambda k: k.particles.dtype("x"),
     "threadgroup memory not given": lambda k: k.scratch(floats(), threads=4),
     "a number for threadgroup memory": lambda k: k.scratch(floats(), 7, threads=4),
     "an array for threadgroup memory": lambda k: k.scratch(floats(), t=floats(), threads=4),
@@ -213,8 +223,18 @@ LIBRARIES = {
     "misspelt item": lambda: kernels()["wide"],
     "no kernel in text": lambda: mtl.library("int x;").anything,
     "a vertex function": lambda: mtl.library(
-        HEADER + "vertex float4 v(uint i [[vertex_id]]) { return 0; }"
+        HEADER + "vertex float4 v(uint i [[vertex_id]]) { return 0; } kernel void k() {}"
     ).v,
+    "vertex functions only": lambda: mtl.library(
+        HEADER + "vertex float4 v(uint i [[vertex_id]]) { return 0; }"
+    ),
+    "mesh functions only": lambda: mtl.library(HEADER + "[[mesh]] void m() {}"),
+    "a file as text": lambda: mtl.library("kernels.metal"),
+    "folders of no path": lambda: mtl.library("int x;", include_dirs=3),
+    "macros as a list": lambda: mtl.library("int x;", defines=["A"]),
+    "a macro of several lines": lambda: mtl.library("int x;", defines={"A": "1 +\n2"}),
+    "a macro of no value": lambda: mtl.library("int x;", defines={"A": [1]}),
+    "a macro of no name": lambda: mtl.library("int x;", defines={"A B": 1}),
     "missing file": lambda: mtl.library(path="missing.metal"),
     "file and text": lambda: mtl.library("int x;", path="missing.metal"),
     "neither file nor text": lambda: mtl.library(),
@@ -252,6 +272,8 @@ LIBRARIES = {
 
 TEXTS = {
     "undeclared name": text(f"kernel void f(device float* x, {ID}) {{\n    x[i] = 2.0 * undefined;\n}}"),
+    "a function without its namespace": lambda: mtl.library("kernel void f(device float* x) { x[0] = sin(x[0]); }"),
+    "printf": text('kernel void f(device float* x) { printf("%f", x[0]); }'),
     "missing semicolon": text(f"kernel void f(device float* x, {ID}) {{\n    x[i] = 1.0\n}}"),
     "several errors": text(f"kernel void f(device float* x, constant float4& y, {ID}) {{\n"
                            "    device half* h = x;\n    x[i] = y;\n    y.x = 3;\n}"),

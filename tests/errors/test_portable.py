@@ -30,6 +30,30 @@ def test_what_looks_like_a_rule(name):
     mtl.library(HEADER + fine()[name], portable=True)
 
 
+def test_threadgroup_memory_that_only_the_compiled_kernel_tells():
+    """Of structs, and of variables whose size depends on a template's arguments."""
+    text = (
+        HEADER
+        + """
+template <int n> struct Tile { float rows[n][64]; };
+template <int n> [[kernel]] void f(device float* x, uint i [[thread_index_in_threadgroup]]) {
+  threadgroup Tile<n> tile;
+  tile.rows[i % n][0] = x[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  x[i] = tile.rows[(i + 1) % n][0];
+}
+template [[host_name("small")]] [[kernel]] decltype(f<128>) f<128>;
+template [[host_name("large")]] [[kernel]] decltype(f<129>) f<129>;
+"""
+    )
+    lib = mtl.library(text, portable=True)
+    assert lib.small.threadgroup_bytes == 32768
+    with pytest.raises(mtl.CompileError, match=r"size \(\d+\) exceeds .* \(32768\)") as caught:
+        lib.function("large")
+    assert caught.value.lineno == 12
+    assert mtl.library(text).large.threadgroup_bytes >= 129 * 256  # the CPU takes it
+
+
 def test_all_findings_come_together_in_the_order_of_the_text():
     body = HEADER + "int n = 1;\nkernel void a(device int* x) { double d = n; float* p; x[0] = d; }"
     with pytest.raises(mtl.CompileError) as caught:

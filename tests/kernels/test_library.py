@@ -1,9 +1,13 @@
 """Libraries: sources, options, warnings, inspection."""
 
+import copy
 import gc
+import multiprocessing
 import os
+import pickle
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,10 @@ import metalloid as mtl
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 ID = "uint i [[thread_position_in_grid]]"
+
+
+def pickle_of(value):
+    return pickle.loads(pickle.dumps(value))
 
 
 def run(kernel, dtype=np.float32, n=1):
@@ -276,9 +284,11 @@ def test_a_union_with_vectors_is_copied():
 
 @pytest.mark.needs("the CPU")
 def test_an_engine_that_there_is_not():
-    lib = mtl.library(HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = 3; }}")
-    with mtl.config.scope(cpu_engine="fast"), pytest.raises(ValueError, match="one of simd, refer"):
-        _ = lib.f
+    with (
+        pytest.raises(ValueError, match="one of simd, refer"),
+        mtl.config.scope(cpu_engine="fast"),
+    ):
+        pass
 
 
 @pytest.mark.needs("the CPU")
@@ -302,3 +312,101 @@ def test_code_goes_with_its_kernels():
 
     before = run(2)
     assert run(12) == before
+
+
+# -- what a text may be, and what is asked of it
+
+
+def test_a_text_that_begins_with_a_byte_order_mark(tmp_path):
+    text = "\ufeffkernel void f(device int* x) { x[0] = 1; }\n"
+    (tmp_path / "kernel.metal").write_text(text, "utf-8")
+    (tmp_path / "with.h").write_text("\ufeff#define ONE 1\n", "utf-8")
+    assert run(mtl.library(text).f, np.int32) == 1
+    assert run(mtl.library(path=tmp_path / "kernel.metal").f, np.int32) == 1
+    (tmp_path / "kernel.metal").write_text('#include "with.h"\n' + text[1:].replace("1;", "ONE;"))
+    assert run(mtl.library(path=tmp_path / "kernel.metal").f, np.int32) == 1
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_one_folder_of_includes(kind, tmp_path):
+    (tmp_path / "three.h").write_text("#define THREE 3\n")
+    text = '#include "three.h"\nkernel void f(device int* x) { x[0] = THREE; }'
+    assert run(mtl.library(text, include_dirs=kind(tmp_path)).f, np.int32) == 3
+
+
+def test_macros_of_every_kind_of_value():
+    defines = {
+        "A": 1,
+        "B": True,
+        "C": None,
+        "D": "2 + 3",
+        "E": 2.5,
+        "F(x)": "(x) * 10",
+        "G": np.int32(7),
+    }
+    text = """
+    #ifdef C
+    kernel void f(device float* x) { x[0] = A + B + D + E C + F(2) + G; }
+    #endif"""
+    assert run(mtl.library(text, defines=defines).f) == 1 + 1 + 5 + 2.5 + 20 + 7
+
+
+def test_pragmas_for_linkers_have_no_meaning():
+    text = '#pragma comment(lib, "m")\nkernel void f(device int* x) { x[0] = 1; }'
+    assert run(mtl.library(text).f, np.int32) == 1
+
+
+def test_warnings_are_shown_where_the_program_compiles(tmp_path):
+    text = "kernel void f(device int* x) {\n  int a;\n  x[0] = a;\n}"
+    (tmp_path / "kernel.metal").write_text(text)
+    for compile_ in (
+        lambda: mtl.library(text),
+        lambda: mtl.library(path=tmp_path / "kernel.metal"),
+        lambda: mtl.load(tmp_path / "kernel.metal"),
+    ):
+        with pytest.warns(mtl.CompileWarning, match="3:10: warning: .*uninitialized") as shown:
+            compile_()
+        assert [warning.filename for warning in shown] == [__file__]
+    many = "kernel void f(device int* x) {\n" + "".join(
+        f"int a{i}; x[{i}] = a{i};\n" for i in range(9)
+    )
+    with pytest.warns(mtl.CompileWarning, match=r"\.\.\. and 4 more"):
+        assert len(mtl.library(many + "}").warnings) == 9
+
+
+def test_texts_of_the_package_itself_do_not_warn():
+    """Elementwise kernels and the like write a part of the text; no line of the program has it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = mtl.ElementwiseKernel("T x", "T y", "T unused; y = x * unused", "unused")
+        kernel(mtl.ones(3))
+
+
+# -- pickles
+
+
+@pytest.mark.parametrize("copied", [pickle_of, copy.copy, copy.deepcopy], ids=lambda f: f.__name__)
+def test_libraries_and_kernels_are_pickled_as_texts(copied, tmp_path):
+    (tmp_path / "four.h").write_text("#define FOUR 4\n")
+    lib = mtl.library(
+        """#include "four.h"
+        constant int n [[function_constant(3)]];
+        kernel void f(device int* x) { x[0] = FOUR * SCALE + n; }""",
+        include_dirs=tmp_path,
+        defines={"SCALE": 10},
+        math_mode="fast",
+    )
+    assert run(copied(lib.function("f", {"n": 2})), np.int32) == 42
+    assert run(copied(lib).function("f", {3: 1}), np.int32) == 41
+    assert copied(lib).functions == lib.functions
+
+
+def test_pickles_of_what_is_compiled_for_another_machine():
+    lib = mtl.library("kernel void f(device int* x) { x[0] = 1; }", target="cpu:aarch64")
+    assert "arm64" in pickle_of(lib.f).asm
+
+
+def test_a_kernel_in_another_process():
+    lib = mtl.library("kernel void f(device int* x) { x[0] = 5; }")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(run, (lib.f, np.int32)) == 5

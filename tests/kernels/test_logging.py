@@ -2,6 +2,8 @@
 
 import ctypes
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -183,3 +185,37 @@ def test_unsigned_integers_look_as_in_c(flags, width, letter, value):
 )
 def test_directives_and_values_of_other_kinds(form, values, text):
     assert format_message(form, values) == text
+
+
+SCRIPT = """
+import logging
+import metalloid as mtl
+SETUP
+lib = mtl.library('#include <metal_stdlib>\\n#include <metal_logging>\\nusing namespace metal;'
+    'kernel void f(uint i [[thread_position_in_grid]]) {'
+    ' os_log_default.log_debug("debug"); os_log_default.log("x %d", i); os_log_default.log_error("error"); }')
+lib.f(threads=1, wait=True)
+"""
+SHOWN = "[f] {} (thread (0, 0, 0) of threadgroup (0, 0, 0))\n"
+
+
+@pytest.mark.parametrize(
+    ("setup", "shown"),
+    [
+        ("", ["x 0", "error"]),
+        ("logging.getLogger('metalloid').setLevel('DEBUG')", ["debug", "x 0", "error"]),
+        ("logging.getLogger('metalloid.kernels').setLevel('ERROR')", ["error"]),
+        ("logging.disable(logging.INFO)", ["error"]),
+        ("logging.disable()", []),
+        ("logging.getLogger('metalloid').addHandler(logging.NullHandler())", []),
+        ("logging.basicConfig(level='INFO', format='%(message)s')", ["x 0", "error"]),
+        ("logging.basicConfig(format='%(message)s')", ["error"]),
+    ],
+)
+def test_messages_are_shown_where_logging_is_not_configured(setup, shown):
+    """As in a script or a notebook: on standard error, once, unless the program says otherwise."""
+    script = SCRIPT.replace("SETUP", setup)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "".join(SHOWN.format(text) for text in shown))

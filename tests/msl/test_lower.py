@@ -58,6 +58,12 @@ def squeezed(text):
          "static_cast< void (&)(device int* x )>(::f);"),
         # qualifiers without meaning here
         ("coherent(device) device int* x;", "device int* x;"),
+        ("void f(coherent device int* x);", "void f( device int* x);"),
+        ("void f(device coherent vec<int, 2>& x);", "void f(device vec<int, 2>& x);"),
+        ("void f(const coherent x, device coherent* y);", "void f(const coherent x, device coherent* y);"),
+        ("float coherent = 1; y = coherent(device_of(x));", "float coherent = 1; y = coherent(device_of(x));"),
+        # functions keep the linkage of C
+        ('extern "C" int f(int);', 'extern "C" int f(int);'),
         # pragmas whose count is a macro
         ("#define N 4\n#pragma unroll(N)\nfor (;;) {}", "#pragma unroll for (;;) {}"),
         ("#pragma unroll(4)\nfor (;;) {}", "#pragma unroll(4) for (;;) {}"),

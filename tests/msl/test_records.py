@@ -22,6 +22,8 @@ RECORDS = {
     "template <typename T, int N> struct A { T x[N]; };": ["x"],
     "template <> struct A<float> { float x; };": ["x"],
     "typedef struct { int x; } A;": ["x"],
+    'extern "C" struct A { int x; };': ["x"],
+    'extern "C" { int f(int); typedef struct { int x; } A; int n; }': ["x"],
     "namespace a { namespace b { struct A { int x; }; } }": ["x"],
     "struct A {};": [],
     "struct A { friend struct B; int x; };": ["x"],

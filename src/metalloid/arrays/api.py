@@ -200,7 +200,7 @@ nan = math.nan
 newaxis = None
 pi = math.pi
 
-__all__ = [
+__all__: list[str] = [
     "Array",
     "FloatInfo",
     "IntInfo",

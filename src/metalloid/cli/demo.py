@@ -6,6 +6,7 @@ import argparse
 import importlib.resources
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metalloid.cli.progress import progress_after_a_second
@@ -25,14 +26,13 @@ def add_verb(verbs: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--size", type=int, default=1024, help="pixels per side (default 1024)")
     parser.add_argument("--time", type=float, default=51.0, help="which of the family, in seconds")
-    parser.add_argument("--output", default="julia.png", help="PNG file to write")
+    parser.add_argument("--output", metavar="FILE.png", help="write the picture to a PNG file")
     parser.add_argument("--device")
     parser.set_defaults(act=_act)
 
 
 def _act(options: argparse.Namespace) -> int:
     import numpy as np
-    from PIL import Image
     from rich.console import Console
 
     from metalloid.errors import ArgumentError
@@ -41,6 +41,8 @@ def _act(options: argparse.Namespace) -> int:
 
     if not 1 <= options.size <= 32768:
         raise ArgumentError(f"[demo] --size {options.size} is not between 1 and 32768.")
+    if options.output and not Path(options.output).absolute().parent.is_dir():
+        raise ArgumentError(f"[demo] --output {options.output}: there is no folder for it.")
     console = Console()
     started = time.perf_counter()
     with progress_after_a_second("preparing the device (once per machine)"):
@@ -56,7 +58,8 @@ def _act(options: argparse.Namespace) -> int:
             kernel(image, options.time, threads=(options.size, options.size)).seconds
             for _ in range(3)
         ]
-    Image.fromarray(image).save(options.output)
+    if options.output:
+        _save(image, options.output)
     if console.is_terminal:
         console.print(_picture(image))
     seconds = min(runs)
@@ -71,10 +74,21 @@ def _act(options: argparse.Namespace) -> int:
             f"({rate:.0f} Mpixel/s); compiled in {(compiled - ready) * 1e3:.0f} ms, "
             f"device ready in {(ready - started) * 1e3:.0f} ms",
         ),
-        ("picture", options.output),
+        ("picture", options.output or "not saved; --output julia.png writes it to a file"),
     ):
         console.print(f"{name:8} {text}", highlight=False, markup=False, soft_wrap=True)
     return 0
+
+
+def _save(image: np.ndarray, file: str) -> None:
+    from PIL import Image
+
+    from metalloid.errors import ArgumentError
+
+    try:
+        Image.fromarray(image).save(file)
+    except (OSError, ValueError) as error:  # ValueError: of a name without a format
+        raise ArgumentError(f"[demo] --output {file}: {error}.") from None
 
 
 def _picture(image: np.ndarray) -> Text:

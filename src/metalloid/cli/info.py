@@ -43,6 +43,7 @@ def _act(options: argparse.Namespace) -> int:
         return 0
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console()
     for title, rows in _sections():
@@ -50,7 +51,7 @@ def _act(options: argparse.Namespace) -> int:
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in rows:
-            table.add_row(name, value)
+            table.add_row(Text(name), Text(value))
         console.print(table)
         console.print()
     return 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +57,19 @@ def _act(options: argparse.Namespace) -> int:
             math_mode=options.math_mode,
             device=options.device,
         )
+        for warning in lib.warnings:
+            print(warning, file=sys.stderr)
         constants = dict(_named(item, _number) for item in options.constant)
         kernel = lib.function(options.kernel, constants)
     values = [_split(text) for text in options.arguments]
     positional = [_value(text) for name, text in values if not name]
     named = {name: _value(text) for name, text in values if name}
+    arrays = {n: v for n, v in named.items() if isinstance(v, np.ndarray)}
+    free = [p.name for p in kernel.signature.arguments if p.name not in named]
+    for place, value in enumerate(positional):
+        if isinstance(value, np.ndarray):
+            arrays[free[place] if place < len(free) else str(place)] = value
+    destinations = _destinations(options.save, arrays, positional)
     with progress_after_a_second("running"):
         event = kernel(
             *positional,
@@ -69,31 +79,36 @@ def _act(options: argparse.Namespace) -> int:
             **named,
         )
     print(f"{kernel.name}: {event.seconds:.3g} s on {kernel.device.name} ({kernel.engine})")
-    arrays = {n: v for n, v in named.items() if isinstance(v, np.ndarray)}
-    free = [p.name for p in kernel.signature.arguments if p.name not in named]
-    for place, value in enumerate(positional):
-        if isinstance(value, np.ndarray):
-            arrays[free[place] if place < len(free) else str(place)] = value
     for name, array in arrays.items():
         print(f"  {name}: {array.dtype} {array.shape} {_summary(array)}")
-    for item in options.save:
-        name, _, file = item.partition("=")
-        _save(arrays, positional, name, file)
+    for array, file in destinations:
+        np.save(file, array)
     return 0
 
 
-def _save(arrays: dict[str, Any], positional: list[Any], name: str, file: str) -> None:
+def _destinations(
+    items: Sequence[str], arrays: Mapping[str, Any], positional: Sequence[Any]
+) -> list[tuple[np.ndarray, str]]:
+    """What ``--save`` asks for: each array and its file. Nothing has run yet."""
     import numpy as np
 
-    array = arrays.get(name)
-    if array is None and name.isdigit() and int(name) < len(positional):
-        array = positional[int(name)]
-    if array is None or not file:
-        raise ArgumentError(
-            f"[run] --save {name}={file}: there is no array {name!r}; "
-            f"there are: {', '.join(arrays) or 'none'}."
-        )
-    np.save(file, array)
+    found = []
+    for item in items:
+        name, _, file = item.partition("=")
+        array = arrays.get(name)
+        if array is None and name.isdigit() and int(name) < len(positional):
+            array = positional[int(name)]
+        if not isinstance(array, np.ndarray):
+            raise ArgumentError(
+                f"[run] --save {item}: there is no array {name!r}; "
+                f"there are: {', '.join(arrays) or 'none'}."
+            )
+        if not file:
+            raise ArgumentError(f"[run] --save {item}: write NAME=FILE.npy.")
+        if not Path(file).absolute().parent.is_dir():
+            raise ArgumentError(f"[run] --save {item}: there is no folder for it.")
+        found.append((array, file))
+    return found
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -242,7 +242,10 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
         raise RuntimeError(
             f"[metal::Device] Unable to build metal library from source\n{error}"
         ) from error
-    return [places.array(result) for result in results] if is_mlx else results
+    if not is_mlx:
+        unlinked: list[Any] = results
+        return unlinked
+    return _linked(mx, inputs, [places.array(result) for result in results])
 
 
 def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
@@ -271,9 +274,9 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
         if math.prod(shape) >= _WORTH_A_PLACE:
             places = _Places(mx)
             results = kernel.at_once(given, grid, threadgroup, shapes, known, new=places.new)
-            return [places.array(result) for result in results]
+            return _linked(mx, inputs, [places.array(result) for result in results])
     results = kernel.at_once(given, grid, threadgroup, shapes, known)
-    return [_to_mlx(mx, result) for result in results]
+    return _linked(mx, inputs, [_to_mlx(mx, result) for result in results])
 
 
 def _three(what: str, values: Any) -> tuple[int, int, int]:
@@ -300,7 +303,13 @@ def _check_stream(stream: Any) -> None:
 def _memory(array: Any, mx: Any) -> np.ndarray:
     try:
         return np.array(array, copy=None)
-    except ValueError:  # the buffer protocol has no name for bfloat16
+    except ValueError as error:
+        if "transformations" in str(error):
+            raise ValueError(
+                "[metal_kernel] Not implemented for mx.vmap and mx.compile: here kernels run when "
+                "they are called. Call the kernel outside of what is compiled or vectorised."
+            ) from None
+        # The buffer protocol has no name for bfloat16.
         return np.array(array.view(mx.uint16), copy=None).view(_BFLOAT16)
 
 
@@ -378,6 +387,35 @@ class _Places:
             if memory is result:
                 return array.view(self._mx.bfloat16) if memory.dtype == _BFLOAT16 else array
         return _to_mlx(self._mx, result)
+
+
+# -- MLX's transformations
+
+
+def _linked(mx: Any, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
+    """The outputs, which MLX knows to depend on those inputs that are arrays of its own.
+
+    Otherwise they would be constants to its transformations, and all derivatives zero.
+    """
+    arrays = [value for value in inputs if isinstance(value, mx.array)]
+    linked: list[Any] = _dependence(mx)(arrays, outputs) if arrays else outputs
+    return linked
+
+
+@functools.cache
+def _dependence(mx: Any) -> Any:
+    dependence = mx.custom_function(lambda inputs, outputs: outputs)
+    dependence.vjp(functools.partial(_refuse, "vjp"))
+    dependence.jvp(functools.partial(_refuse, "jvp"))
+    dependence.vmap(functools.partial(_refuse, "vmap"))
+    return dependence
+
+
+def _refuse(transformation: str, *_: Any) -> Any:
+    raise ValueError(
+        f"[Primitive::{transformation}] Not implemented for CustomKernel. "
+        "Give it one of its own: mx.custom_function."
+    )
 
 
 # -- programs that are not changed

@@ -32,7 +32,7 @@ from metalloid.msl.diagnostics import (
     without_own_places,
 )
 from metalloid.msl.entry_points import EntryPoint, parse_line_marker
-from metalloid.msl.features import named_refusal
+from metalloid.msl.features import named_refusal, with_hint
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
 
@@ -248,7 +248,7 @@ def _compile_error(messages: list[Diagnostic], raw: str) -> CompileError:
     for message in messages:
         in_error = message.is_error or (in_error and message.severity == "note")
         if in_error:
-            errors.append(message)
+            errors.append(with_hint(message))
     if refused := named_refusal(errors):
         return CompileError(str(refused), [refused])
     if not errors:

@@ -9,15 +9,18 @@ from metalloid.compiler import frontend
 from metalloid.compiler.cache import Cache
 from metalloid.compiler.prelude import stub_folder
 from metalloid.compiler.target import Target
-from metalloid.compiler.unit import Options
+from metalloid.compiler.unit import Options, TranslationUnit
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic, PlaceMap, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.conversions import check_conversions
 from metalloid.msl.portable.declarations import check_declarations
-from metalloid.msl.portable.kernels import check_kernels
-from metalloid.msl.portable.recursion import check_recursion
+from metalloid.msl.portable.kernels import (
+    MAX_THREADGROUP_BYTES,
+    check_kernels,
+    too_much_memory,
+)
 from metalloid.msl.portable.syntax_tree import parse_dump
 from metalloid.msl.portable.text import Text
 from metalloid.msl.portable.words import check_includes, check_words
@@ -59,7 +62,6 @@ def portability_findings(
     check_declarations(text)
     check_conversions(text)
     check_kernels(text, lowered.kernels)
-    check_recursion(text)
     order = {name: place for place, name in enumerate(dict.fromkeys(f.file for f in text.findings))}
     return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
 
@@ -77,6 +79,24 @@ def require_portable(
     findings = portability_findings(source, file, options, target, cache)
     if findings:
         raise CompileError(report(findings), findings)
+
+
+def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: int) -> None:
+    """Refuse a kernel whose variables take more threadgroup memory than Apple's GPUs have.
+
+    Raises
+    ------
+    CompileError
+        At the kernel's head. The text alone does not tell what structs and inlined functions take.
+    """
+    if nbytes <= MAX_THREADGROUP_BYTES:
+        return
+    text = frontend.read_source(unit.sources, entry.file) or ""
+    line = text.splitlines()[entry.line - 1 : entry.line]
+    finding = Diagnostic(
+        "error", entry.file, entry.line, 1, too_much_memory(nbytes), line[0] if line else ""
+    )
+    raise CompileError(report([finding]), [finding])
 
 
 def _one_of_each(kernels: Iterable[EntryPoint]) -> list[EntryPoint]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import itertools
 import re
 from pathlib import Path
 
@@ -73,14 +74,17 @@ def toolchain_digest() -> str:
 
 
 def stub_folder(cache: Cache) -> Path:
-    """Folder with a header of each name of Metal's own, all empty.
+    """Folder with a header of each name of Metal's own, empty unless it defines macros.
 
     While the user's text is preprocessed only macros matter, and those of ``macros.h`` are there
     before its first line; the declarations come from the precompiled header.
     """
     names = (include_folder() / "header_names.txt").read_text().split()
-    key = digest("stub headers", *names)
-    files = cache.load(key) or cache.save(key, dict.fromkeys(names, ""))
+    headers = dict.fromkeys(names, "")
+    for name in ("TargetConditionals.h",):
+        headers[name] = (include_folder() / name).read_text()
+    key = digest("stub headers", *itertools.chain(*headers.items()))
+    files = cache.load(key) or cache.save(key, headers)
     return files[names[0]].parent
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
@@ -15,6 +17,7 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.event import Event
 from metalloid.runtime.launches import Arguments, Launch, nanoseconds
 from metalloid.runtime.program import Program, Size
+from metalloid.runtime.struct_dtypes import dtype_of
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MOST_THREADGROUPS = 2**63 - 1
@@ -38,8 +41,11 @@ class Kernel:
     device : Device
     """
 
-    def __init__(self, program: Program, device: Device, source: str) -> None:
+    def __init__(
+        self, program: Program, device: Device, source: str, origin: tuple[Any, ...]
+    ) -> None:
         self._program, self.device, self._source = program, device, source
+        self._origin = origin  # how pickle makes it
         self.name = program.signature.name
         self._binder = Binder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
@@ -76,7 +82,44 @@ class Kernel:
         """Threadgroup memory of its text's own variables; 0 where the device does not tell."""
         return self._program.threadgroup_bytes
 
-    def __call__(
+    def dtype(self, parameter: str | int) -> np.dtype[Any]:
+        """NumPy's dtype of one element of what a parameter points or refers to.
+
+        Parameters
+        ----------
+        parameter : str or int
+            Its name, or its position among the arguments.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such parameter, or it is a texture or a sampler.
+
+        Examples
+        --------
+        >>> import metalloid as mtl, numpy as np
+        >>> lib = mtl.library('''
+        ... struct Body { float3 position; float mass; };
+        ... kernel void fall(device Body* bodies, uint i [[thread_position_in_grid]])
+        ... { bodies[i].position.y -= bodies[i].mass; }
+        ... ''')
+        >>> bodies = np.zeros(2, lib.fall.dtype("bodies"))
+        >>> bodies["mass"] = 1, 2
+        >>> event = lib.fall(bodies, threads=2)
+        >>> bodies["position"][:, 1].tolist()
+        [-1.0, -2.0]
+        """
+        arguments = (*self.signature.arguments, *self.signature.threadgroup)
+        for place, known in enumerate(arguments):
+            if parameter in (known.name, place) and known.layout.form not in ("texture", "sampler"):
+                return dtype_of(known.layout)
+        names = ", ".join(p.name for p in arguments if p.layout.form not in ("texture", "sampler"))
+        raise ArgumentError(
+            f"[{self.name}] has no parameter {parameter!r} with elements; there are: "
+            f"{names or 'none'}."
+        )
+
+    def _call(
         self,
         *args: Any,
         threads: int | Sequence[int] | None = None,
@@ -95,7 +138,11 @@ class Kernel:
         threads : int or sequence of 1 to 3 ints
             Threads of the grid, (x, y, z). Exactly that many run; 0 does nothing.
         group_size : int or sequence of 1 to 3 ints, optional
-            Threads of a threadgroup; the device chooses without.
+            Threads of a threadgroup. Without it the device chooses: what the text requires
+            (``[[required_threads_per_threadgroup(x, y, z)]]``), or else a size that suits the grid,
+            which differs between devices, grids and versions. So a kernel that is written for one
+            size, for example with a threadgroup array of an element for each thread, must be given
+            it, or require it.
         wait : bool, optional
             Whether to return only when the launch has ended. By default it waits if one of the
             arguments is a NumPy array or a tensor of the CPU; launches that use only `mtl.Buffer`s
@@ -126,14 +173,14 @@ class Kernel:
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:
+            self._binder.check_names(named)
             raise ArgumentError(
                 f"[{self.name}] wants threads=: the number of threads of the grid, "
                 "an int or up to three (x, y, z)."
             )
-        try:
-            grid, group = self._sizes[threads, group_size]
-        except (KeyError, TypeError):
-            grid, group = self._check_sizes(threads, group_size)
+        is_known = _is_size(threads) and _is_size(group_size)
+        sizes = self._sizes.get((threads, group_size)) if is_known else None
+        grid, group = sizes or self._check_sizes(threads, group_size)
         arguments = self._binder.bind(args, named)
         if timeout is not None:
             arguments.limit_ns = nanoseconds(self._seconds(timeout))
@@ -148,6 +195,20 @@ class Kernel:
         if arguments.buffers:
             _mark_used(self._program, arguments, event)
         return event
+
+    if TYPE_CHECKING:  # for checkers `threads` has no default: it must be given
+
+        def __call__(  # noqa: D102
+            self,
+            *args: Any,
+            threads: int | Sequence[int],
+            group_size: int | Sequence[int] | None = None,
+            wait: bool | None = None,
+            timeout: float | None = None,
+            **named: Any,
+        ) -> Event: ...
+    else:
+        __call__ = _call
 
     def _seconds(self, timeout: float) -> float:
         try:
@@ -193,7 +254,7 @@ class Kernel:
             raise LaunchError(f"[{self.name}] the grid has more threadgroups than can be counted.")
         if len(self._sizes) >= _SIZES_REMEMBERED:
             self._sizes.clear()
-        if isinstance(threads, int | tuple) and isinstance(group_size, int | tuple | None):
+        if _is_size(threads) and _is_size(group_size):
             self._sizes[threads, group_size] = grid, group
         return grid, group
 
@@ -218,8 +279,18 @@ class Kernel:
         x, y, z = (*extents, 1, 1)[:3]
         return (x, y, z)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._origin
+
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} on {self.device.name}>"
+
+
+def _is_size(value: Any) -> bool:
+    """Whether it is an int, some of them, or None: a float may be equal to one, and is no size."""
+    if type(value) is tuple:
+        return all(type(extent) is int for extent in value)
+    return value is None or type(value) is int
 
 
 def launch_batch(device: Device, launches: Sequence[Launch], wait: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,15 +12,21 @@ from typing import Any
 
 from metalloid.compiler.cache import shared_cache
 from metalloid.compiler.frontend import PROGRAM_SOURCE, translate
-from metalloid.compiler.portable import require_portable
+from metalloid.compiler.portable import require_portable, require_portable_memory
 from metalloid.compiler.target import MATH_MODES, MathMode
 from metalloid.compiler.unit import Options
-from metalloid.errors import ArgumentError, MetalloidError, UnknownFunction
+from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
+from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.device import Device
+from metalloid.runtime.offline import OfflineDevice
 from metalloid.runtime.registry import get_device, get_target
+
+#: How names of files end that somebody may pass in place of a text.
+_FILE_NAMES = (".metal", ".h", ".msl", ".metallib")
+_MACRO_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 
 
 class SourceNotFound(MetalloidError, FileNotFoundError):
@@ -35,6 +42,9 @@ class Library:
     Every kernel is an attribute (``lib.saxpy``) and an item (``lib["saxpy"]``). A kernel is
     compiled when it is asked for; the text as a whole is checked when the library is made.
 
+    Libraries and their kernels can be pickled: as text and settings, compiled where they are
+    unpickled, on the device of the same name. Files that the text includes have to be there.
+
     Attributes
     ----------
     device : Device
@@ -44,8 +54,13 @@ class Library:
         What the compiler thinks of it.
     """
 
-    def __init__(self, source: str, file: str, options: Options, device: Device) -> None:
+    def __init__(
+        self, source: str, file: str, options: Options, device: Device, portable: bool = False
+    ) -> None:
         self.device, self.source = device, source
+        self._portable = portable
+        is_here = not isinstance(device, OfflineDevice)
+        self._recipe = (source, file, options, device.name, is_here, portable)
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file
@@ -99,15 +114,43 @@ class Library:
         >>> x.tolist()
         [0, 3, 6, 9]
         """
-        values = self._constant_values(constants or {})
+        return self._function(name, self._constant_values(constants or {}))
+
+    def _function(self, name: str, values: Mapping[int, str]) -> Kernel:
         key = (name, tuple(sorted(values.items())))
         if key not in self._kernels:
             entry = self._unit.kernels.get(name)
             if entry is None:
                 raise self._unknown(name)
             program = self.device.compile(self._unit, entry, values)
-            self._kernels[key] = Kernel(program, self.device, self.source)
+            if self._portable:
+                require_portable_memory(self._unit, entry, program.threadgroup_bytes)
+            origin = (_restored_kernel, (self._recipe, name, dict(values)))
+            self._kernels[key] = Kernel(program, self.device, self.source, origin)
         return self._kernels[key]
+
+    def _require_kernels(self) -> None:
+        """Refuse a text that has functions of the render pipeline only.
+
+        Raises
+        ------
+        CompileError
+            At the first of them.
+        """
+        if self.functions or not self._unit.other_stages:
+            return
+        name, stage = next(iter(self._unit.other_stages.items()))
+        lines = self.source.splitlines()
+        head = re.compile(rf"\b{re.escape(name)}\s*\(")
+        found = ((line, at) for line, text in enumerate(lines, 1) if (at := head.search(text)))
+        line, at = next(found, (1, None))
+        message = (
+            f"{stage} functions ({name!r}) are not supported: metalloid runs compute kernels only"
+        )
+        column = at.start() + 1 if at else 1
+        shown = lines[line - 1] if lines else ""
+        refused = Diagnostic("error", self._file, line, column, message, shown)
+        raise CompileError(str(refused), [refused])
 
     def _constant_values(self, constants: Mapping[Any, Any]) -> dict[int, str]:
         known: dict[str | int, FunctionConstant] = {}
@@ -168,14 +211,31 @@ class Library:
     def __repr__(self) -> str:
         count = len(self.functions)
         shown = ", ".join(self.functions[:8]) + (", ..." if count > 8 else "")
-        return f"<Library {self._file}: {count} kernel{'s' * (count != 1)} ({shown})>"
+        others = [f"{stage} {name}" for name, stage in self._unit.other_stages.items()]
+        more = f"; cannot run here: {', '.join(others[:8])}" if others else ""
+        return f"<Library {self._file}: {count} kernel{'s' * (count != 1)} ({shown}){more}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, self._recipe
+
+
+def _restored(
+    source: str, file: str, options: Options, device: str, is_here: bool, portable: bool
+) -> Library:
+    """A library that was pickled: its text, compiled again or found in the cache."""
+    where = get_device(device) if is_here else get_target(device)
+    return Library(source, file, options, where, portable)
+
+
+def _restored_kernel(recipe: tuple[Any, ...], name: str, values: Mapping[int, str]) -> Kernel:
+    return _restored(*recipe)._function(name, values)
 
 
 def library(
     source: str | None = None,
     *,
     path: str | os.PathLike[str] | None = None,
-    include_dirs: Sequence[str | os.PathLike[str]] = (),
+    include_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     math_mode: MathMode = "safe",
     defines: Mapping[str, Any] | None = None,
     device: str | Device | None = None,
@@ -190,7 +250,7 @@ def library(
         The text; or give `path`.
     path : path-like, optional
         A ``.metal`` file. Its ``#include "..."`` are searched beside it.
-    include_dirs : sequence of path-like, optional
+    include_dirs : path-like or sequence of path-like, optional
         Folders searched for includes.
     math_mode : {"safe", "relaxed", "fast"}, optional
         ``safe`` (default) is IEEE arithmetic; ``relaxed`` may fuse and reorder operations; ``fast``
@@ -204,7 +264,9 @@ def library(
         ``"cpu:x86-64-v3"`` or ``"cpu:aarch64"``, whether this machine has one or not.
         ``kernel.asm["ptx"]`` (``"x86"``, ``"arm64"``) is what comes out; it cannot be launched.
     portable : bool, optional
-        Refuse what Apple's Metal compiler is known to refuse, although it would run here.
+        Refuse what Apple's Metal compiler is known to refuse, although it would run here: among
+        others ``double``, pointers without an address space, and more than 32 KB of threadgroup
+        variables, of which the CPU takes as many as there is memory for.
 
     Returns
     -------
@@ -216,6 +278,11 @@ def library(
         With all errors of the text, at its own lines.
     FileNotFoundError
         If `path` does not exist.
+
+    Warns
+    -----
+    CompileWarning
+        With the compiler's warnings.
 
     Examples
     --------
@@ -237,15 +304,16 @@ def library(
             f"[library] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {math_mode!r}."
         )
     options = Options(
-        math_mode,
-        tuple(os.fspath(folder) for folder in include_dirs),
-        tuple(sorted((name, _macro_value(value)) for name, value in (defines or {}).items())),
+        math_mode, _folders(include_dirs), _macros({} if defines is None else defines)
     )
     if target is not None and device is not None:
         raise ArgumentError("[library] wants device= or target=, not both.")
-    made = Library(text, file, options, get_target(target) if target else get_device(device))
+    where = get_target(target) if target else get_device(device)
+    made = Library(text, file, options, where, portable)
     if portable:
-        require_portable(text, file, options, made.device.target, shared_cache())
+        require_portable(text, file, options, where.target, shared_cache())
+    made._require_kernels()
+    show_warnings(made.warnings)
     return made
 
 
@@ -256,16 +324,48 @@ def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[st
         return os.fspath(path), _read(path)
     if not isinstance(source, str):
         raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
-    return PROGRAM_SOURCE, source
+    if "\n" not in source and source.endswith(_FILE_NAMES):
+        raise ArgumentError(
+            f"[library] {source!r} is the name of a file, not MSL text. Write path={source!r}."
+        )
+    return PROGRAM_SOURCE, source.removeprefix("\ufeff")
 
 
 def _read(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(path).read_text("utf-8")
+        return Path(path).read_text("utf-8-sig")
     except FileNotFoundError:
         raise SourceNotFound(f"[library] there is no file {os.fspath(path)!r}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceNotFound(f"[library] cannot read {os.fspath(path)!r}: {error}.") from None
+
+
+def _folders(folders: Any) -> tuple[str, ...]:
+    if isinstance(folders, str | os.PathLike):
+        folders = (folders,)
+    try:
+        return tuple(os.fspath(folder) for folder in folders)
+    except TypeError:
+        raise ArgumentError(
+            f"[library] include_dirs is a folder or a sequence of folders, not {folders!r}."
+        ) from None
+
+
+def _macros(defines: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(defines, Mapping):
+        raise ArgumentError(
+            f"[library] defines is a mapping of macros' names to values, not {defines!r}. "
+            "Write {'NAME': value}; None defines a macro without a value."
+        )
+    for name, value in defines.items():
+        if not (isinstance(name, str) and _MACRO_NAME.fullmatch(name)):
+            raise ArgumentError(f"[library] defines: {name!r} is not the name of a macro.")
+        if "\n" in _macro_value(value) or "\r" in _macro_value(value):
+            raise ArgumentError(
+                f"[library] defines: the value of {name} has several lines, and a macro has one. "
+                "Join them, or #define it in the text."
+            )
+    return tuple(sorted((name, _macro_value(value)) for name, value in defines.items()))
 
 
 def _macro_value(value: Any) -> str:
@@ -273,4 +373,8 @@ def _macro_value(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(int(value))
-    return str(value)
+    if isinstance(value, str | numbers.Number):
+        return str(value)
+    raise ArgumentError(
+        f"[library] defines: a macro's value is text, a number, True, False or None, not {value!r}."
+    )

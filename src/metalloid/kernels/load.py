@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.errors import ArgumentError, UnknownFunction
+from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
 from metalloid.msl.signature import BoundParameter
@@ -129,6 +130,7 @@ def load(
     array([1., 4., 9.], dtype=float32)
     """
     lib = library(path=path, device=device, **options)
+    show_warnings(lib.warnings, for_program=True)
     if function_name is None:
         if len(lib) != 1:
             raise UnknownFunction(

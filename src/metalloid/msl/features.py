@@ -53,7 +53,7 @@ _NAMES = {
         int4b_format uint4b_format int2b_format uint2b_format fp4_format fp8_format""",
     "sparse textures": "sparse_sample sparse_sample_compare sparse_read sparse_gather sparse_color",
     "bicubic filtering": "bicubic",
-    "textures of this kind": "texture2d_ms_array depth2d_ms depth2d_ms_array depthcube_array",
+    "textures of this kind": "texture2d_ms_array depth2d_ms_array depthcube_array",
 }
 _SINGULAR = ("ray tracing", "the render pipeline", "tessellation", "bicubic filtering")
 #: What kernels have in Metal as well.
@@ -75,6 +75,13 @@ _BEHIND_HEADERS = {
     ),
 }  # fmt: skip
 _FEATURES = {name: feature for feature, names in _NAMES.items() for name in names.split()}
+_OS_LOG = "Metal has no printf: #include <metal_logging>, and call os_log_default.log(...)"
+#: Names of other languages, and what Metal has instead.
+_INSTEAD = dict.fromkeys(("printf", "fprintf", "puts"), _OS_LOG) | dict.fromkeys(
+    ("cout", "cerr"), _OS_LOG.replace("printf", "streams")
+)
+_UNDECLARED = re.compile(r"(use of undeclared identifier|no member named) '(\w+)'")
+_NOT_IN_USE = re.compile(r"use of undeclared identifier '(\w+)'; did you mean 'metal::\1'\?")
 _QUOTED = re.compile(r"'([^']*)'")
 _WORD = re.compile(r"\w+")
 
@@ -108,3 +115,22 @@ def named_refusal(messages: Iterable[Diagnostic]) -> Diagnostic | None:
         if name and (text := refusal(name[0])):
             return replace(message, message=text)
     return None
+
+
+def with_hint(message: Diagnostic) -> Diagnostic:
+    """The error with what to do about it, if it is about a name that Metal has elsewhere.
+
+    Examples
+    --------
+    >>> unknown = "use of undeclared identifier 'sin'; did you mean 'metal::sin'?"
+    >>> with_hint(Diagnostic("error", "a.metal", 1, 1, unknown)).message
+    "use of undeclared identifier 'sin'; #include <metal_stdlib>, then 'using namespace metal;'"
+    """
+    if match := _NOT_IN_USE.match(message.message):
+        advice = "#include <metal_stdlib>, then 'using namespace metal;'"
+        text = f"use of undeclared identifier '{match[1]}'; {advice}"
+        return replace(message, message=text)
+    match = _UNDECLARED.match(message.message)
+    if match and (instead := _INSTEAD.get(match[2])):
+        return replace(message, message=f"{match[0]}; {instead}")
+    return message

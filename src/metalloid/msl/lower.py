@@ -17,13 +17,20 @@ from metalloid.msl.address_spaces import (
 from metalloid.msl.attributes import Attribute, lower_attributes
 from metalloid.msl.entry_points import EntryPoint, find_entry_points
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
+from metalloid.msl.linkage import lower_linkage
 from metalloid.msl.literals import lower_half_casts, lower_literals
 from metalloid.msl.records import describe_records
 from metalloid.msl.signature import IDS
-from metalloid.msl.tokens import TokenStream
+from metalloid.msl.tokens import TokenStream, is_identifier
 
+#: What may stand in ``coherent(...)``, and beside ``coherent`` alone: elsewhere it is a name.
+_SCOPES = ("device", "system")
+_QUALIFIERS = ("device", "const", "volatile")
+#: What follows the name of a type, but not that of a variable.
+_OF_TYPES = ("*", "&", "<", "::")
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _UNROLL = re.compile(r"\s*#\s*pragma\s+(?:clang\s+loop\s+)?unroll\b(.*)", re.S)
+_LINKING = re.compile(r"\s*#\s*pragma\s+comment\b")
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_array_parameters(stream)
     lower_member_functions(stream)
     describe_records(stream, attributes)
+    lower_linkage(stream)
     lower_half_casts(stream)
     lower_literals(stream)
     _drop_coherence(stream)
@@ -82,7 +90,10 @@ def lower_stream(stream: TokenStream) -> Lowered:
 
 
 def _lower_directives(stream: TokenStream) -> None:
-    """Drop ``#define`` lines (-dD), and unroll counts that are macros: -E does not expand those."""
+    """Drop ``#define`` lines (-dD), pragmas for linkers, and counts of unrolling that are macros.
+
+    The preprocessor does not expand macros in pragmas.
+    """
     macros: set[str] = set()
     for position in stream.directives:
         token = stream.text(position)
@@ -93,6 +104,8 @@ def _lower_directives(stream: TokenStream) -> None:
             re.findall(r"[A-Za-z_]\w*", unroll[1])
         ):
             stream.replace(position, "#pragma unroll")
+        elif _LINKING.match(token):
+            stream.replace(position, "")
 
 
 def _refuse_id_variables(stream: TokenStream, attributes: list[Attribute]) -> None:
@@ -106,8 +119,14 @@ def _refuse_id_variables(stream: TokenStream, attributes: list[Attribute]) -> No
 
 
 def _drop_coherence(stream: TokenStream) -> None:
-    """``coherent(system)`` qualifies memory that is coherent here anyway."""
+    """``coherent(system)`` and ``coherent device`` qualify memory that is coherent here anyway."""
     for position in stream.where("coherent"):
-        opening = stream.next(position)
-        if stream.text(opening) == "(":
-            stream.blank(position, stream.partner.get(opening, opening) + 1)
+        following = stream.next(position)
+        if stream.text(following) == "(" and stream.text(stream.next(following)) in _SCOPES:
+            stream.blank(position, stream.partner.get(following, following) + 1)
+        elif stream.text(following) in _QUALIFIERS or (
+            stream.before(position) in _QUALIFIERS
+            and is_identifier(stream.text(following))
+            and (is_identifier(after := stream.after(following)) or after in _OF_TYPES)
+        ):
+            stream.blank(position, position + 1)

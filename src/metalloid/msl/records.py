@@ -52,7 +52,7 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
     """``(keyword, opening brace)`` of the structs with a name outside of functions."""
     scopes: dict[int, str] = {}
     open_scopes: list[str] = []
-    for position in stream.where("{", "}", "namespace", "struct", "class", "union"):
+    for position in stream.where("{", "}", "namespace", "extern", "struct", "class", "union"):
         token = stream.text(position)
         if token == "{" and position in stream.partner:
             open_scopes.append(scopes.get(position, "function"))
@@ -60,6 +60,10 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
             open_scopes.pop()
         elif token == "namespace":
             scopes[stream.find_from(position, ("{", ";", "="))] = token
+        elif token == "extern":
+            block = stream.next(stream.next(position))  # behind the language
+            if stream.text(block) == "{":
+                scopes[block] = token
         elif token in ("struct", "class", "union"):
             opening = _opening(stream, position)
             if opening is None:

@@ -7,6 +7,7 @@ a kernel works on the caller's own array.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from metalloid.errors import ArgumentError
@@ -17,6 +18,14 @@ from metalloid.runtime.slot import ThreadgroupMemory, describe
 from metalloid.runtime.struct_slot import slot_for
 
 _THREADGROUP_ALIGNMENT = 16
+#: Options of a launch, and what other libraries call them.
+_OPTIONS = ("threads", "group_size", "wait", "timeout")
+_OTHER_NAMES = dict.fromkeys(
+    ("thread", "grid", "grid_size", "global_size", "dim", "size", "n", "num_threads"), "threads"
+) | dict.fromkeys(
+    ("block", "block_size", "block_dim", "threadgroup", "threadgroup_size", "group", "local_size",
+     "workgroup_size", "threads_per_threadgroup"), "group_size",
+)  # fmt: skip
 #: Threadgroup memory a launch may ask for: what Apple's GPUs have.
 MAX_THREADGROUP_BYTES = 32 * 1024
 
@@ -65,6 +74,27 @@ class Binder:
             words[position] = bind(value, bound)
         return bound
 
+    def check_names(self, named: Mapping[str, Any]) -> None:
+        """Refuse what is neither a parameter nor an option of a launch.
+
+        Raises
+        ------
+        ArgumentError
+            With the name that was probably meant.
+        """
+        for name in named:
+            if name in self._names or name in self.signature.absent:
+                continue
+            meant = _OTHER_NAMES.get(name.lower())
+            if meant is None:
+                meant = next(iter(get_close_matches(name, [*self._names, *_OPTIONS], 1)), None)
+            hint = f" Did you mean {meant}=?" if meant else ""
+            raise ArgumentError(
+                f"[{self.signature.name}] has no parameter {name!r}.{hint} "
+                f"Its parameters: {', '.join(self._names) or 'none'}; "
+                f"options of a launch: {', '.join(_OPTIONS)}."
+            )
+
     def plain(self) -> list[PlainParameter] | None:
         """What each parameter takes by itself; None if one takes nothing of the kind."""
         found = [slot.plain for slot in self._slots]
@@ -75,6 +105,7 @@ class Binder:
         self, args: Sequence[Any], named: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Memory arguments in order of their index, and threadgroup arguments by label."""
+        self.check_names(named)
         sizes = {}
         plain = []
         unnamed = [p for p in self._threadgroup if p.name not in named]
@@ -87,12 +118,7 @@ class Binder:
         for name, value in named.items():
             if name in self.signature.absent:
                 continue  # as Metal lets a buffer be bound where no parameter is
-            parameter = self._names.get(name)
-            if parameter is None:
-                raise ArgumentError(
-                    f"[{self.signature.name}] has no parameter {name!r}. "
-                    f"Its parameters: {', '.join(self._names) or 'none'}."
-                )
+            parameter = self._names[name]
             if parameter.is_threadgroup:
                 sizes[parameter.label] = value
             else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -43,12 +42,33 @@ class DeviceInfo:
     threads: int
 
 
-class Device(Launcher):
-    """A machine that runs kernels.
+class _Opening(type):
+    """Lets ``Device("cpu")`` be the device of that name: a class that opens its objects."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **named):
+            if cls is not Device:
+                return super().__call__(*args, **named)
+            from metalloid.runtime.registry import get_device
+
+            return get_device(*args, **named)
+
+
+class Device(Launcher, metaclass=_Opening):
+    """A machine that runs kernels; ``Device("cpu")`` is the one of that name.
+
+    It is opened on first use; without a name it is the default one. Names are kinds, ``"cpu"`` or
+    ``"cuda"``, for the first device of its kind; ``"cuda:1"`` is the second. `DeviceUnavailable`
+    tells why this machine has none.
 
     Launches of one device run in the order they were made (`Launcher`). All methods may be called
     from any thread.
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str | Device | None = None) -> None: ...
 
     #: ``"cpu"``, ``"cuda:0"``, ``"metal:1"``: what `metalloid.Device` takes.
     name: str
@@ -74,15 +94,14 @@ class Device(Launcher):
         """What the maker of this device has written for it, beside kernels."""
         return Libraries()
 
-    @abstractmethod
     def info(self) -> DeviceInfo:
         """What this device is."""
+        raise NotImplementedError
 
     def details(self) -> dict[str, str]:
         """More of what it is, for reports: its limits, and what it can do."""
         return {}
 
-    @abstractmethod
     def compile(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> Program:
@@ -97,8 +116,8 @@ class Device(Launcher):
         ------
         CompileError
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def allocate(self, nbytes: int) -> int:
         """Address of `nbytes` zeroed bytes, aligned for every type of MSL.
 
@@ -106,6 +125,7 @@ class Device(Launcher):
         ------
         OutOfMemory
         """
+        raise NotImplementedError
 
     def allocate_visible(self, nbytes: int) -> int:
         """The same, of memory that Python sees where it lies, once launches have ended.
@@ -116,9 +136,9 @@ class Device(Launcher):
         """
         return self.allocate(nbytes)
 
-    @abstractmethod
     def free(self, address: int, nbytes: int) -> None:
         """Give back what `allocate` or `allocate_visible` gave."""
+        raise NotImplementedError
 
     def host_memory(self, nbytes: int) -> np.ndarray:
         """Bytes of the host, with anything in them, that are quickly copied to."""
@@ -126,17 +146,17 @@ class Device(Launcher):
 
         return np.empty(nbytes, np.uint8)
 
-    @abstractmethod
     def copy_in(self, address: int, source: memoryview) -> None:
         """Copy host bytes to device memory, after the launches so far."""
+        raise NotImplementedError
 
-    @abstractmethod
     def copy_out(self, address: int, destination: memoryview) -> None:
         """Copy device memory to host bytes, after the launches so far."""
+        raise NotImplementedError
 
-    @abstractmethod
     def synchronize(self) -> None:
         """Wait for every launch made so far."""
+        raise NotImplementedError
 
     def settle(self, seconds: float = 0.0) -> None:
         """Find out which launches failed, and tell the buffers they wrote to.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 #: Parent of the loggers; a subsystem and category of the kernel's own name a child.
 LOGGER = "metalloid.kernels"
@@ -115,6 +117,26 @@ def _scalar(plain: str, letter: str, value: Scalar) -> str:
     return (plain + letter) % value
 
 
+def _log(logger: logging.Logger, level: int, text: str, *values: object, **more: Any) -> None:
+    """Log a message; show it on standard error if the program has not configured `logging`.
+
+    Like Python's last resort, which shows warnings, but from INFO on: whoever lets a kernel log
+    wants to see it. A level that the program has set for the logger, or one above it, is respected.
+    """
+    if logger.hasHandlers():
+        logger.log(level, text, *values, **more)
+        return
+    root = logging.getLogger()
+    threshold, above = logging.INFO, logger
+    while above is not root and above.parent is not None:
+        if above.level:
+            threshold = above.level
+            break
+        above = above.parent
+    if level >= threshold and level > root.manager.disable:
+        print(text % values, file=sys.stderr)
+
+
 def emit(block: bytes, dropped: int, name_of: Callable[[int], str]) -> None:
     """Hand the messages of `block` to `logging`.
 
@@ -132,7 +154,8 @@ def emit(block: bytes, dropped: int, name_of: Callable[[int], str]) -> None:
     for message in decode(block):
         kernel = name_of(message.entry)
         parts = filter(None, (LOGGER, message.subsystem, message.category))
-        logging.getLogger(".".join(parts)).log(
+        _log(
+            logging.getLogger(".".join(parts)),
             _LEVELS[min(message.type, len(_LEVELS) - 1)],
             "[%s] %s (thread %s of threadgroup %s)",
             *(kernel, message.text, message.thread, message.threadgroup),

@@ -15,6 +15,9 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.launches import Arguments, HostMemory, PlainParameter
 
+#: Libraries whose arrays are immutable although their protocols say otherwise, by package.
+_IMMUTABLE = {"mlx": "MLX", "jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow"}
+
 
 @dataclass(frozen=True)
 class ThreadgroupMemory:
@@ -69,6 +72,7 @@ class Slot(ABC):
         """Another library's memory of the device, in place; None if it is not there."""
         if not self.stages or isinstance(value, Buffer):
             return None
+        self.check_mutable(value)
         try:
             memory = self.device.exchange.borrow(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
@@ -84,12 +88,23 @@ class Slot(ABC):
         bound.host_memory |= memory.waits
         return BorrowedBuffer(self.device, memory)
 
+    def check_mutable(self, value: Any) -> None:
+        """Refuse an immutable array whose memory its library lends as if it were not."""
+        library = type(value).__module__.partition(".")[0]
+        if library in _IMMUTABLE and not self.parameter.layout.read_only:
+            raise self.refuse(
+                value,
+                f"the kernel may write to it and arrays of {_IMMUTABLE[library]} are immutable",
+                "Pass a copy (numpy.array(x)), or a const parameter to a kernel that only reads.",
+            )
+
     def as_array(self, value: Any) -> np.ndarray | None:
         """An array, or another library's by DLPack; None if it is neither."""
         if isinstance(value, np.ndarray):
             return value
         if not hasattr(value, "__dlpack__") or isinstance(value, type):
             return None
+        self.check_mutable(value)
         try:
             return from_dlpack(value)
         except (ArgumentError, BufferError, RuntimeError) as error:

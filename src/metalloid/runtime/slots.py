@@ -16,6 +16,7 @@ from metalloid.runtime.device import Device
 from metalloid.runtime.dlpack import from_dlpack
 from metalloid.runtime.launches import Arguments, PlainParameter
 from metalloid.runtime.slot import Slot
+from metalloid.runtime.struct_dtypes import differs, dtype_text, layout_text
 
 #: Alignment that every array of Python's world has. MSL's long4 wants more; devices that read the
 #: caller's arrays in place must do with this.
@@ -176,7 +177,15 @@ class BufferSlot(Slot):
         layout, dtype = self.parameter.layout, array.dtype
         if layout.scalar is None:
             # A struct: a structured dtype of its size, or bytes. `void` takes anything.
-            if self._bytes == 1 or dtype.itemsize == self._bytes or dtype.itemsize == 1:
+            if self._bytes == 1 or dtype.itemsize == 1:
+                return
+            if (
+                dtype.fields
+                and layout.members
+                and (dtype.itemsize != self._bytes or differs(layout, dtype))
+            ):
+                raise self._other_layout(array)
+            if dtype.itemsize == self._bytes:
                 return
             raise self._wrong_size(array, dtype.itemsize)
         is_pair = layout.kind == "f" and layout.lanes == 2
@@ -192,10 +201,22 @@ class BufferSlot(Slot):
             hint = "Its byte order is not this machine's: " + hint
         raise self.refuse(array, f"its elements are not {wanted}", hint)
 
+    def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:
+        return self.refuse(
+            array,
+            f"the struct holds {layout_text(self.parameter.layout)}; "
+            f"an element of the array {dtype_text(array.dtype)}",
+            self._dtype_hint,
+        )
+
+    @property
+    def _dtype_hint(self) -> str:
+        return f"kernel.dtype({self.parameter.name!r}) is the dtype to use."
+
     def _wrong_size(self, value: Any, nbytes: int, which: str = "the value") -> ArgumentError:
         why = f"an element takes {self._bytes} bytes, {which} has {nbytes} bytes"
         layout = self.parameter.layout
-        hint = ""
+        hint = self._dtype_hint if layout.members else ""
         if self._is_padded and layout.columns == 1:
             name = layout.scalar.name if layout.scalar else ""
             hint = (
@@ -237,6 +258,7 @@ class BufferSlot(Slot):
             memory = value.__metalloid_memory__(self._writes)
             bind = self._bind_window if isinstance(memory, Window) else self._bind_array
             return bind(memory, bound)
+        self.check_mutable(value)
         try:
             view = memoryview(value)
         except TypeError:

@@ -62,6 +62,7 @@ SAME = {
     "common_type_t<int, half, float>": "float", "underlying_type_t<Small>": "ushort", "decltype(declval<Point>().y)": "int",
     "invoke_result_t<thread float (*)(int), int>": "float", "integral_constant<int, 3>::value_type": "int",
     "decltype(int4() < int4())": "bool4", "decltype(float2() * 2)": "float2", "decltype(float4().xyz)": "float3",
+    "make_scalar_t<float4>": "float", "make_scalar_t<packed_half3>": "half", "make_scalar<ushort>::type": "ushort",
     "decltype(float3x2()[0])": "thread float2&",
 }  # fmt: skip
 HOLDING = [
@@ -170,6 +171,70 @@ def test_traits_are_constants():
     y = np.zeros(1, np.int32)
     lib.f(y, threads=1)
     assert y[0] == 210
+
+
+def test_structs_of_c_linkage():
+    """Headers that are shared with a host of C; such structs are filled by name all the same."""
+    lib = mtl.library(
+        f"""{HEADER}
+        extern "C" struct Size {{ uint n; }};
+        extern "C" {{
+        typedef struct {{ float scale; float4 v; }} Args;
+        struct Both {{ Args args; struct Size size; struct Inner {{ int k; }} inner; }};
+        static inline uint twice(uint n) {{ struct Local {{ uint n; }} l = {{n}}; return 2 * l.n; }}
+        kernel void f(device float* y, constant Both& both, constant Size& size) {{
+            y[0] = both.args.scale * both.args.v.y + twice(both.size.n) + both.inner.k + size.n;
+        }}
+        }}"""
+    )
+    y = np.zeros(1, np.float32)
+    both = {"args": {"scale": 2, "v": [1, 10, 0, 0]}, "size": {"n": 50}, "inner": {"k": 200}}
+    lib.f(y, both, {"n": 1000}, threads=1)
+    assert y[0] == 20 + 100 + 200 + 1000
+
+
+def test_system_is_a_mac():
+    """TargetConditionals.h defines all of its macros: a text may ask by #ifdef as well as by #if."""
+    lib = mtl.library(
+        """#include <TargetConditionals.h>
+        #ifndef TARGET_OS_SIMULATOR
+        #error no header
+        #endif
+        #if !TARGET_OS_MAC || !TARGET_OS_OSX || TARGET_OS_IPHONE || TARGET_OS_SIMULATOR
+        #error no Mac
+        #endif
+        kernel void f(device int* y) { y[0] = TARGET_CPU_ARM64 + 10 * TARGET_RT_LITTLE_ENDIAN; }"""
+    )
+    y = np.zeros(1, np.int32)
+    lib.f(y, threads=1)
+    assert y[0] == 11
+
+
+def test_arguments_of_indirect_commands():
+    """Structs of the host's that a kernel fills; a launch takes them by name."""
+    lib = mtl.library(
+        f"""{HEADER}
+        kernel void f(device MTLDispatchThreadgroupsIndirectArguments& groups,
+                      device MTLDrawIndexedPrimitivesIndirectArguments* draws,
+                      constant MTLStageInRegionIndirectArguments& region,
+                      constant MTLDispatchThreadsIndirectArguments& threads,
+                      constant MTLDrawPrimitivesIndirectArguments& draw) {{
+            groups = {{{{region.stageInSize[0], threads.threadsPerThreadgroup[2], draw.baseInstance}}}};
+            draws[1].baseVertex = -4;
+        }}"""
+    )
+    groups = np.zeros(1, [("threadgroupsPerGrid", np.uint32, 3)])
+    draws = np.zeros(2, [(name, np.int32) for name in "abcde"])
+    lib.f(
+        groups,
+        draws,
+        {"stageInOrigin": [0, 0, 0], "stageInSize": [7, 0, 0]},
+        {"threadsPerGrid": [0, 0, 0], "threadsPerThreadgroup": [0, 0, 8]},
+        {"vertexCount": 0, "instanceCount": 0, "vertexStart": 0, "baseInstance": 9},
+        threads=1,
+    )
+    assert groups["threadgroupsPerGrid"].tolist() == [[7, 8, 9]]
+    assert draws["d"].tolist() == [0, -4]
 
 
 def test_enable_if_takes_overloads_away():

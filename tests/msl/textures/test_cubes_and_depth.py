@@ -16,6 +16,20 @@ COMPARISONS = {
 COUNT = 3000
 
 
+def test_multisampled_depth_textures():
+    lib = mtl.library("""
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void f(depth2d_ms<float> t, device float* y, uint2 i [[thread_position_in_grid]]) {
+      for (uint s = 0; s < t.get_num_samples(); ++s)
+        y[(i.y * t.get_width() + i.x) * t.get_num_samples() + s] = t.read(i, s);
+    }""")
+    texels = np.random.default_rng(0).random((4, 3, 5), np.float32)  # samples, height, width
+    y = np.empty((3, 5, 4), np.float32)
+    lib.f(texels, y, threads=(5, 3))
+    np.testing.assert_array_equal(y, np.moveaxis(texels, 0, -1))
+
+
 @functools.cache
 def kernels():
     return mtl.library(f"""

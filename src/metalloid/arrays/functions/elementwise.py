@@ -35,7 +35,10 @@ def _binary(name: str) -> Callable[[Any, Any], Array]:
 def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]:
     """Name and documentation from the row."""
     function.__name__ = function.__qualname__ = row.name
-    names = ", ".join(inspect.signature(function).parameters)
+    parameters = list(inspect.signature(function).parameters)
+    names, text = ", ".join(parameters), row.text
+    for place, name in enumerate(parameters):
+        text = text.replace(f"{{{place}}}", name)
     kinds = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
     types = ", ".join(word for letter, word in kinds.items() if letter in row.dtype_kinds)
     accuracy = f"At most {row.max_ulp} ULP from the exact result in float32." if row.max_ulp else (
@@ -59,7 +62,7 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
 
     Notes
     -----
-    {accuracy} In MSL: ``{row.text}``.
+    {accuracy} In MSL: ``{text}``.
     """
     return function
 

@@ -9,7 +9,7 @@ def add(x1: Any, x2: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::add({0}, {1})``.
+    ``numpy::add(x1, x2)``.
     """
 
 def subtract(x1: Any, x2: Any, /) -> Array:
@@ -17,7 +17,7 @@ def subtract(x1: Any, x2: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::subtract({0}, {1})``.
+    ``numpy::subtract(x1, x2)``.
     """
 
 def multiply(x1: Any, x2: Any, /) -> Array:
@@ -25,7 +25,7 @@ def multiply(x1: Any, x2: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. Parts of complex64:
-    1.5 ULP of the modulus. In MSL: ``numpy::multiply({0}, {1})``.
+    1.5 ULP of the modulus. In MSL: ``numpy::multiply(x1, x2)``.
     """
 
 def divide(x1: Any, x2: Any, /) -> Array:
@@ -33,7 +33,7 @@ def divide(x1: Any, x2: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. Exact, or rounded once. Parts of complex64: 4 ULP of the
-    modulus. In MSL: ``{0} / {1}``.
+    modulus. In MSL: ``x1 / x2``.
     """
 
 def floor_divide(x1: Any, x2: Any, /) -> Array:
@@ -41,14 +41,14 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
     Of integers, floats. Shapes broadcast, types are promoted; integers are taken as float32 where
     only floats have a meaning. At most 1 ULP from the exact result in float32. In MSL:
-    ``numpy::floor_divide({0}, {1})``.
+    ``numpy::floor_divide(x1, x2)``.
     """
 
 def remainder(x1: Any, x2: Any, /) -> Array:
     """Remainder of `floor_divide`, with the sign of the divisor, for every element.
 
     Of integers, floats. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::remainder({0}, {1})``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::remainder(x1, x2)``.
     """
 
 def pow(x1: Any, x2: Any, /) -> Array:
@@ -56,21 +56,21 @@ def pow(x1: Any, x2: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. At most 2.5 ULP from the exact result in float32.
-    Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::power({0}, {1})``.
+    Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::power(x1, x2)``.
     """
 
 def maximum(x1: Any, x2: Any, /) -> Array:
     """The larger of two; NaN if one is, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::maximum({0}, {1})``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::maximum(x1, x2)``.
     """
 
 def minimum(x1: Any, x2: Any, /) -> Array:
     """The smaller of two; NaN if one is, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::minimum({0}, {1})``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::minimum(x1, x2)``.
     """
 
 def negative(x: Any, /) -> Array:
@@ -78,14 +78,14 @@ def negative(x: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::negative({0})``.
+    ``numpy::negative(x)``.
     """
 
 def positive(x: Any, /) -> Array:
     """The number itself, for every element.
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
-    as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``{0}``.
+    as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``x``.
     """
 
 def abs(x: Any, /) -> Array:
@@ -93,7 +93,7 @@ def abs(x: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. Parts of complex64: 1
-    ULP of the modulus. In MSL: ``numpy::absolute({0})``.
+    ULP of the modulus. In MSL: ``numpy::absolute(x)``.
     """
 
 def square(x: Any, /) -> Array:
@@ -101,7 +101,7 @@ def square(x: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. Exact, or rounded once. Parts of complex64: 2 ULP
-    of the modulus. In MSL: ``numpy::square({0})``.
+    of the modulus. In MSL: ``numpy::square(x)``.
     """
 
 def reciprocal(x: Any, /) -> Array:
@@ -109,7 +109,7 @@ def reciprocal(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. Exact, or rounded once. Parts of complex64: 4 ULP of the
-    modulus. In MSL: ``numpy::reciprocal({0})``.
+    modulus. In MSL: ``numpy::reciprocal(x)``.
     """
 
 def sign(x: Any, /) -> Array:
@@ -117,7 +117,7 @@ def sign(x: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. Exact, or rounded once. Parts of complex64: 2 ULP
-    of the modulus. In MSL: ``numpy::sign({0})``.
+    of the modulus. In MSL: ``numpy::sign(x)``.
     """
 
 def exp(x: Any, /) -> Array:
@@ -125,14 +125,14 @@ def exp(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 1 ULP from the exact result in float32. Parts of
-    complex64: 2 ULP of the modulus. In MSL: ``exp({0})``.
+    complex64: 2 ULP of the modulus. In MSL: ``exp(x)``.
     """
 
 def exp2(x: Any, /) -> Array:
     """2 to the power of the number, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 1 ULP from the exact result in float32. In MSL: ``exp2({0})``.
+    have a meaning. At most 1 ULP from the exact result in float32. In MSL: ``exp2(x)``.
     """
 
 def expm1(x: Any, /) -> Array:
@@ -140,7 +140,7 @@ def expm1(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 3 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``numpy::expm1({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``numpy::expm1(x)``.
     """
 
 def log(x: Any, /) -> Array:
@@ -148,7 +148,7 @@ def log(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 1 ULP from the exact result in float32. Parts of
-    complex64: 3 ULP of the modulus. In MSL: ``log({0})``.
+    complex64: 3 ULP of the modulus. In MSL: ``log(x)``.
     """
 
 def log1p(x: Any, /) -> Array:
@@ -156,7 +156,7 @@ def log1p(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 3 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``numpy::log1p({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``numpy::log1p(x)``.
     """
 
 def log2(x: Any, /) -> Array:
@@ -164,7 +164,7 @@ def log2(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 1.5 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``log2({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``log2(x)``.
     """
 
 def log10(x: Any, /) -> Array:
@@ -172,15 +172,15 @@ def log10(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``log10({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``log10(x)``.
     """
 
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """`log(exp(x1) + exp(x2))`, its error in units of the largest of the three, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 4 ULP from the exact result in float32. In MSL: ``numpy::logaddexp({0},
-    {1})``.
+    have a meaning. At most 4 ULP from the exact result in float32. In MSL: ``numpy::logaddexp(x1,
+    x2)``.
     """
 
 def sqrt(x: Any, /) -> Array:
@@ -188,29 +188,29 @@ def sqrt(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. Exact, or rounded once. Parts of complex64: 2 ULP of the
-    modulus. In MSL: ``sqrt({0})``.
+    modulus. In MSL: ``sqrt(x)``.
     """
 
 def hypot(x1: Any, x2: Any, /) -> Array:
     """Length of the hypotenuse, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 1 ULP from the exact result in float32. In MSL: ``numpy::hypot({0},
-    {1})``.
+    have a meaning. At most 1 ULP from the exact result in float32. In MSL: ``numpy::hypot(x1,
+    x2)``.
     """
 
 def erf(x: Any, /) -> Array:
     """Error function: the part of a normal distribution within `x` times the square root of 2, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 1.5 ULP from the exact result in float32. In MSL: ``numpy::erf({0})``.
+    have a meaning. At most 1.5 ULP from the exact result in float32. In MSL: ``numpy::erf(x)``.
     """
 
 def erfinv(x: Any, /) -> Array:
     """The number whose `erf` is x, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 4 ULP from the exact result in float32. In MSL: ``numpy::erfinv({0})``.
+    have a meaning. At most 4 ULP from the exact result in float32. In MSL: ``numpy::erfinv(x)``.
     """
 
 def sin(x: Any, /) -> Array:
@@ -218,7 +218,7 @@ def sin(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 3 ULP of the modulus. In MSL: ``sin({0})``.
+    complex64: 3 ULP of the modulus. In MSL: ``sin(x)``.
     """
 
 def cos(x: Any, /) -> Array:
@@ -226,7 +226,7 @@ def cos(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 3 ULP of the modulus. In MSL: ``cos({0})``.
+    complex64: 3 ULP of the modulus. In MSL: ``cos(x)``.
     """
 
 def tan(x: Any, /) -> Array:
@@ -234,7 +234,7 @@ def tan(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 3.5 ULP from the exact result in float32. Parts of
-    complex64: 5 ULP of the modulus. In MSL: ``tan({0})``.
+    complex64: 5 ULP of the modulus. In MSL: ``tan(x)``.
     """
 
 def asin(x: Any, /) -> Array:
@@ -242,7 +242,7 @@ def asin(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``asin({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``asin(x)``.
     """
 
 def acos(x: Any, /) -> Array:
@@ -250,7 +250,7 @@ def acos(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 1.5 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``acos({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``acos(x)``.
     """
 
 def atan(x: Any, /) -> Array:
@@ -258,15 +258,15 @@ def atan(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``atan({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``atan(x)``.
     """
 
 def atan2(x1: Any, x2: Any, /) -> Array:
     """Angle of the point (`x2`, `x1`), for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. At most 2 ULP from the exact result in float32. In MSL: ``numpy::atan2({0},
-    {1})``.
+    have a meaning. At most 2 ULP from the exact result in float32. In MSL: ``numpy::atan2(x1,
+    x2)``.
     """
 
 def sinh(x: Any, /) -> Array:
@@ -274,7 +274,7 @@ def sinh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 3 ULP of the modulus. In MSL: ``sinh({0})``.
+    complex64: 3 ULP of the modulus. In MSL: ``sinh(x)``.
     """
 
 def cosh(x: Any, /) -> Array:
@@ -282,7 +282,7 @@ def cosh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 3 ULP of the modulus. In MSL: ``cosh({0})``.
+    complex64: 3 ULP of the modulus. In MSL: ``cosh(x)``.
     """
 
 def tanh(x: Any, /) -> Array:
@@ -290,7 +290,7 @@ def tanh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 3 ULP from the exact result in float32. Parts of
-    complex64: 5 ULP of the modulus. In MSL: ``tanh({0})``.
+    complex64: 5 ULP of the modulus. In MSL: ``tanh(x)``.
     """
 
 def asinh(x: Any, /) -> Array:
@@ -298,7 +298,7 @@ def asinh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``asinh({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``asinh(x)``.
     """
 
 def acosh(x: Any, /) -> Array:
@@ -306,7 +306,7 @@ def acosh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2.5 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``acosh({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``acosh(x)``.
     """
 
 def atanh(x: Any, /) -> Array:
@@ -314,28 +314,28 @@ def atanh(x: Any, /) -> Array:
 
     Of floats, complex numbers. Shapes broadcast, types are promoted; integers are taken as float32
     where only floats have a meaning. At most 2.5 ULP from the exact result in float32. Parts of
-    complex64: 4 ULP of the modulus. In MSL: ``atanh({0})``.
+    complex64: 4 ULP of the modulus. In MSL: ``atanh(x)``.
     """
 
 def floor(x: Any, /) -> Array:
     """The largest whole number not above, for every element.
 
     Of integers, floats. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::floor({0})``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::floor(x)``.
     """
 
 def ceil(x: Any, /) -> Array:
     """The smallest whole number not below, for every element.
 
     Of integers, floats. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::ceil({0})``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::ceil(x)``.
     """
 
 def trunc(x: Any, /) -> Array:
     """The whole number nearer to zero, for every element.
 
     Of integers, floats. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::trunc({0})``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::trunc(x)``.
     """
 
 def round(x: Any, /) -> Array:
@@ -343,51 +343,49 @@ def round(x: Any, /) -> Array:
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
     as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::round({0})``.
+    ``numpy::round(x)``.
     """
 
 def equal(x1: Any, x2: Any, /) -> Array:
     """Whether two are equal, for every element.
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
-    taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} ==
-    {1}``.
+    taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 == x2``.
     """
 
 def not_equal(x1: Any, x2: Any, /) -> Array:
     """Whether two differ, for every element.
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
-    taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} !=
-    {1}``.
+    taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 != x2``.
     """
 
 def less(x1: Any, x2: Any, /) -> Array:
     """Whether the first is smaller, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} < {1}``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 < x2``.
     """
 
 def less_equal(x1: Any, x2: Any, /) -> Array:
     """Whether the first is not larger, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} <= {1}``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 <= x2``.
     """
 
 def greater(x1: Any, x2: Any, /) -> Array:
     """Whether the first is larger, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} > {1}``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 > x2``.
     """
 
 def greater_equal(x1: Any, x2: Any, /) -> Array:
     """Whether the first is not smaller, for every element.
 
     Of bool, integers, floats. Shapes broadcast, types are promoted; integers are taken as float32
-    where only floats have a meaning. Exact, or rounded once. In MSL: ``{0} >= {1}``.
+    where only floats have a meaning. Exact, or rounded once. In MSL: ``x1 >= x2``.
     """
 
 def isnan(x: Any, /) -> Array:
@@ -395,7 +393,7 @@ def isnan(x: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::isnan({0})``.
+    ``numpy::isnan(x)``.
     """
 
 def isinf(x: Any, /) -> Array:
@@ -403,7 +401,7 @@ def isinf(x: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::isinf({0})``.
+    ``numpy::isinf(x)``.
     """
 
 def isfinite(x: Any, /) -> Array:
@@ -411,84 +409,84 @@ def isfinite(x: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::isfinite({0})``.
+    ``numpy::isfinite(x)``.
     """
 
 def signbit(x: Any, /) -> Array:
     """Whether the sign is negative, also of -0, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``signbit({0})``.
+    have a meaning. Exact, or rounded once. In MSL: ``signbit(x)``.
     """
 
 def logical_and(x1: Any, x2: Any, /) -> Array:
     """Whether both are true, for every element.
 
     Of bool. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``{0} && {1}``.
+    have a meaning. Exact, or rounded once. In MSL: ``x1 && x2``.
     """
 
 def logical_or(x1: Any, x2: Any, /) -> Array:
     """Whether one is true, for every element.
 
     Of bool. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``{0} || {1}``.
+    have a meaning. Exact, or rounded once. In MSL: ``x1 || x2``.
     """
 
 def logical_xor(x1: Any, x2: Any, /) -> Array:
     """Whether one is true and the other is not, for every element.
 
     Of bool. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``{0} != {1}``.
+    have a meaning. Exact, or rounded once. In MSL: ``x1 != x2``.
     """
 
 def logical_not(x: Any, /) -> Array:
     """Whether it is false, for every element.
 
     Of bool. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``!{0}``.
+    have a meaning. Exact, or rounded once. In MSL: ``!x``.
     """
 
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
     """Bits that both have, for every element.
 
     Of bool, integers. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``{0} & {1}``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``x1 & x2``.
     """
 
 def bitwise_or(x1: Any, x2: Any, /) -> Array:
     """Bits that one has, for every element.
 
     Of bool, integers. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``{0} | {1}``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``x1 | x2``.
     """
 
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
     """Bits that one has and the other has not, for every element.
 
     Of bool, integers. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``{0} ^ {1}``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``x1 ^ x2``.
     """
 
 def bitwise_invert(x: Any, /) -> Array:
     """All bits changed, for every element.
 
     Of bool, integers. Shapes broadcast, types are promoted; integers are taken as float32 where
-    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::invert({0})``.
+    only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::invert(x)``.
     """
 
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
     """Bits moved up by `x2` places, for every element.
 
     Of integers. Shapes broadcast, types are promoted; integers are taken as float32 where only
-    floats have a meaning. Exact, or rounded once. In MSL: ``numpy::shift_left({0}, {1})``.
+    floats have a meaning. Exact, or rounded once. In MSL: ``numpy::shift_left(x1, x2)``.
     """
 
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
     """Bits moved down by `x2` places, with the sign, for every element.
 
     Of integers. Shapes broadcast, types are promoted; integers are taken as float32 where only
-    floats have a meaning. Exact, or rounded once. In MSL: ``numpy::shift_right({0}, {1})``.
+    floats have a meaning. Exact, or rounded once. In MSL: ``numpy::shift_right(x1, x2)``.
     """
 
 def real(x: Any, /) -> Array:
@@ -496,35 +494,33 @@ def real(x: Any, /) -> Array:
 
     Of bool, integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are
     taken as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::real({0})``.
+    ``numpy::real(x)``.
     """
 
 def imag(x: Any, /) -> Array:
     """The imaginary part, for every element.
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
-    as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::imag({0})``.
+    as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::imag(x)``.
     """
 
 def conj(x: Any, /) -> Array:
     """The complex conjugate, for every element.
 
     Of integers, floats, complex numbers. Shapes broadcast, types are promoted; integers are taken
-    as float32 where only floats have a meaning. Exact, or rounded once. In MSL:
-    ``numpy::conj({0})``.
+    as float32 where only floats have a meaning. Exact, or rounded once. In MSL: ``numpy::conj(x)``.
     """
 
 def copysign(x1: Any, x2: Any, /) -> Array:
     """`x1` with the sign of `x2`, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``copysign({0}, {1})``.
+    have a meaning. Exact, or rounded once. In MSL: ``copysign(x1, x2)``.
     """
 
 def nextafter(x1: Any, x2: Any, /) -> Array:
     """The next number after `x1` in the direction of `x2`, for every element.
 
     Of floats. Shapes broadcast, types are promoted; integers are taken as float32 where only floats
-    have a meaning. Exact, or rounded once. In MSL: ``nextafter({0}, {1})``.
+    have a meaning. Exact, or rounded once. In MSL: ``nextafter(x1, x2)``.
     """

@@ -63,7 +63,8 @@ class CpuProgram(Program):
         self.entry, self.flags = code = self._load(kernel)
         self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
-        self.threadgroup_bytes = kernel.variable_bytes
+        self.threadgroup_bytes = kernel.threadgroup_bytes
+        self._variable_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
         # By grid, group and whether barriers are lenient.
@@ -171,7 +172,7 @@ class CpuProgram(Program):
             flags |= native.LENIENT
         job = self._job.pack(
             entry, flags, len(words), *grid, *group,
-            arguments.threadgroup_bytes, self.threadgroup_bytes, self.cost_address,
+            arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
             arguments.limit_ns, *words,
         )  # fmt: skip
         if not (is_lenient or arguments.limit_ns) and (grid, wanted) not in self.jobs:

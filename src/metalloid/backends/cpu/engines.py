@@ -15,6 +15,7 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.spmd.threadgroup_variables import distances
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError
@@ -52,8 +53,8 @@ class CompiledKernel:
         Whether threads wait for each other.
     shares : bool
         Whether it has threadgroup variables.
-    variable_bytes : int
-        Memory for them that a launch has to give.
+    threadgroup_bytes, variable_bytes : int
+        What they take, and how much of it a launch has to give.
     logs : bool
         Whether it sends messages to the host.
     widths : tuple of int
@@ -82,6 +83,7 @@ class CompiledKernel:
     fibres: bool
     waits: bool
     shares: bool
+    threadgroup_bytes: int
     variable_bytes: int
     logs: bool
     widths: tuple[int, ...]
@@ -161,6 +163,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["fibres"],
         facts["waits"],
         facts["shares"],
+        facts["threadgroup_bytes"],
         facts["variable_bytes"],
         facts["logs"],
         tuple(facts["widths"]),
@@ -208,6 +211,7 @@ def _compiled_by(
         "fibres": lowered.fibres,
         "waits": kernel.synchronises,
         "shares": kernel.shares,
+        "threadgroup_bytes": distances(kernel.ir)[1],
         "variable_bytes": lowered.variable_bytes,
         "logs": kernel.logs,
         "widths": lowered.widths,

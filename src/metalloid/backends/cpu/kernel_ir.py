@@ -6,15 +6,18 @@ what a CPU's memory is like.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cpu.recursion import unroll_recursion
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
 from metalloid.compiler.prelude import checked, toolchain_digest
+from metalloid.compiler.shift_amounts import mask_shift_amounts
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.target import Target
 from metalloid.compiler.undefined import (
@@ -31,8 +34,8 @@ _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
 _CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
-_VECTOR_ACCESS = re.compile(
-    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?<\d+ x (\w+)>[ ,].*, align )\d+\b", re.M
+_ACCESS = re.compile(
+    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?(?:<\d+ x )?(\w+)[ ,>].*, align )(\d+)\b", re.M
 )
 _BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
 _ALIGNMENT = re.compile(r"\balign \d+\b")
@@ -196,15 +199,16 @@ def kernel_ir(
     reports = bool(_REPORTS.search(ir))
     if reports and functions(True) != functions(False):
         text, ir = compiled(reports=True)
+    ir = unroll_recursion(_make_functions_private(ir), functools.partial(_optimised, target=target))
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
     for adapt in (
+        mask_shift_amounts,
         _mark_constant_loads,
         _assume_scalar_alignment,
         _forget_private_volatile,
         _make_threadgroup_variables_private,
-        _make_functions_private,
         _inline_instructions,
     ):
         ir = adapt(ir)
@@ -212,6 +216,13 @@ def kernel_ir(
         text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
+
+
+def _optimised(ir: str, target: Target) -> str:
+    """What LLVM makes of a module of IR, still meant to be read."""
+    command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
+    outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
+    return checked(outcome).text
 
 
 def _is_offered(name: str) -> bool:
@@ -231,12 +242,17 @@ def _mark_constant_loads(ir: str) -> str:
 
 
 def _assume_scalar_alignment(ir: str) -> str:
-    """A vector may lie wherever its scalars may.
+    """A vector may lie wherever its scalars may, and so may a struct.
 
     A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
-    well on GPUs read a float4 from any place in a row of floats.
+    well on GPUs read a float4 from any place in a row of floats. Of a scalar no more is known: LLVM
+    makes one wide access of several that are side by side.
     """
-    ir = _VECTOR_ACCESS.sub(lambda match: f"{match[1]}{_SCALAR_BYTES.get(match[2], 8)}", ir)
+
+    def access(match: re.Match[str]) -> str:
+        return f"{match[1]}{min(int(match[3]), _SCALAR_BYTES.get(match[2], 8))}"
+
+    ir = _ACCESS.sub(access, ir)
     return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
 
 

@@ -18,6 +18,7 @@ from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
+from metalloid.compiler.shift_amounts import mask_shift_amounts
 from metalloid.compiler.target import Target
 from metalloid.compiler.undefined import LINE_TABLES, undefined
 from metalloid.compiler.unit import TranslationUnit
@@ -159,7 +160,7 @@ def _compile(
     text, ir = compiled()
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
-    ir = mark_unchanging(ir, signature)
+    ir = mark_unchanging(mask_shift_amounts(ir), signature)
     has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)

@@ -96,6 +96,16 @@ struct depth2d_array : texture2d_array<T, mode> {
   }
 };
 
+template <class T, access mode = access::read,
+          memory_coherence coherence = memory_coherence_threadgroup>
+struct depth2d_ms : texture2d_ms<T, mode> {
+  static constexpr bool is_depth = true;
+
+  METALLOID_INLINE T read(uint2 coord, uint sample) const {
+    return texture2d_ms<T, mode>::read(coord, sample).x;
+  }
+};
+
 template <class T, access mode = access::sample,
           memory_coherence coherence = memory_coherence_threadgroup>
 struct depthcube : texturecube<T, mode> {

@@ -15,6 +15,13 @@ namespace metalloid {
     return *this = vec<T, size>(*this) op b; \
   }
 
+// By a vector of any integer type.
+#define METALLOID_PACKED_SHIFT(op) \
+  template <class Amounts, metalloid::if_integer_vector_of_size<Amounts, size> = 0> \
+  METALLOID_INLINE packed_vec& operator op##=(Amounts b) { \
+    return *this = vec<T, size>(*this) op b; \
+  }
+
 // Members that do not depend on the names of the components.
 #define METALLOID_PACKED_MEMBERS(N) \
   using element_type = T; \
@@ -48,7 +55,9 @@ namespace metalloid {
   METALLOID_PACKED_ASSIGNMENT(|) \
   METALLOID_PACKED_ASSIGNMENT(^) \
   METALLOID_PACKED_ASSIGNMENT(<<) \
-  METALLOID_PACKED_ASSIGNMENT(>>)
+  METALLOID_PACKED_ASSIGNMENT(>>) \
+  METALLOID_PACKED_SHIFT(<<) \
+  METALLOID_PACKED_SHIFT(>>)
 
 }  // namespace metalloid
 
@@ -145,6 +154,7 @@ struct packed_vec<T, 4> : metalloid::operators::vector_operators<T, 4> {
 
 #undef METALLOID_PACKED_MEMBERS
 #undef METALLOID_PACKED_ASSIGNMENT
+#undef METALLOID_PACKED_SHIFT
 
 template <class T>
 inline constexpr bool is_packed_vector_v = false;

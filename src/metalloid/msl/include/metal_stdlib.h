@@ -22,6 +22,7 @@
 #include "metal_logging.h"
 #include "metal_compute.h"
 #include "metal_atomic.h"
+#include "metal_indirect_arguments.h"
 #include "metal_texture.h"
 #include "metal_depth.h"
 #include "metal_simdgroup.h"

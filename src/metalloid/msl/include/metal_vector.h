@@ -37,17 +37,6 @@ struct lane<bool> {
 template <class T>
 using lane_t = typename lane<T>::type;
 
-// The number of components if T is a vector or a packed vector, else 0.
-template <class T>
-inline constexpr int vector_size = 0;
-template <class T, int N>
-inline constexpr int vector_size<metal::vec<T, N>> = N;
-template <class T, int N>
-inline constexpr int vector_size<metal::packed_vec<T, N>> = N;
-
-template <class V, int N>
-using if_vector_of_size = metal::enable_if_t<vector_size<V> == N, int>;
-
 template <class To, int N, class From>
 METALLOID_INLINE constexpr typename metal::vec<To, N>::storage convert_lanes(
     const metal::vec<From, N>& from) {
@@ -207,6 +196,22 @@ template <class T, int N>
 struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
 template <class T>
 inline constexpr int vec_elements_v = vec_elements<T>::value;
+
+// The type of a component; a scalar is its own.
+template <class T>
+struct make_scalar {
+  using type = T;
+};
+template <class T, int N>
+struct make_scalar<vec<T, N>> {
+  using type = T;
+};
+template <class T, int N>
+struct make_scalar<packed_vec<T, N>> {
+  using type = T;
+};
+template <class T>
+using make_scalar_t = typename make_scalar<T>::type;
 
 template <class T, int N>
 struct numeric_limits<vec<T, N>> : numeric_limits<T> {

@@ -10,9 +10,33 @@
 namespace metal {
 template <class T, int N>
 struct vec;
+template <class T, int N>
+struct packed_vec;
 }  // namespace metal
 
 namespace metalloid {
+
+// The number of components if T is a vector or a packed vector, else 0.
+template <class T>
+inline constexpr int vector_size = 0;
+template <class T, int N>
+inline constexpr int vector_size<metal::vec<T, N>> = N;
+template <class T, int N>
+inline constexpr int vector_size<metal::packed_vec<T, N>> = N;
+
+template <class V, int N>
+using if_vector_of_size = metal::enable_if_t<vector_size<V> == N, int>;
+
+template <class V>
+inline constexpr bool is_integer_vector = false;
+template <class T, int N>
+inline constexpr bool is_integer_vector<metal::vec<T, N>> = is_integer<T>;
+template <class T, int N>
+inline constexpr bool is_integer_vector<metal::packed_vec<T, N>> = is_integer<T>;
+
+template <class V, int N>
+using if_integer_vector_of_size =
+    metal::enable_if_t<vector_size<V> == N && is_integer_vector<V>, int>;
 
 // Chooses the constructor that takes clang's own vector as it is.
 struct from_storage {};
@@ -29,6 +53,30 @@ struct from_storage {};
   } \
   friend METALLOID_INLINE void operator op##=(volatile vector& a, vector b) { \
     a.data = a.data op b.data; \
+  }
+
+// A shift, by a vector of any integer type or by a scalar, of the low bits of each amount.
+#define METALLOID_SHIFT_OPERATOR(op) \
+  friend METALLOID_INLINE constexpr vector operator op(vector a, vector b) { \
+    return vector(from_storage(), a.data op (b.data & shift_mask)); \
+  } \
+  friend METALLOID_INLINE constexpr vector& operator op##=(vector& a, vector b) { \
+    return a = a op b; \
+  } \
+  friend METALLOID_INLINE void operator op##=(volatile vector& a, vector b) { \
+    a = vector(a) op b; \
+  } \
+  template <class Amounts, if_integer_vector_of_size<Amounts, N> = 0> \
+  friend METALLOID_INLINE constexpr vector operator op(vector a, Amounts b) { \
+    return a op vector(b); \
+  } \
+  template <class Amounts, if_integer_vector_of_size<Amounts, N> = 0> \
+  friend METALLOID_INLINE constexpr vector& operator op##=(vector& a, Amounts b) { \
+    return a = a op vector(b); \
+  } \
+  template <class Amounts, if_integer_vector_of_size<Amounts, N> = 0> \
+  friend METALLOID_INLINE void operator op##=(volatile vector& a, Amounts b) { \
+    a = vector(a) op vector(b); \
   }
 
 // clang compares into integers of the same width, 0 or -1; a vec<bool, N> holds bytes 0 or 1.
@@ -53,8 +101,9 @@ struct vector_operators {
   METALLOID_ARITHMETIC_OPERATOR(&)
   METALLOID_ARITHMETIC_OPERATOR(|)
   METALLOID_ARITHMETIC_OPERATOR(^)
-  METALLOID_ARITHMETIC_OPERATOR(<<)
-  METALLOID_ARITHMETIC_OPERATOR(>>)
+
+  METALLOID_SHIFT_OPERATOR(<<)
+  METALLOID_SHIFT_OPERATOR(>>)
 
   METALLOID_COMPARISON_OPERATOR(==)
   METALLOID_COMPARISON_OPERATOR(!=)
@@ -95,6 +144,8 @@ struct vector_operators {
   }
 
  private:
+  static constexpr auto shift_mask = 8 * sizeof(T) - 1;
+
   template <class Comparison>
   METALLOID_INLINE static constexpr metal::vec<bool, N> truth(Comparison comparison) {
     using bytes = typename metal::vec<bool, N>::storage;
@@ -105,6 +156,7 @@ struct vector_operators {
 }  // namespace operators
 
 #undef METALLOID_ARITHMETIC_OPERATOR
+#undef METALLOID_SHIFT_OPERATOR
 #undef METALLOID_COMPARISON_OPERATOR
 
 }  // namespace metalloid

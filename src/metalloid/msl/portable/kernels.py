@@ -14,7 +14,8 @@ from metalloid.msl.portable.text import Text
 
 #: Number of indices of each kind of argument.
 INDICES = {"buffer": 31, "threadgroup": 31, "texture": 128, "sampler": 16}
-_THREADGROUP_BYTES = 32768
+#: Threadgroup memory that every GPU of Apple's has.
+MAX_THREADGROUP_BYTES = 32768
 _SCALAR_BYTES = {
     "bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "bfloat": 2, "int": 4,
     "uint": 4, "float": 4, "long": 8, "ulong": 8,
@@ -118,12 +119,16 @@ def _check_threadgroup_memory(text: Text, node: Node, name: int) -> None:
     for inner in node.descendants():
         if inner.kind == "VarDecl" and inner.types[1].startswith("__local "):
             total += _bytes_of(inner.types[1].removeprefix("__local ")) or 0
-    if total > _THREADGROUP_BYTES:
-        text.report(
-            name,
-            f"Threadgroup memory size ({total}) exceeds the maximum threadgroup memory allowed "
-            f"({_THREADGROUP_BYTES})",
-        )
+    if total > MAX_THREADGROUP_BYTES:
+        text.report(name, too_much_memory(total))
+
+
+def too_much_memory(nbytes: int) -> str:
+    """The message for variables that take so many bytes."""
+    return (
+        f"Threadgroup memory size ({nbytes}) exceeds the maximum threadgroup memory allowed "
+        f"({MAX_THREADGROUP_BYTES})"
+    )
 
 
 def _bytes_of(type_name: str) -> int | None:

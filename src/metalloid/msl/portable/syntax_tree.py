@@ -13,8 +13,8 @@ from metalloid.msl.diagnostics import Diagnostic
 
 _PLACE = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
 _NODE = re.compile(
-    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) (?P<id>0x[0-9a-f]+) "
-    r"(?:parent 0x[0-9a-f]+ )?(?:prev (?P<previous>0x[0-9a-f]+) )?"
+    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ "
+    r"(?:parent 0x[0-9a-f]+ )?(?:prev 0x[0-9a-f]+ )?"
     rf"<{_PLACE}(?:, {_PLACE})?>(?: {_PLACE}(?= |$))?(?P<rest>.*)$"
 )
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
@@ -42,8 +42,6 @@ class Node:
     ----------
     kind : str
         ``"ParmVarDecl"``.
-    id, previous : str
-        How other nodes refer to it, and what it declares again; empty without.
     begin, end, name : Place or None
         Where its text begins, where its last token begins, and where the name it declares stands.
     text : str
@@ -53,8 +51,6 @@ class Node:
     """
 
     kind: str
-    id: str
-    previous: str
     begin: Place | None
     end: Place | None
     name: Place | None
@@ -111,7 +107,7 @@ def parse_dump(dump: str) -> list[Node]:
             continue
         places: list[Place | None] = []
         groups = match.groups()
-        for first in (4, 8, 12):
+        for first in (2, 6, 10):
             where, in_line, in_column, column = groups[first : first + 4]
             if where is not None:
                 file, line = (file if where == "line" else where), int(in_line)
@@ -122,10 +118,7 @@ def parse_dump(dump: str) -> list[Node]:
             path.pop()
         parent = path[-1][1] if path else None
         begin, end, name = places
-        node = Node(
-            match["kind"], match["id"], match["previous"] or "", begin, end or begin, name,
-            match["rest"].strip(), parent,
-        )  # fmt: skip
+        node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
         if parent is not None:
             parent.children.append(node)
         path.append((depth, node))

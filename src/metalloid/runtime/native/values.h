@@ -48,9 +48,32 @@ static inline bool bits_of(uint32_t kind, uint32_t bytes, PyObject* number, uint
   return fits;
 }
 
-// What was set behind a key of two.
-static inline PyObject* item_of(PyObject* dict, PyObject* first, PyObject* second) {
-  PyObject* key = PyTuple_Pack(2, first, second);
+static inline bool is_whole(PyObject* value) {
+  static PyObject* whole;
+  if (!whole) {
+    PyObject* zero = PyLong_FromLong(0);
+    if (!zero) return false;
+    whole = PyObject_Type(zero);
+    Py_DecRef(zero);
+  }
+  PyObject* type = PyObject_Type(value);
+  Py_DecRef(type);  // which the value holds
+  return type == whole;
+}
+
+// An int, some of them, or None. A float may be equal to an int, and is no size.
+static inline bool is_size(PyObject* value) {
+  if (value == &_Py_NoneStruct || is_whole(value)) return true;
+  const Py_ssize_t count = PyTuple_Size(value);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!is_whole(PyTuple_GetItem(value, i))) return false;
+  return count >= 0;
+}
+
+// What was set for these threads and this size of a threadgroup.
+static inline PyObject* sizes_of(PyObject* dict, PyObject* threads, PyObject* group_size) {
+  if (!is_size(threads) || !is_size(group_size)) return 0;
+  PyObject* key = PyTuple_Pack(2, threads, group_size);
   if (!key) return 0;
   PyObject* found = PyDict_GetItemWithError(dict, key);
   Py_DecRef(key);

@@ -77,7 +77,7 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   if ((uint64_t)PyTuple_Size(arguments) != head->count) return false;
   if (!is(PyTuple_GetItem(plan, DEVICE), recording_, &_Py_NoneStruct)) return false;
   if (head->waits && !is(settings, strict_barriers_, &_Py_TrueStruct)) return false;
-  PyObject* sizes = item_of(PyTuple_GetItem(plan, SIZES), given[1], given[2]);
+  PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), given[1], given[2]);
   PyObject* known = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, JOBS), sizes) : 0;
   if (!known) return false;
   memcpy(&job->descriptor, PyBytes_AsString(known), sizeof job->descriptor);

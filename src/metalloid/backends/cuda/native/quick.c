@@ -104,7 +104,7 @@ static bool bind(PyObject* plan, const struct parameter* p, PyObject* value, uin
 
 // What was launched before with this many threads, if it was in one part.
 static const struct shape* shape_of(PyObject* plan, PyObject* threads, PyObject* group_size) {
-  PyObject* sizes = item_of(PyTuple_GetItem(plan, SIZES), threads, group_size);
+  PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), threads, group_size);
   PyObject* parts = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
   if (!parts || PyList_Size(parts) != 1) return 0;
   return (const struct shape*)PyBytes_AsString(PyList_GetItem(parts, 0));
