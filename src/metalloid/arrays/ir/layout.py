@@ -150,7 +150,7 @@ def collapse(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
 
     Examples
     --------
-    >>> collapsed((2, 3, 4), (12, 4, 1), (0, 4, 1))
+    >>> collapse((2, 3, 4), (12, 4, 1), (0, 4, 1))
     ((2, 12), [(12, 1), (0, 1)])
     """
     extents: list[int] = []
