@@ -1,0 +1,54 @@
+"""What becomes of one kernel."""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import metalloid as mtl
+from public_tree.texts import Kernel, first_line, library
+
+_library = functools.lru_cache(maxsize=1)(library)  # the next comes from the cache
+_NO_VECTOR_FORM = re.compile(r"\(no vector form: (.*)\)", re.S)
+
+
+class Outcome(NamedTuple):
+    """Of compiling one kernel to machine code.
+
+    Attributes
+    ----------
+    engine : str
+        ``kernel.engine``; empty if it does not compile.
+    reason : str
+        Why it does not compile, or has no vector form.
+    seconds : float
+        What compiling took.
+    """
+
+    engine: str
+    reason: str
+    seconds: float
+
+    @property
+    def is_vector_code(self) -> bool:
+        """Whether the vector engine runs it."""
+        return self.engine.startswith("simd")
+
+
+def outcome(tree: Path, kernel: Kernel) -> Outcome:
+    """Compile a kernel for the CPU, its function constants set if it compiles so."""
+    lib = _library(tree, kernel.file)
+    started = time.perf_counter()
+    engine, reason = "", ""
+    for constants in ({constant.name: True for constant in lib.constants}, {}):
+        try:
+            engine, reason = lib.function(kernel.name, constants).engine, ""
+            break
+        except mtl.MetalloidError as error:
+            reason = first_line(error)
+    if found := _NO_VECTOR_FORM.search(engine):
+        reason = found[1]
+    return Outcome(engine, reason, round(time.perf_counter() - started, 2))
