@@ -38,6 +38,7 @@ _BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.
 _ALIGNMENT = re.compile(r"\balign \d+\b")
 _SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
 _FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
+_NAMED_FUNCTION = re.compile(r"^define [^\n]*?@([\w.$]+)\((.*?)^\}", re.M | re.S)
 _PRIVATE_VARIABLE = re.compile(r"^ +(%\S+) = alloca ", re.M)
 _VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr (%[^\s,]+))", re.M)
 _PUBLIC_FUNCTION = re.compile(
@@ -65,6 +66,13 @@ _IR_FLAGS = (
     "-fno-discard-value-names",
     "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
 )
+#: LLVM inlines what costs less, in units of 5 for an instruction.
+_INLINED_COST = 1500
+_SMALL_CALLS = [
+    argument
+    for kind in ("-inline", "-inlinehint", "-inlinecold", "-inline-cold-callsite")
+    for argument in ("-mllvm", f"{kind}-threshold={_INLINED_COST}")
+]
 
 
 @dataclass(frozen=True)
@@ -181,11 +189,18 @@ def kernel_ir(
             files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
         return files["functions.ll"].read_text()
 
+    inlining: list[str] = []
+
     def compiled(reports: bool, *more: str) -> tuple[str, str]:
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, functions(reports))
+            return entry_text(text, unit, entry, constants, functions(reports), not inlining)
 
-        return compile_entry([*command, *more], unit, entry, target, embed)
+        return compile_entry([*command, *inlining, *more], unit, entry, target, embed)
+
+    if unit.has_large_calls:
+        inlining += _SMALL_CALLS
+        for name in _waiting_functions(compiled(reports=False)[1]):
+            inlining += ("-mllvm", f"-force-attribute={name}:alwaysinline")
 
     text, ir = compiled(reports=False)
     for name in undefined_names(ir, _is_offered):
@@ -209,6 +224,20 @@ def kernel_ir(
         text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
+
+
+def _waiting_functions(ir: str) -> list[str]:
+    """Functions by which threads wait for each other or talk to the host, and their callers."""
+    calls = {
+        name: set(re.findall(r"\bcall [^\n]*?@([\w.$]+)\(", body))
+        for name, body in _NAMED_FUNCTION.findall(ir)
+    }
+    found = {name for name in set().union(*calls.values()) if name.startswith("__msl_")}
+    before = -1
+    while before != len(found):
+        before = len(found)
+        found |= {name for name, called in calls.items() if not found.isdisjoint(called)}
+    return sorted(name for name in found if name in calls and not name.startswith("mtl_"))
 
 
 def _is_offered(name: str) -> bool:

@@ -101,14 +101,16 @@ class _Parser:
         head, name, parameters, attributes, body = match.groups()
         words = head.split()
         result = VOID if "void" in words else plain_type(words[-1])
+        values, parameter_attributes = self._parameters(parameters)
         function = Function(
             name,
             result,
-            self._parameters(parameters),
+            values,
             " ".join(re.findall(r"#\d+", attributes)),
             {},
             next((word for word in words if word in _LINKAGES), ""),
             self._tables,
+            parameter_attributes,
         )
         block = None
         for line in _joined_lines(body):
@@ -132,14 +134,16 @@ class _Parser:
                 block.body.append(instruction)
         return function
 
-    def _parameters(self, text: str) -> list[Value]:
+    def _parameters(self, text: str) -> tuple[list[Value], list[list[str]]]:
+        """The parameters, and the attributes of each."""
         line = Line(text, self.named_type)
-        values = []
+        values, attributes = [], []
         while line.more():
             type_ = line.type()
-            words = line.until_comma()
-            values.append(Value(type_, words[-1]))
-        return values
+            *words, name = line.until_comma()
+            values.append(Value(type_, name))
+            attributes.append(words)
+        return values, attributes
 
     def named_type(self, name: str) -> Type:
         """The struct that a name like ``%struct.S`` stands for."""
