@@ -124,11 +124,8 @@ def test_functions_are_called_between_barriers(kernel):
         assert result == total
 
 
-@pytest.mark.parametrize("name", ["combine", "add_up"])
-def test_large_functions_become_vector_code_once(name):
-    """Inlined in each place of a call, the two kernels come to 900,000 lines."""
-    kernel = mtl.library(path=TEXT, target="cpu:x86-64-v4")[name]
-    assert kernel.engine.startswith("simd")
-    ir = kernel.asm["ll"]
+def test_code_of_large_functions_stands_once():
+    """What compiling takes follows the length of this text."""
+    ir = mtl.library(path=TEXT, device="cpu").combine.asm["ll"]
     assert ir.count("define internal void @mtl_lanes._Z8multiply") == 1
-    assert len(ir.splitlines()) < 60_000
+    assert len(ir.splitlines()) < 30_000

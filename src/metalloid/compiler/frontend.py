@@ -20,6 +20,7 @@ from metalloid.compiler.prelude import (
     stub_folder,
     toolchain_digest,
 )
+from metalloid.compiler.progress import compiling
 from metalloid.compiler.repair import repair
 from metalloid.compiler.target import Target, math_flags
 from metalloid.compiler.unit import Options, TranslationUnit, encode, restore
@@ -90,12 +91,30 @@ def translate(
             return unit
         # An included file has changed: this entry is of no use to anybody.
         cache.discard(key)
+    with compiling(f"the library {file!r}") as begin:
+        found = _translated(source, file, options, target, cache, begin)
+    unit = restore(cache.save(key, found), options, {file: source}, check=False)
+    assert unit is not None
+    return unit
+
+
+def _translated(
+    source: str,
+    file: str,
+    options: Options,
+    target: Target,
+    cache: Cache,
+    begin: Callable[[str], None],
+) -> dict[str, str]:
+    """The files of a unit's cache entry."""
+    begin("preprocessing")
     preprocessed, warnings = preprocess(source, file, options, cache)
+    begin("checking its text")
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
     read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
-    found = encode(
+    return encode(
         # Not of the lowered text, which has lost the attributes.
         digest(preprocessed, repr(options), toolchain_digest()),
         text,
@@ -103,9 +122,6 @@ def translate(
         (*warnings, *more_warnings),
         _dependencies(stream, file, cache),
     )
-    unit = restore(cache.save(key, found), options, {file: source}, check=False)
-    assert unit is not None
-    return unit
 
 
 def preprocess(

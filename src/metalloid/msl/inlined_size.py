@@ -48,9 +48,7 @@ def largest_inlined_size(stream: TokenStream, templates: bool) -> int:
     return max((size(name) for name in calls), default=0)
 
 
-def _functions(
-    stream: TokenStream, templates: bool
-) -> tuple[dict[str, int], dict[str, list[str]]]:
+def _functions(stream: TokenStream, templates: bool) -> tuple[dict[str, int], dict[str, list[str]]]:
     """Tokens of each function that is defined once; and what all call."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = defaultdict(list)

@@ -225,9 +225,7 @@ def pass_through_memory(function: Function, callees: Callees) -> None:
                 made = computed_by.get(roots[place].name)
                 is_private = made is not None and made.op == "alloca"
                 is_shared = roots.count(roots[place]) > 1 or roots[place].name in names
-                if is_copied and (
-                    not is_private or is_shared or not callee.read_only[place]
-                ):
+                if is_copied and (not is_private or is_shared or not callee.read_only[place]):
                     copy = new(callee.types[place])
                     size = Value(I64, str(callee.types[place].size))
                     given = [copy, call.operands[place], size, Value(I1, "false")]

@@ -258,7 +258,12 @@ def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
     }
     forbidden = forbidden_partings(function, graph) if form.is_strict else {}
     find = functools.partial(
-        analyse, function, graph, form.width, shapes, form.partial or form.masked,
+        analyse,
+        function,
+        graph,
+        form.width,
+        shapes,
+        form.partial or form.masked,
         forbidden=forbidden,
     )
     found = find()
