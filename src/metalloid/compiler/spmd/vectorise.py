@@ -132,7 +132,7 @@ def _lower(function: Function, callees: Callees) -> None:
     expand_copies(function)
     find_products(function)
     take_apart(function)
-    keep_as_bits(function)
+    keep_as_bits(function, callees)
 
 
 def vectorise_callees(ir: str, callees: dict[str, Callee], form: Form) -> list[Vectorised]:
