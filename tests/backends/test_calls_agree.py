@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import kernel_ir
+from metalloid.backends.cpu import inlining
 from metalloid.msl import lower
 
 pytestmark = pytest.mark.needs("the CPU")
@@ -133,8 +133,8 @@ def another_cache(tmp_path_factory):
 def nothing_is_inlined(monkeypatch, another_cache):
     """Calls stay calls, of however small functions."""
     monkeypatch.setattr(lower, "_MAX_INLINED_SIZE", -1)
-    never = [text.replace("=1500", "=-10000") for text in kernel_ir._SMALL_CALLS]
-    monkeypatch.setattr(kernel_ir, "_SMALL_CALLS", never)
+    never = [text.replace("=1500", "=-10000") for text in inlining.SMALL_CALLS]
+    monkeypatch.setattr(inlining, "SMALL_CALLS", never)
     with mtl.config.scope(cache_dir=another_cache):
         yield
 

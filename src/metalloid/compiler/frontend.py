@@ -305,6 +305,7 @@ def compile_entry(
     entry: EntryPoint,
     target: Target,
     embed: Callable[[str], str],
+    seconds: float = 0.0,
 ) -> tuple[str, str]:
     """Compile one kernel of a unit; the text that was compiled, and what came out.
 
@@ -314,16 +315,20 @@ def compile_entry(
         The clang command.
     embed : callable
         From the unit's text to the whole that is compiled.
+    seconds : float
+        Of the processor that it may take; 0: as long as it takes.
 
     Raises
     ------
+    OutOfTime
+        If it takes longer.
     CompileError
         If clang refuses the kernel although it took the library's text: a template is instantiated
         for the first time, or a parameter is of a type that no launch can fill. The latter is found
         by our entry code and put at the kernel's head.
     """
     text = unit.text
-    outcome = clang.run(command, embed(text))
+    outcome = clang.run(command, embed(text), seconds=seconds)
     if outcome.status != 0:
         stream = TokenStream(text)
         outcome = run_repairing(command, stream, embed)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cpu.inlining import choose_inlining
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
@@ -38,7 +39,6 @@ _BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.
 _ALIGNMENT = re.compile(r"\balign \d+\b")
 _SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
 _FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
-_NAMED_FUNCTION = re.compile(r"^define [^\n]*?@([\w.$]+)\((.*?)^\}", re.M | re.S)
 _PRIVATE_VARIABLE = re.compile(r"^ +(%\S+) = alloca ", re.M)
 _VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr (%[^\s,]+))", re.M)
 _PUBLIC_FUNCTION = re.compile(
@@ -66,13 +66,6 @@ _IR_FLAGS = (
     "-fno-discard-value-names",
     "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
 )
-#: LLVM inlines what costs less, in units of 5 for an instruction.
-_INLINED_COST = 1500
-_SMALL_CALLS = [
-    argument
-    for kind in ("-inline", "-inlinehint", "-inlinecold", "-inline-cold-callsite")
-    for argument in ("-mllvm", f"{kind}-threshold={_INLINED_COST}")
-]
 
 
 @dataclass(frozen=True)
@@ -189,25 +182,22 @@ def kernel_ir(
             files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
         return files["functions.ll"].read_text()
 
-    inlining: list[str] = []
-
-    def compiled(reports: bool, *more: str) -> tuple[str, str]:
+    def compiled(
+        options: list[str] | None, seconds: float = 0.0, reports: bool = False, more: str = ""
+    ) -> tuple[str, str]:
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, functions(reports), not inlining)
+            inline_all = options is None
+            return entry_text(text, unit, entry, constants, functions(reports), inline_all)
 
-        return compile_entry([*command, *inlining, *more], unit, entry, target, embed)
+        words = [*command, *(options or ()), *more.split()]
+        return compile_entry(words, unit, entry, target, embed, seconds)
 
-    if unit.has_large_calls:
-        inlining += _SMALL_CALLS
-        for name in _waiting_functions(compiled(reports=False)[1]):
-            inlining += ("-mllvm", f"-force-attribute={name}:alwaysinline")
-
-    text, ir = compiled(reports=False)
+    options, (text, ir) = choose_inlining(compiled, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
-        raise undefined(name, unit, entry, lambda: compiled(False, LINE_TABLES)[1])
+        raise undefined(name, unit, entry, lambda: compiled(options, more=LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
     if reports:
-        text, ir = compiled(reports=True)
+        text, ir = compiled(options, reports=True)
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
@@ -224,20 +214,6 @@ def kernel_ir(
         text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
-
-
-def _waiting_functions(ir: str) -> list[str]:
-    """Functions by which threads wait for each other or talk to the host, and their callers."""
-    calls = {
-        name: set(re.findall(r"\bcall [^\n]*?@([\w.$]+)\(", body))
-        for name, body in _NAMED_FUNCTION.findall(ir)
-    }
-    found = {name for name in set().union(*calls.values()) if name.startswith("__msl_")}
-    before = -1
-    while before != len(found):
-        before = len(found)
-        found |= {name for name, called in calls.items() if not found.isdisjoint(called)}
-    return sorted(name for name in found if name in calls and not name.startswith("mtl_"))
 
 
 def _is_offered(name: str) -> bool:

@@ -26,6 +26,8 @@ from metalloid.compiler.llvm.types import I1, I32, I64, POINTER, VOID, Struct, T
 PARAMETER = "parameter"
 PRIVATE, UNIFORM, VARYING = "private", "uniform", "varying"
 
+#: Functions of our headers that are not inlined have a vector form of their own, or none.
+_BUILT_IN = ("@__", "@_ZN9metalloid")
 _CALL = re.compile(r"^ [^\n]*?\bcall [^\n@]*(@[\w.$]+)\(", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?(@[\w.$]+)\(", re.M)
 _RESULT = "%mtl.result"
@@ -125,7 +127,7 @@ def _order(ir: str, name: str) -> list[str]:
             return
         active.append(function)
         for called in dict.fromkeys(_CALL.findall(definition(ir, function[1:]))):
-            if called in defined and not called.startswith("@__"):
+            if called in defined and not called.startswith(_BUILT_IN):
                 visit(called)
         active.pop()
         found.append(function)
