@@ -93,6 +93,13 @@ KERNELS = {
         "uint v = f(s[(t + 1) % 32], t); threadgroup_barrier(mem_flags::mem_threadgroup); "
         "y[i] = f(v, s[t]); }",
     ),
+    "arguments that alias": (
+        WIDE + "Wide h(Wide a, thread Wide& b) { for (uint k = 0; k < 6; k++) "
+        "b.v[k] = b.v[k] * 3 + a.v[5 - k]; return b; }\n"
+        "void g(thread Wide& a, thread Wide& b) { b = h(a, b); a = h(b, a); }",
+        "{ Wide w; for (uint k = 0; k < 6; k++) w.v[k] = x[i] * k; g(w, w); w = h(w, w); "
+        "y[i] = w.v[1] + w.v[4] * 5; }",
+    ),
     "functions by which lanes meet": (
         "uint g(uint a) { return a * 5 + 1; }\nuint f(uint a) { return simd_sum(g(a)) + g(a); }",
         "{ y[i] = f(x[i]) + f(i); }",
@@ -100,6 +107,11 @@ KERNELS = {
 }
 #: These have no vector form.
 REFUSED = {
+    "a threadgroup variable of a function": (
+        "uint f(uint a, uint t) { threadgroup uint s[32]; "
+        "for (uint k = 0; k < 32; k++) s[k] = k * k ^ 5; return s[t % 32] + a; }",
+        "{ y[i] = f(x[i], t); }",
+    ),
     "recursion": (
         "uint f(uint a) { return a < 2 ? a : f(a - 1) + f(a - 2); }",
         "{ y[i] = f(x[i] % 9); }",

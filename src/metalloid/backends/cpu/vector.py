@@ -194,7 +194,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     callees = callees_of(ir, _SCALAR)
-    called = vectorise_callees(ir, callees, forms[0])
+    called = vectorise_callees(ir, scalar, callees, forms[0])
     functions = [parse(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     if reads and not (kernel.synchronises or streams or callees) and _uses(kernel, "(?:grid_)?y"):

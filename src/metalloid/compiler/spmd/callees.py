@@ -12,9 +12,8 @@ Its other parameters are vectors, except for
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -26,8 +25,8 @@ from metalloid.compiler.llvm.types import I1, I32, I64, POINTER, VOID, Struct, T
 PARAMETER = "parameter"
 PRIVATE, UNIFORM, VARYING = "private", "uniform", "varying"
 
-#: Functions of our headers that are not inlined have a vector form of their own, or none.
-_BUILT_IN = ("@__", "@_ZN9metalloid")
+#: Functions of our headers that are not inlined: they have a vector form of their own, or none.
+_BUILT_IN = re.compile(r"@__|@_ZN9metalloid\d+(?:load|store)_tex")
 _CALL = re.compile(r"^ [^\n]*?\bcall [^\n@]*(@[\w.$]+)\(", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?(@[\w.$]+)\(", re.M)
 _RESULT = "%mtl.result"
@@ -89,30 +88,33 @@ def callees_of(ir: str, name: str) -> dict[str, Callee]:
     functions = {each: parse_function(ir, each[1:]) for each in (*order, f"@{name}")}
     calls = _calls(functions)
     private = _private_parameters(functions, calls)
-    found = {}
-    for each in order:
-        function = functions[each]
-        kinds = []
-        for place in range(len(function.parameters)):
-            arguments = [call.operands[place] for _, call in calls[each]]
-            uniform = len({value.name for value in arguments}) == 1 and arguments[0].is_constant
-            is_private = (each, place) in private
-            kinds.append(PRIVATE if is_private else UNIFORM if uniform else VARYING)
-        if isinstance(function.result, Struct):
-            raise Unsupported("a struct as the result of a function")
-        has_result = function.result is not VOID
-        extra = (PRIVATE,) if has_result else ()
-        texts = [" ".join(words) for words in function.parameter_attributes]
-        types = [_pointed_to(text, ir) for text in texts]
-        stored = I32 if function.result == I1 else function.result
-        found[each] = Callee(
-            each, (*kinds, *extra), (*types, *((stored,) if has_result else ())),
-            (*("byval" in text for text in texts), *((False,) if has_result else ())),
-            (*("readonly" in text or "readnone" in text for text in texts),
-             *((False,) if has_result else ())),
-            function.result,
-        )  # fmt: skip
-    return found
+
+    def kind(function: str, place: int) -> str:
+        if (function, place) in private:
+            return PRIVATE
+        given = {call.operands[place] for _, call in calls[function]}
+        return UNIFORM if len(given) == 1 and next(iter(given)).is_constant else VARYING
+
+    return {each: _callee(functions[each], kind, ir) for each in order}
+
+
+def _callee(function: Function, kind: Callable[[str, int], str], ir: str) -> Callee:
+    if isinstance(function.result, Struct):
+        raise Unsupported("a struct as the result of a function")
+    name = f"@{function.name}"
+    texts = [" ".join(words) for words in function.parameter_attributes]
+    kinds = [kind(name, place) for place in range(len(texts))]
+    types = [_pointed_to(text, ir) for text in texts]
+    copies = ["byval" in text for text in texts]
+    read_only = ["readonly" in text or "readnone" in text for text in texts]
+    if function.result is not VOID:
+        kinds.append(PRIVATE)
+        types.append(I32 if function.result == I1 else function.result)
+        copies.append(False)
+        read_only.append(False)
+    return Callee(
+        name, tuple(kinds), tuple(types), tuple(copies), tuple(read_only), function.result
+    )
 
 
 def _order(ir: str, name: str) -> list[str]:
@@ -127,7 +129,7 @@ def _order(ir: str, name: str) -> list[str]:
             return
         active.append(function)
         for called in dict.fromkeys(_CALL.findall(definition(ir, function[1:]))):
-            if called in defined and not called.startswith(_BUILT_IN):
+            if called in defined and not _BUILT_IN.match(called):
                 visit(called)
         active.pop()
         found.append(function)
@@ -208,7 +210,6 @@ def _pointed_to(attributes: str, ir: str) -> Type:
 def pass_through_memory(function: Function, callees: Callees) -> None:
     """Make copies of arguments and the memory of results explicit in the calls of `function`."""
     computed_by = {i.result: i for i in function.instructions() if i.result}
-    names = {parameter.name for parameter in function.parameters}
     allocas: list[Instruction] = []
 
     def new(type: Type) -> Value:
@@ -222,19 +223,11 @@ def pass_through_memory(function: Function, callees: Callees) -> None:
             if callee is None:
                 body.append(call)
                 continue
-            roots = [root_of(value, computed_by) for value in call.operands]
-            for place, is_copied in enumerate(callee.copies[: len(call.operands)]):
-                made = computed_by.get(roots[place].name)
-                is_private = made is not None and made.op == "alloca"
-                is_shared = roots.count(roots[place]) > 1 or roots[place].name in names
-                if is_copied and (not is_private or is_shared or not callee.read_only[place]):
-                    copy = new(callee.types[place])
-                    size = Value(I64, str(callee.types[place].size))
-                    given = [copy, call.operands[place], size, Value(I1, "false")]
-                    body.append(
-                        Instruction("call", operands=given, detail="@llvm.memcpy.p0.p0.i64")
-                    )
-                    call.operands[place] = copy
+            for place in _copied(call, callee, computed_by):
+                copy, size = new(callee.types[place]), callee.types[place].size
+                given = [copy, call.operands[place], Value(I64, str(size)), Value(I1, "false")]
+                body.append(Instruction("call", operands=given, detail="@llvm.memcpy.p0.p0.i64"))
+                call.operands[place] = copy
             if callee.result is VOID:
                 body.append(call)
                 continue
@@ -242,14 +235,46 @@ def pass_through_memory(function: Function, callees: Callees) -> None:
             result, call.result, call.type = call.value, "", VOID
             call.operands.append(memory)
             body.append(call)
-            if result.type == I1:
-                stem = f"{result.name}.wide"
-                body.append(Instruction("load", stem, I32, [memory], align=4))
-                body.append(Instruction("trunc", result.name, I1, [body[-1].value]))
-            elif result.name:
-                body.append(Instruction("load", result.name, result.type, [memory], align=1))
+            body += _loaded(result, memory)
         block.body = body
     function.entry.body[:0] = allocas
+
+
+def _copied(
+    call: Instruction, callee: Callee, computed_by: Mapping[str, Instruction]
+) -> Iterator[int]:
+    """Positions of the arguments that have to be copied.
+
+    Those that are the callee's own copies, but for what is private already, and changes in no other
+    way during the call.
+    """
+    roots = [root_of(value, computed_by).name for value in call.operands]
+
+    def is_parameter(root: str) -> bool:
+        origin = computed_by.get(root)
+        return origin is not None and PARAMETER in origin.flags
+
+    for place, root in enumerate(roots):
+        if not callee.copies[place]:
+            continue
+        origin = computed_by.get(root)
+        may_change = not callee.read_only[place] or any(
+            other == root or (is_parameter(other) and is_parameter(root))
+            for k, other in enumerate(roots)
+            if k != place and not callee.read_only[k]
+        )
+        if may_change or origin is None or origin.op != "alloca":
+            yield place
+
+
+def _loaded(result: Value, memory: Value) -> Iterator[Instruction]:
+    """The result of a call from memory."""
+    if result.type == I1:
+        wide = Instruction("load", f"{result.name}.wide", I32, [memory], align=4)
+        yield wide
+        yield Instruction("trunc", result.name, I1, [wide.value])
+    elif result.name:
+        yield Instruction("load", result.name, result.type, [memory], align=1)
 
 
 def receive(function: Function, callee: Callee) -> None:
@@ -290,7 +315,6 @@ def with_units(callee: Callee, function: Function) -> Callee:
     return replace(callee, units=tuple(units.get(p.name, 0) for p in function.parameters))
 
 
-def vector_places(callee: Callee) -> Sequence[int]:
+def vector_places(callee: Callee) -> tuple[int, ...]:
     """Positions of the parameters that are vectors."""
-    kinds = itertools.count()
-    return [place for place, kind in zip(kinds, callee.kinds, strict=False) if kind == VARYING]
+    return tuple(place for place, kind in enumerate(callee.kinds) if kind == VARYING)

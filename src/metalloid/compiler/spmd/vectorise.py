@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.callees import (
@@ -135,13 +136,17 @@ def _lower(function: Function, callees: Callees) -> None:
     keep_as_bits(function, callees)
 
 
-def vectorise_callees(ir: str, callees: dict[str, Callee], form: Form) -> list[Vectorised]:
+def vectorise_callees(
+    ir: str, scalar: Scalar, callees: dict[str, Callee], form: Form
+) -> list[Vectorised]:
     """Vector forms of functions; `callees` learn how their private arrays lie.
 
     Parameters
     ----------
     ir : str
         The module without address spaces.
+    scalar : Scalar
+        Their caller.
     callees : dict of Callee
         Each before those that call it.
     form : Form
@@ -155,12 +160,14 @@ def vectorise_callees(ir: str, callees: dict[str, Callee], form: Form) -> list[V
     made = []
     for name, callee in list(callees.items()):
         function = parse_function(ir, name[1:])
+        if any(v.name in scalar.variables for i in function.instructions() for v in i.operands):
+            raise Unsupported("a threadgroup variable of a function")
         receive(function, callee)
         _lower(function, callees)
         places = vector_places(callee)
         form_of_callee = Form(
             callee.vector_name, form.width, form.mask_bits, dict.fromkeys(places, VARYING), 0,
-            vectors=tuple(places), masked=True,
+            vectors=places, masked=True,
         )  # fmt: skip
         interleave(function, form.width, callees)
         callees[name] = with_units(callee, function)
