@@ -53,12 +53,13 @@ class Repository(NamedTuple):
 
     def row(self) -> tuple[int | float, ...]:
         """The numbers of COLUMNS but the share."""
-        found = self.outcomes.values()
+        found = [one for one in self.outcomes.values() if not one.not_msl]
         return (
             len(self.texts), len(self.kernels) + self.refused, len(found) + self.refused,
             sum(bool(one.engine) for one in found), sum(one.is_vector_code for one in found),
             max((one.seconds for one in found), default=0),
-            sum(text.others for text in self.texts if text.not_msl),
+            sum(text.others for text in self.texts if text.not_msl)
+            + len(self.outcomes) - len(found),
         )  # fmt: skip
 
 
@@ -125,7 +126,8 @@ def report(found: Sequence[Repository], markdown: bool) -> None:
             print(f"| {name} |", " | ".join(cells), "|")
         else:
             print(f"{name:40}", *(f"{cell:>11}" for cell in cells))
-    outcomes = [one for each in found for one in each.outcomes.values()]
+    every = [one for each in found for one in each.outcomes.values()]
+    outcomes = [one for one in every if not one.not_msl]
     texts = [text for each in found for text in each.texts]
     _reasons("Not compiled", Counter(one.reason for one in outcomes if not one.engine) + _count(
         (text.refusal, text.others) for text in texts
@@ -134,7 +136,7 @@ def report(found: Sequence[Repository], markdown: bool) -> None:
         one.reason for one in outcomes if one.engine and not one.is_vector_code
     ))  # fmt: skip
     _reasons("Kernels of texts that are not MSL as they stand", _count(
-        (text.not_msl, text.others) for text in texts
+        [*((text.not_msl, text.others) for text in texts), *((one.not_msl, 1) for one in every)]
     ))  # fmt: skip
     slow = Counter({
         f"{each.name}: `{kernel.name}`": one.seconds
@@ -146,7 +148,7 @@ def report(found: Sequence[Repository], markdown: bool) -> None:
 def _count(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for reason, count in pairs:
-        if reason:
+        if reason and count:
             total[reason] += count
     return total
 

@@ -133,6 +133,11 @@ def _not_msl(tree: Path, file: str, source: str, messages: str) -> str:
         return "vertex or fragment functions, or ray tracing"
     if not _METAL_HEADER.search(_with_includes(tree / file, source)):
         return "a fragment: the host puts Metal's headers in front"
+    return completed_by_host(tree, messages)
+
+
+def completed_by_host(tree: Path, messages: str) -> str:
+    """Whether what a compiler misses comes from the host, as a reason; empty if it does not."""
     missing = _MISSING_NAME.search(messages)
     if missing and _is_of_the_host(tree, missing[1]):
         return "a fragment: the host puts other texts or macros in front"
@@ -152,7 +157,10 @@ def _is_of_the_host(tree: Path, name: str) -> bool:
     """Whether a name is a macro, or another text of the repository defines it."""
     if _MACRO.match(name) or name in _OF_THE_HOST:
         return True
-    definition = re.compile(rf"\b(?:struct|class|using|define)\s+{name}\b|\btypedef\b.*\b{name};")
+    definition = re.compile(
+        rf"\b(?:struct|class|using|define)\s+{name}\b|\btypedef\b.*\b{name};|"
+        rf"\binline\b[^;=]*\b{name}\("
+    )
     return any(
         definition.search((tree / file).read_text("utf-8", "replace")) for file in files(tree)
     )

@@ -145,7 +145,7 @@ def another_cache(tmp_path_factory):
 def nothing_is_inlined(monkeypatch, another_cache):
     """Calls stay calls, of however small functions."""
     monkeypatch.setattr(lower, "_MAX_INLINED_SIZE", -1)
-    never = [text.replace("=1500", "=-10000") for text in inlining.SMALL_CALLS]
+    never = [text.replace("=300", "=-10000") for text in inlining.SMALL_CALLS]
     monkeypatch.setattr(inlining, "SMALL_CALLS", never)
     with mtl.config.scope(cache_dir=another_cache):
         yield

@@ -16,7 +16,7 @@ from metalloid.compiler.clang import OutOfTime
 SMALL_CALLS = [
     argument
     for kind in ("-inline", "-inlinehint", "-inlinecold", "-inline-cold-callsite")
-    for argument in ("-mllvm", f"{kind}-threshold=1500")
+    for argument in ("-mllvm", f"{kind}-threshold=300")
 ]
 #: A kernel with all calls inlined may take clang so many seconds, and its longest
 #: function so many lines of IR.
