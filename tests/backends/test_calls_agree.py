@@ -20,7 +20,7 @@ WIDE = "struct Wide { uint v[6]; };\n"
 #: Functions, and a body that calls them.
 KERNELS = {
     "a number": (
-        "uint f(uint a, uint b) { return a * 3 + b; }",
+        "uint f(uint v1, uint b0) { return v1 * 3 + b0; }",  # names that our code has
         "{ y[i] = f(x[i], i) + f(i, 7); }",
     ),
     "a condition": (

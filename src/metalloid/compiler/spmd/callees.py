@@ -287,10 +287,15 @@ def receive(function: Function, callee: Callee) -> None:
                 block.end = Instruction("ret")
         function.result = VOID
     arrays, renamed = [], {}
-    for parameter, kind, type in zip(function.parameters, callee.kinds, callee.types, strict=True):
-        if kind == PRIVATE:
-            name = f"{parameter.name}.array"
-            array = Instruction("alloca", name, POINTER, [parameter], (PARAMETER,), source=type)
+    for place, parameter in enumerate(function.parameters):
+        # The author's name could be one that the vector code has.
+        own = renamed[parameter.name] = Value(parameter.type, f"%mtl.parameter{place}")
+        function.parameters[place] = own
+        if callee.kinds[place] == PRIVATE:
+            array = Instruction(
+                "alloca", f"{own.name}.array", POINTER, [own], (PARAMETER,),
+                source=callee.types[place],
+            )  # fmt: skip
             arrays.append(array)
             renamed[parameter.name] = array.value
     for instruction in function.instructions():
