@@ -57,7 +57,7 @@ class _Progress:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, as in a forked child, which has not the thread."""
+        """Forget everything: a forked child has neither the thread nor the compilations."""
         self._changed = threading.Condition()
         self._active: list[_Compilation] = []
         self._thread: threading.Thread | None = None

@@ -26,8 +26,8 @@ from metalloid.msl.tokens import TokenStream
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _UNROLL = re.compile(r"\s*#\s*pragma\s+(?:clang\s+loop\s+)?unroll\b(.*)", re.S)
 
-#: Calls in texts with larger functions may stay calls. MLX's largest have 5,000 tokens, and 7,000
-#: where templates count; elliptic curves over numbers of 256 bits have 10,000 to 800,000.
+#: Where functions would become larger, large ones are not inlined. MLX's largest have 5,000 tokens,
+#: and 7,000 where templates count; elliptic curves over numbers of 256 bits 10,000 to 800,000.
 _MAX_INLINED_SIZE, _MAX_TEMPLATES_SIZE = 7000, 12_500
 
 

@@ -111,6 +111,8 @@ class _Parser:
         """The function that `_DEFINITION` matched."""
         head, name, parameters, attributes, body = match.groups()
         words = head.split()
+        if "}" in words:
+            raise Unsupported("a struct as the result of a function")
         result = VOID if "void" in words else plain_type(words[-1])
         values, parameter_attributes = self._parameters(parameters)
         function = Function(

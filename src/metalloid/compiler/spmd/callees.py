@@ -99,8 +99,6 @@ def callees_of(ir: str, name: str) -> dict[str, Callee]:
 
 
 def _callee(function: Function, kind: Callable[[str, int], str], ir: str) -> Callee:
-    if isinstance(function.result, Struct):
-        raise Unsupported("a struct as the result of a function")
     name = f"@{function.name}"
     texts = [" ".join(words) for words in function.parameter_attributes]
     kinds = [kind(name, place) for place in range(len(texts))]
