@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import multiprocessing
-import os
-import queue
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from workers import Worker, share
 
 import metalloid as mtl
 from mlx_tree.agreement import Unchecked
@@ -87,50 +83,8 @@ def names(tree: Path, file: str) -> tuple[Sequence[str], str]:
         return [], str(error).splitlines()[0]
 
 
-def _work(tree: Path, gpu: int | None, pipe: Any) -> None:
-    """Answer what comes through the pipe, functions and their arguments, until None does."""
-    if gpu is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
-    while job := pipe.recv():
-        function, item = job
-        pipe.send(function(tree, item))
-
-
-class Worker:
-    """One process, which is started anew when it dies."""
-
-    def __init__(self, tree: Path, gpu: int | None) -> None:
-        self._arguments = tree, gpu
-        self._start()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(*self._arguments, theirs), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def ask(self, function: Callable[[Path, Any], Any], item: Any, patience: float) -> Any:
-        """What a function of this module says of an item.
-
-        Raises
-        ------
-        TimeoutError, EOFError
-            If it takes longer than `patience` seconds, or ends the process.
-        """
-        try:
-            self.pipe.send((function, item))
-            if self.pipe.poll(patience):
-                return self.pipe.recv()
-            reason: Exception = TimeoutError(f"hangs: no result after {patience:g} seconds")
-            self.process.kill()
-            self.process.join()
-        except (EOFError, ConnectionError):
-            self.process.join()
-            code = self.process.exitcode
-            reason = EOFError(f"crashes: the process ended with code {code}")
-        self._start()
-        raise reason
+class MlxWorker(Worker):
+    """A process that checks entries."""
 
     def check(self, entry: Entry, patience: float) -> Result:
         """The outcome of an entry, also of one that ends the process."""
@@ -139,14 +93,8 @@ class Worker:
         except (EOFError, TimeoutError) as error:
             return {"compiled": False, "checked": "disagrees", "reason": str(error), "engine": ""}
         if _CONTEXT_IS_LOST in result["reason"]:
-            self.stop()
-            self._start()
+            self.restart()
         return result
-
-    def stop(self) -> None:
-        """End the process."""
-        self.pipe.send(None)
-        self.process.join()
 
 
 class Workers:
@@ -166,7 +114,7 @@ class Workers:
 
     def __init__(self, tree: Path, jobs: int, gpus: int, seconds: float) -> None:
         self._end = time.perf_counter() + seconds
-        self._workers = [Worker(tree, n % gpus if gpus else None) for n in range(jobs)]
+        self._workers = [MlxWorker(tree, n % gpus if gpus else None) for n in range(jobs)]
         self._one_at_a_time = threading.Lock()
 
     def names(self, files: Iterable[str]) -> dict[str, tuple[Sequence[str], str]]:
@@ -182,7 +130,7 @@ class Workers:
     ) -> None:
         """Check entries; `done` is called with each result, one at a time."""
 
-        def check_one(worker: Worker, entry: Entry) -> None:
+        def check_one(worker: MlxWorker, entry: Entry) -> None:
             started = time.perf_counter()
             result = worker.check(entry, max(0, min(patience, self._end - started)))
             now = time.perf_counter()
@@ -192,19 +140,8 @@ class Workers:
 
         self._each(entries, check_one)
 
-    def _each(self, items: Iterable[Any], work: Callable[[Worker, Any], None]) -> None:
-        todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for item in items:
-            todo.put(item)
-
-        def job(worker: Worker) -> None:
-            with contextlib.suppress(queue.Empty):
-                while time.perf_counter() < self._end:
-                    work(worker, todo.get_nowait())
-
-        with ThreadPoolExecutor(len(self._workers)) as pool:
-            for finished in [pool.submit(job, worker) for worker in self._workers]:
-                finished.result()
+    def _each(self, items: Iterable[Any], work: Callable[[MlxWorker, Any], None]) -> None:
+        share(self._workers, items, work, lambda: time.perf_counter() < self._end)
 
     def stop(self) -> None:
         """End the processes."""

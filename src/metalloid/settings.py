@@ -200,6 +200,12 @@ class Settings:
         "Whether kernels on NVIDIA GPUs poll, so that Ctrl-C and time limits can end them; before "
         "they are compiled.",
     )
+    progress = _Setting(
+        "METALLOID_PROGRESS",
+        _truth,
+        True,
+        "Whether a line on a terminal says what takes longer than a second to compile.",
+    )
     timing = _Setting(
         "METALLOID_TIMING",
         _truth,

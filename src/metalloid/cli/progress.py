@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from metalloid.settings import settings
+
 _PATIENCE = 1.0  # seconds
 
 
@@ -21,7 +23,8 @@ def progress_after_a_second(message: str) -> Iterator[None]:
     if console.is_terminal:
         timer.start()
     try:
-        yield
+        with settings.scope(progress=False):  # one line is enough
+            yield
     finally:
         timer.cancel()
         status.stop()

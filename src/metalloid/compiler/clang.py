@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 import os
+import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.errors import DeviceUnavailable
 from metalloid.settings import settings
+
+if sys.platform == "linux":
+    import resource
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,15 @@ def version() -> str:
     return run(["clang", "--version"]).text.splitlines()[0]
 
 
+class OutOfTime(Exception):
+    """A compiler has used the processor time that it was given."""
+
+
 def run(
-    arguments: list[str], text: str | bytes = b"", scratch: str | os.PathLike[str] | None = None
+    arguments: list[str],
+    text: str | bytes = b"",
+    scratch: str | os.PathLike[str] | None = None,
+    seconds: float = 0.0,
 ) -> Outcome:
     """Run a tool of the zig executable with `text` as its input.
 
@@ -85,20 +98,37 @@ def run(
         The tool (``clang``, ``ld.lld``, ``cc``) and its arguments.
     scratch : path-like, optional
         Folder for the caches that ``cc`` cannot do without.
+    seconds : float
+        Of the processor that it may take; 0: as long as it takes. Only Linux can limit it.
+
+    Raises
+    ------
+    OutOfTime
+        If it takes longer.
     """
     environment = _environment()
     if scratch is not None:
         folder = os.fspath(scratch)
         environment |= {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    done = subprocess.run(
+    with subprocess.Popen(
         [str(executable()), *arguments],
-        input=data,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=environment,
-        check=False,
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+    ) as process:
+        if sys.platform == "linux" and seconds:
+            limit = math.ceil(seconds)
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+        try:
+            output, messages = process.communicate(data)
+        except BaseException:
+            process.kill()
+            raise
+    if seconds and process.returncode == -signal.SIGKILL:
+        raise OutOfTime
+    return Outcome(process.returncode, output, messages.decode("utf-8", "replace"))
 
 
 def _environment() -> dict[str, str]:

@@ -23,6 +23,7 @@ def entry_text(
     entry: EntryPoint,
     constants: Mapping[int, str],
     functions: str,
+    inline_all: bool = True,
 ) -> str:
     """The unit's text with its constants defined, and the functions that a device calls.
 
@@ -30,6 +31,8 @@ def entry_text(
     ----------
     functions : str
         Their C++; the kernel is ``mtl_entry_type`` there.
+    inline_all : bool
+        Whether all of the unit's functions are inlined, whatever their size.
     """
     definitions = [
         line
@@ -40,7 +43,7 @@ def entry_text(
     return "\n".join(
         (
             *definitions,
-            wrapped(text),
+            wrapped(text) if inline_all else text,
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
             functions,

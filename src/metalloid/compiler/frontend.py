@@ -20,6 +20,7 @@ from metalloid.compiler.prelude import (
     stub_folder,
     toolchain_digest,
 )
+from metalloid.compiler.progress import compiling
 from metalloid.compiler.repair import repair
 from metalloid.compiler.target import Target, math_flags
 from metalloid.compiler.unit import Options, TranslationUnit, encode, restore
@@ -90,12 +91,30 @@ def translate(
             return unit
         # An included file has changed: this entry is of no use to anybody.
         cache.discard(key)
+    with compiling(f"the library {file!r}") as begin:
+        found = _translated(source, file, options, target, cache, begin)
+    unit = restore(cache.save(key, found), options, {file: source}, check=False)
+    assert unit is not None
+    return unit
+
+
+def _translated(
+    source: str,
+    file: str,
+    options: Options,
+    target: Target,
+    cache: Cache,
+    begin: Callable[[str], None],
+) -> dict[str, str]:
+    """The files of a unit's cache entry."""
+    begin("preprocessing")
     preprocessed, warnings = preprocess(source, file, options, cache)
+    begin("checking its text")
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
     read = functools.partial(read_source, {file: source})
     text, more_warnings = _check(stream, lowered, options, target, cache, read)
-    found = encode(
+    return encode(
         # Not of the lowered text, which has lost the attributes.
         digest(preprocessed, repr(options), toolchain_digest()),
         text,
@@ -103,9 +122,6 @@ def translate(
         (*warnings, *more_warnings),
         _dependencies(stream, file, cache),
     )
-    unit = restore(cache.save(key, found), options, {file: source}, check=False)
-    assert unit is not None
-    return unit
 
 
 def preprocess(
@@ -289,6 +305,7 @@ def compile_entry(
     entry: EntryPoint,
     target: Target,
     embed: Callable[[str], str],
+    seconds: float = 0.0,
 ) -> tuple[str, str]:
     """Compile one kernel of a unit; the text that was compiled, and what came out.
 
@@ -298,16 +315,20 @@ def compile_entry(
         The clang command.
     embed : callable
         From the unit's text to the whole that is compiled.
+    seconds : float
+        Of the processor that it may take; 0: as long as it takes.
 
     Raises
     ------
+    OutOfTime
+        If it takes longer.
     CompileError
         If clang refuses the kernel although it took the library's text: a template is instantiated
         for the first time, or a parameter is of a type that no launch can fill. The latter is found
         by our entry code and put at the kernel's head.
     """
     text = unit.text
-    outcome = clang.run(command, embed(text))
+    outcome = clang.run(command, embed(text), seconds=seconds)
     if outcome.status != 0:
         stream = TokenStream(text)
         outcome = run_repairing(command, stream, embed)

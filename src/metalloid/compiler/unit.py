@@ -94,6 +94,8 @@ class TranslationUnit:
         Stage of the entry points that cannot run here, by name.
     constants : tuple of FunctionConstant
     warnings : tuple of Diagnostic
+    has_large_calls : bool
+        Whether it takes too long to compile with every call inlined.
     text : str
         The lowered C++ text.
     sources : dict
@@ -106,6 +108,7 @@ class TranslationUnit:
     other_stages: dict[str, str]
     constants: tuple[FunctionConstant, ...]
     warnings: tuple[Diagnostic, ...]
+    has_large_calls: bool
     text: str = field(compare=False, repr=False)
     sources: dict[str, str] = field(compare=False, repr=False)
 
@@ -133,6 +136,7 @@ def encode(
         "other_stages": lowered.other_stages,
         "constants": [asdict(constant) for constant in lowered.constants],
         "warnings": [asdict(warning) for warning in warnings],
+        "has_large_calls": lowered.has_large_calls,
     }
     return {_FACTS: json.dumps(facts), _TEXT: text}
 
@@ -151,6 +155,7 @@ def restore(
         other_stages=facts["other_stages"],
         constants=tuple(FunctionConstant(**constant) for constant in facts["constants"]),
         warnings=tuple(Diagnostic(**warning) for warning in facts["warnings"]),
+        has_large_calls=facts["has_large_calls"],
         text=files[_TEXT].read_bytes().decode("utf-8", "surrogatepass"),
         sources=sources,
     )

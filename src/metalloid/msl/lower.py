@@ -17,6 +17,7 @@ from metalloid.msl.address_spaces import (
 from metalloid.msl.attributes import Attribute, lower_attributes
 from metalloid.msl.entry_points import EntryPoint, find_entry_points
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
+from metalloid.msl.inlined_size import largest_inlined_size
 from metalloid.msl.linkage import lower_linkage
 from metalloid.msl.literals import lower_half_casts, lower_literals
 from metalloid.msl.records import describe_records
@@ -31,6 +32,10 @@ _OF_TYPES = ("*", "&", "<", "::")
 _DEFINITION = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _UNROLL = re.compile(r"\s*#\s*pragma\s+(?:clang\s+loop\s+)?unroll\b(.*)", re.S)
 _LINKING = re.compile(r"\s*#\s*pragma\s+comment\b")
+
+#: Where functions would become larger, large ones are not inlined. MLX's largest have 5,000 tokens,
+#: and 7,000 where templates count; elliptic curves over numbers of 256 bits 10,000 to 800,000.
+_MAX_INLINED_SIZE, _MAX_TEMPLATES_SIZE = 7000, 12_500
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Lowered:
     constants : tuple of FunctionConstant
     attributes : tuple of Attribute
         Those of Metal, by position in the stream.
+    has_large_calls : bool
+        Whether it takes too long to compile with every call inlined.
     """
 
     text: str
@@ -54,6 +61,7 @@ class Lowered:
     other_stages: dict[str, str]
     constants: tuple[FunctionConstant, ...]
     attributes: tuple[Attribute, ...]
+    has_large_calls: bool
 
 
 def lower(preprocessed: str) -> Lowered:
@@ -85,8 +93,15 @@ def lower_stream(stream: TokenStream) -> Lowered:
     _drop_coherence(stream)
     return Lowered(
         stream.render(), tuple(found.kernels), found.other_stages, tuple(constants),
-        tuple(attributes),
+        tuple(attributes), _has_large_calls(stream),
     )  # fmt: skip
+
+
+def _has_large_calls(stream: TokenStream) -> bool:
+    return (
+        largest_inlined_size(stream, templates=False) > _MAX_INLINED_SIZE
+        or largest_inlined_size(stream, templates=True) > _MAX_TEMPLATES_SIZE
+    )
 
 
 def _lower_directives(stream: TokenStream) -> None:

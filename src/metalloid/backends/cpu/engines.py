@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +15,7 @@ from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.progress import compiling
 from metalloid.compiler.spmd.threadgroup_variables import distances
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
@@ -154,7 +155,8 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
-        files = cache.save(key, _compile(request, cache, wanted))
+        with compiling(f"kernel {entry.name!r} for the CPU") as begin:
+            files = cache.save(key, _compile(request, cache, wanted, begin))
     facts = json.loads(files["kernel.json"].read_bytes())
     return CompiledKernel(
         target.name,
@@ -178,25 +180,34 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     )
 
 
-def _compile(request: KernelRequest, cache: Cache, wanted: str) -> dict[str, bytes | str]:
+def _compile(
+    request: KernelRequest, cache: Cache, wanted: str, begin: Callable[[str], None]
+) -> dict[str, bytes | str]:
     reason = ""
     if wanted == "simd":
         try:
-            return _compiled_by("simd", request, cache, reason)
+            return _compiled_by("simd", request, cache, reason, begin)
         except Unsupported as error:
             reason = f" (no vector form: {error})"
-    return _compiled_by("reference", request, cache, reason)
+    return _compiled_by("reference", request, cache, reason, begin)
 
 
 def _compiled_by(
-    name: str, request: KernelRequest, cache: Cache, reason: str
+    name: str,
+    request: KernelRequest,
+    cache: Cache,
+    reason: str,
+    begin: Callable[[str], None],
 ) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
+    begin("C++ to LLVM IR")
     kernel = kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, engine.functions
     )
+    begin("vectorising" if name == "simd" else "adapting the IR")
     lowered = engine.lower(kernel, request.variant)
     command = (*lowered.code_command, "-target", request.target.triple)
+    begin("generating machine code")
     code = clang.run([*command, "-c", "-o", "-", "-"], lowered.ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tried on such code than on what comes from C.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cpu.inlining import choose_inlining
 from metalloid.backends.cpu.recursion import unroll_recursion
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
@@ -187,18 +188,22 @@ def kernel_ir(
             files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
         return files["functions.ll"].read_text()
 
-    def compiled(reports: bool, *more: str) -> tuple[str, str]:
+    def compiled(
+        options: list[str] | None, seconds: float = 0.0, reports: bool = False, more: str = ""
+    ) -> tuple[str, str]:
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, functions(reports))
+            inline_all = options is None
+            return entry_text(text, unit, entry, constants, functions(reports), inline_all)
 
-        return compile_entry([*command, *more], unit, entry, target, embed)
+        words = [*command, *(options or ()), *more.split()]
+        return compile_entry(words, unit, entry, target, embed, seconds)
 
-    text, ir = compiled(reports=False)
+    options, (text, ir) = choose_inlining(compiled, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
-        raise undefined(name, unit, entry, lambda: compiled(False, LINE_TABLES)[1])
+        raise undefined(name, unit, entry, lambda: compiled(options, more=LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
     if reports and functions(True) != functions(False):
-        text, ir = compiled(reports=True)
+        text, ir = compiled(options, reports=True)
     ir = unroll_recursion(_make_functions_private(ir), functools.partial(_optimised, target=target))
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir

@@ -35,6 +35,7 @@ from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
+from metalloid.compiler.spmd.callees import callees_of
 from metalloid.compiler.spmd.coarsen import coarsen
 from metalloid.compiler.spmd.collectors import Collectors, at_the_end
 from metalloid.compiler.spmd.form import Form
@@ -45,7 +46,13 @@ from metalloid.compiler.spmd.reports import name_threads
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
 from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.spmd.vectorise import Scalar, Vectorised, parse, vectorise
+from metalloid.compiler.spmd.vectorise import (
+    Scalar,
+    Vectorised,
+    parse,
+    vectorise,
+    vectorise_callees,
+)
 from metalloid.compiler.spmd.writer import SCALAR_BYTES
 from metalloid.runtime.program import Size
 
@@ -207,17 +214,20 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     ir = _with_axis_first(ir, axis)
     width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
-    functions = [parse(ir, scalar) for _ in forms]
+    callees = callees_of(ir, _SCALAR)
+    called = vectorise_callees(ir, scalar, callees, forms[0])
+    functions = [parse(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
-    if reads and not (kernel.synchronises or streams) and _uses(kernel, f"(?:grid_)?{below}"):
-        several = parse(ir, scalar)
+    is_independent = not (kernel.synchronises or streams or callees)
+    if reads and is_independent and _uses(kernel, f"(?:grid_)?{below}"):
+        several = parse(ir, scalar, callees)
         rows = _rows_at_a_time(several, kernel)
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
     adjacent = contiguous_axis(functions[0])
-    made = [*map(vectorise, functions, forms)]
+    made = [vectorise(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
@@ -234,7 +244,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, made, rounds + at_the_end(_collectors(made))),
+        assemble(ir, _SCALAR, [*called, *made], rounds + at_the_end(_collectors(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,

@@ -18,6 +18,7 @@ from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend import compile_command, compile_entry
+from metalloid.compiler.progress import compiling
 from metalloid.compiler.shift_amounts import mask_shift_amounts
 from metalloid.compiler.target import Target
 from metalloid.compiler.undefined import LINE_TABLES, undefined
@@ -128,7 +129,9 @@ def compile_ptx(
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
-        files = cache.save(key, _compile(unit, entry, constants, target, cache, most_threads))
+        with compiling(f"kernel {entry.name!r} for {target.name}"):
+            made = _compile(unit, entry, constants, target, cache, most_threads)
+        files = cache.save(key, made)
     numbers = json.loads(files["kernel.json"].read_bytes())
     layouts, reports, has_order, asked_bytes, several, is_beside, is_cancellable = numbers
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}

@@ -147,6 +147,8 @@ class Function:
         ``"internal"``; empty if other modules may call it.
     tables : dict of Array by name
         Types of the module's constant arrays.
+    parameter_attributes : list of list of str
+        Tokens of each parameter's attributes: ``["noundef", "byval", "(", "%struct.S", ")"]``.
     """
 
     name: str
@@ -156,6 +158,7 @@ class Function:
     blocks: dict[str, Block]
     linkage: str = ""
     tables: dict[str, Array] = field(default_factory=dict)
+    parameter_attributes: list[list[str]] = field(default_factory=list)
 
     @property
     def entry(self) -> Block:

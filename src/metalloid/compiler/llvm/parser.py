@@ -7,6 +7,7 @@ hints.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Block, Function, Value
@@ -45,7 +46,7 @@ def parse_function(ir: str, name: str) -> Function:
     Unsupported
         If there is something in it that no kernel was seen to contain.
     """
-    return _Parser(ir).function(_definition(ir, name))
+    return _parser(ir).function(_definition(ir, name))
 
 
 def definition(ir: str, name: str) -> str:
@@ -70,10 +71,15 @@ def replace_function(ir: str, function: Function) -> str:
 
 
 def _definition(ir: str, name: str) -> re.Match[str]:
-    for match in _DEFINITION.finditer(ir):
-        if match[2] == name:
-            return match
-    raise Unsupported(f"the module has no function {name}")
+    try:
+        return _definitions(ir)[name]
+    except KeyError:
+        raise Unsupported(f"the module has no function {name}") from None
+
+
+@functools.lru_cache(maxsize=2)  # several functions of one module are parsed one after the other
+def _definitions(ir: str) -> dict[str, re.Match[str]]:
+    return {match[2]: match for match in _DEFINITION.finditer(ir)}
 
 
 def type_of(text: str, ir: str) -> Type:
@@ -84,7 +90,12 @@ def type_of(text: str, ir: str) -> Type:
     Unsupported
         If no kernel was seen to contain it.
     """
-    return Line(text, _Parser(ir).named_type).type()
+    return Line(text, _parser(ir).named_type).type()
+
+
+@functools.lru_cache(maxsize=2)
+def _parser(ir: str) -> _Parser:
+    return _Parser(ir)
 
 
 class _Parser:
@@ -100,15 +111,19 @@ class _Parser:
         """The function that `_DEFINITION` matched."""
         head, name, parameters, attributes, body = match.groups()
         words = head.split()
+        if "}" in words:
+            raise Unsupported("a struct as the result of a function")
         result = VOID if "void" in words else plain_type(words[-1])
+        values, parameter_attributes = self._parameters(parameters)
         function = Function(
             name,
             result,
-            self._parameters(parameters),
+            values,
             " ".join(re.findall(r"#\d+", attributes)),
             {},
             next((word for word in words if word in _LINKAGES), ""),
             self._tables,
+            parameter_attributes,
         )
         block = None
         for line in _joined_lines(body):
@@ -132,14 +147,16 @@ class _Parser:
                 block.body.append(instruction)
         return function
 
-    def _parameters(self, text: str) -> list[Value]:
+    def _parameters(self, text: str) -> tuple[list[Value], list[list[str]]]:
+        """The parameters, and the attributes of each."""
         line = Line(text, self.named_type)
-        values = []
+        values, attributes = [], []
         while line.more():
             type_ = line.type()
-            words = line.until_comma()
-            values.append(Value(type_, words[-1]))
-        return values
+            *words, name = line.until_comma()
+            values.append(Value(type_, name))
+            attributes.append(words)
+        return values, attributes
 
     def named_type(self, name: str) -> Type:
         """The struct that a name like ``%struct.S`` stands for."""

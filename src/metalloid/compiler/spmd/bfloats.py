@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.types import BFLOAT, FLOAT, I16, I32, Type
+from metalloid.compiler.spmd.callees import NO_CALLEES, Callees
 from metalloid.compiler.spmd.writer import Writer
 
 #: Instructions that only move values.
@@ -24,14 +25,15 @@ _SIGNS = {"fneg": ("xor", -0x8000), "@llvm.fabs.bf16": ("and", 0x7FFF)}
 # ---- the code of one thread ----------------------------------------------------------------------
 
 
-def keep_as_bits(function: Function) -> None:
+def keep_as_bits(function: Function, callees: Callees = NO_CALLEES) -> None:
     """Let all values of type bfloat in `function` be integers, and floats in arithmetic."""
+    function.parameters = [_bits(parameter) for parameter in function.parameters]
     names = (f"%mtl.bfloat{number}" for number in itertools.count())
     for block in function.blocks.values():
         block.phis = [_moved(phi) for phi in block.phis]
         body, block.body = block.body, []
         for instruction in body:
-            if instruction.op in _MOVES:
+            if instruction.op in _MOVES or instruction.detail in callees:
                 block.body.append(_moved(instruction))
             elif BFLOAT in (instruction.type, *(value.type for value in instruction.operands)):
                 _compute(instruction, block.body, names)

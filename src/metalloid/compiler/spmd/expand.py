@@ -19,6 +19,8 @@ from metalloid.compiler.llvm.types import (
     Array,
     Float,
     Integer,
+    Struct,
+    Type,
     Vector,
 )
 
@@ -77,13 +79,21 @@ def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
     for address in addresses:
         array = _private_array(address, computed_by)
         if array is not None:
-            element = array.source
-            while isinstance(element, Array | Vector):
-                element = element.element
+            element = _only_element(array.source)
             is_scalar = isinstance(element, Integer | Float)
             if is_scalar and size % element.size == 0 and size <= _MOST_PIECES * element.size:
                 return Integer(8 * element.size)
     return I32 if size % 4 == 0 else I8
+
+
+def _only_element(type: Type) -> Type:
+    """The scalar that an array, a vector or a struct consists of, if there is only one kind."""
+    while isinstance(type, Array | Vector):
+        type = type.element
+    if isinstance(type, Struct):
+        elements = {_only_element(member) for member in type.members}
+        return elements.pop() if len(elements) == 1 else type
+    return type
 
 
 def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:

@@ -41,6 +41,10 @@ class Form:
     collectors : tuple of (int, int) or None
         Where the address is of what is collected (`collected`): position of the parameter that
         points to the words of the call, and which of them.
+    vectors : tuple of int
+        Positions of the parameters that are passed for all lanes.
+    masked : bool
+        Whether the last parameter is the mask of the active lanes.
     """
 
     name: str
@@ -55,3 +59,5 @@ class Form:
     is_strict: bool = False
     streams: bool = False
     collectors: tuple[int, int] | None = None
+    vectors: tuple[int, ...] = ()
+    masked: bool = False

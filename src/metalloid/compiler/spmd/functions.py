@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.prologue import LANE_COUNT, SIZE_X, SIZE_Y
+from metalloid.compiler.spmd.prologue import EXISTING, LANE_COUNT, SIZE_X, SIZE_Y
 from metalloid.compiler.spmd.region_lines import Definitions, Regions
 from metalloid.compiler.spmd.regions import COMMON, STATE
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES
@@ -77,7 +77,12 @@ def _one_for_all(function: Function, form: Form, lines: list[str], regions: int)
 
 
 def _parameters(function: Function, form: Form) -> list[str]:
-    parameters = [f"{p.type} {p.name}" for p in function.parameters]
+    parameters = [
+        f"<{form.width} x {p.type}> {p.name}" if place in form.vectors else f"{p.type} {p.name}"
+        for place, p in enumerate(function.parameters)
+    ]
+    if form.masked:
+        parameters.append(f"<{form.width} x i{form.mask_bits}> {EXISTING}")
     if form.has_state:
         parameters += [f"i32 {SIZE_X}", f"i32 {SIZE_Y}"]
     if form.has_state or form.partial:
@@ -89,6 +94,8 @@ def _parameters(function: Function, form: Form) -> list[str]:
 
 def _inlining(form: Form) -> str:
     """Whether a function is part of those that call it."""
+    if form.masked:
+        return "noinline "
     return "" if form.partial and not form.computed else "alwaysinline "
 
 

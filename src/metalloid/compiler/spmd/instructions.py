@@ -15,6 +15,7 @@ from metalloid.compiler.spmd import (
 )
 from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
+from metalloid.compiler.spmd.callees import VARYING, Callee
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of
 from metalloid.compiler.spmd.registers import by_registers
 from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
@@ -196,6 +197,10 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         holds = instruction.detail == ALL_PASS
         writer.set(instruction, scalar=all_lanes_pass(writer, condition, holds))
         return
+    callee = writer.callees.get(instruction.detail)
+    if callee is not None:
+        _call_vector_form(writer, instruction, callee)
+        return
     by_lane = is_of_the_c_library(instruction.detail)
     of_processor = processor.is_instruction(instruction.detail)
     if not (by_lane or of_processor or count_of_values(instruction.detail)):
@@ -213,6 +218,19 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         _call_of_processor(writer, instruction)
         return
     writer.set(instruction, vector=_each_lane(writer, instruction))
+
+
+def _call_vector_form(writer: Writer, instruction: Instruction, callee: Callee) -> None:
+    given = []
+    for value, kind, unit in zip(instruction.operands, callee.kinds, callee.units, strict=True):
+        if kind == VARYING:
+            given.append(f"{writer.wide(value.type)} {writer.vector(value)}")
+            continue
+        if unit and writer.shape(value).stride != unit:
+            raise Unsupported("an address of private memory that differs between lanes")
+        given.append(f"{value.type} {writer.scalar(value)}")
+    given.append(f"{writer.wide(writer.mask_type)} {writer.mask or writer.all_lanes}")
+    writer.emit(f"call void @{callee.vector_name}({', '.join(given)})")
 
 
 def _call_by_lane(writer: Writer, instruction: Instruction) -> None:

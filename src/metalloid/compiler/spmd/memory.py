@@ -15,6 +15,7 @@ from collections.abc import Callable
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, streaming, tables
+from metalloid.compiler.spmd.callees import PARAMETER
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
@@ -196,6 +197,9 @@ def last_active(writer: Writer, value: Value) -> str:
 
 def _alloca(writer: Writer, instruction: Instruction) -> None:
     """A private array of each lane; `private` says how they lie."""
+    if PARAMETER in instruction.flags:
+        writer.set(instruction, scalar=writer.scalar(instruction.operands[0]))
+        return
     size = instruction.source.size
     slot = writer.slot(quoted("private", instruction.result), f"[{writer.width * size} x {I8}]")
     writer.set(instruction, scalar=slot)

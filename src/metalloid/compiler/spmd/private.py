@@ -13,7 +13,8 @@ are lanes.
 from __future__ import annotations
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
-from metalloid.compiler.llvm.types import I1, I8, I64, POINTER, Type
+from metalloid.compiler.llvm.types import I1, I8, I64, POINTER, Type, Unsupported
+from metalloid.compiler.spmd.callees import NO_CALLEES, PARAMETER, Callees
 from metalloid.compiler.spmd.shapes import alignment_of
 
 _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
@@ -21,8 +22,14 @@ _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
 _STEPS = 6
 
 
-def interleave(function: Function, width: int) -> None:
-    """Interleave what private arrays of `function` can be."""
+def interleave(function: Function, width: int, callees: Callees = NO_CALLEES) -> None:
+    """Interleave what private arrays of `function` can be.
+
+    Raises
+    ------
+    Unsupported
+        If one is passed to a function, or comes from a caller, and cannot be interleaved.
+    """
     users: dict[str, list[Instruction]] = {}
     computed_by = {i.result: i for i in function.instructions() if i.result}
     for instruction in function.instructions():
@@ -31,7 +38,10 @@ def interleave(function: Function, width: int) -> None:
     longer: set[str] = set()  # steps in interleaved arrays
     for instruction in function.instructions():
         if instruction.op == "alloca":
-            array = _Array(instruction, users, computed_by)
+            array = _Array(instruction, users, computed_by, callees)
+            is_passed = array.is_argument or PARAMETER in instruction.flags
+            if is_passed and array.is_used and not array.size:
+                raise Unsupported("a private array that functions access in different units")
             if array.size:
                 instruction.detail = str(array.size)
                 longer |= array.steps
@@ -58,6 +68,10 @@ class _Array:
     ----------
     size : int
         Of its elements; 0 if it is used in ways that want it in one piece.
+    is_argument : bool
+        Whether it is passed to a function.
+    is_used : bool
+        Whether anything is accessed.
     accesses : list of Instruction
     steps : set of str
         Addresses in it.
@@ -68,10 +82,14 @@ class _Array:
         alloca: Instruction,
         users: dict[str, list[Instruction]],
         computed_by: dict[str, Instruction],
+        callees: Callees,
     ) -> None:
         self.accesses: list[Instruction] = []
         self.steps: set[str] = set()
         self.size = 0
+        self.is_argument = False
+        self.is_used = True
+        sizes: set[int] = set()
         distances: list[int] = []
         todo = [alloca]
         while todo:
@@ -87,9 +105,16 @@ class _Array:
                     distances += (size * _factor(index, computed_by) for index, size in variable)
                     self.steps.add(user.result)
                     todo.append(user)
+                elif user.op == "call" and user.detail in callees:
+                    units = callees[user.detail].units
+                    given = zip(user.operands, units, strict=True)
+                    sizes |= {unit for v, unit in given if v.name == address.result and unit}
+                    self.is_argument = True
                 else:
+                    self.is_argument |= user.op == "call"
                     return
-        sizes = {_accessed(access).size for access in self.accesses}
+        sizes |= {_accessed(access).size for access in self.accesses}
+        self.is_used = bool(sizes)
         if len(sizes) == 1:
             [size] = sizes
             if all(distance % size == 0 for distance in (*distances, alloca.source.size)):

@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
+from metalloid.compiler.spmd.callees import (
+    NO_CALLEES,
+    Callee,
+    Callees,
+    pass_through_memory,
+    receive,
+    vector_places,
+    with_units,
+)
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.collected import mark_collected, number_of
 from metalloid.compiler.spmd.collectors import Collectors
@@ -30,7 +40,7 @@ from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_
 from metalloid.compiler.spmd.region_lines import Regions
 from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
 from metalloid.compiler.spmd.reports import make_assertions
-from metalloid.compiler.spmd.shapes import uniform
+from metalloid.compiler.spmd.shapes import VARYING, uniform
 from metalloid.compiler.spmd.slots import places
 from metalloid.compiler.spmd.streaming import streamable
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
@@ -99,7 +109,7 @@ class Scalar:
     variables: dict[str, int]
 
 
-def parse(ir: str, scalar: Scalar) -> Function:
+def parse(ir: str, scalar: Scalar, callees: Callees = NO_CALLEES) -> Function:
     """The function of one thread in a module without address spaces, ready for `vectorise`.
 
     Raises
@@ -111,17 +121,63 @@ def parse(ir: str, scalar: Scalar) -> Function:
     place_variables(function, scalar.variables, function.parameters[scalar.memory])
     make_assertions(function)
     mark_unchanging(function, {function.parameters[i].name for i in scalar.read_only})
-    make_private_accesses_plain(function)
-    expand_copies(function)
-    find_products(function)
-    take_apart(function)
-    keep_as_bits(function)
-    mark_collected(function, function.parameters[scalar.memory])
+    _lower(function, callees)
+    if not callees:
+        mark_collected(function, function.parameters[scalar.memory])
     split_at_barriers(function)
     return function
 
 
-def vectorise(function: Function, form: Form) -> Vectorised:
+def _lower(function: Function, callees: Callees) -> None:
+    """The steps that any function needs."""
+    pass_through_memory(function, callees)
+    make_private_accesses_plain(function)
+    expand_copies(function)
+    find_products(function)
+    take_apart(function)
+    keep_as_bits(function, callees)
+
+
+def vectorise_callees(
+    ir: str, scalar: Scalar, callees: dict[str, Callee], form: Form
+) -> list[Vectorised]:
+    """Vector forms of functions; `callees` learn how their private arrays lie.
+
+    Parameters
+    ----------
+    ir : str
+        The module without address spaces.
+    scalar : Scalar
+        Their caller.
+    callees : dict of Callee
+        Each before those that call it.
+    form : Form
+        That of a caller: lanes and masks are the same.
+
+    Raises
+    ------
+    Unsupported
+        If a function does what has no vector form.
+    """
+    made = []
+    for name, callee in list(callees.items()):
+        function = parse_function(ir, name[1:])
+        if any(v.name in scalar.variables for i in function.instructions() for v in i.operands):
+            raise Unsupported("a threadgroup variable of a function")
+        receive(function, callee)
+        _lower(function, callees)
+        places = vector_places(callee)
+        form_of_callee = Form(
+            callee.vector_name, form.width, form.mask_bits, dict.fromkeys(places, VARYING), 0,
+            vectors=places, masked=True,
+        )  # fmt: skip
+        interleave(function, form.width, callees)
+        callees[name] = with_units(callee, function)
+        made.append(vectorise(function, form_of_callee, callees))
+    return made
+
+
+def vectorise(function: Function, form: Form, callees: Callees = NO_CALLEES) -> Vectorised:
     """The function that does for a simdgroup of threads what `function` does for one.
 
     Parameters
@@ -129,14 +185,17 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     function : Function
         As `parse` gives it; it is changed, and of no use afterwards.
     form : Form
+    callees : mapping of Callee
+        Functions that have a vector form of their own.
 
     Raises
     ------
     Unsupported
         If the function does what has no vector form.
     """
-    interleave(function, form.width)
-    if not form.partial:
+    if not form.masked:
+        interleave(function, form.width, callees)
+    if not (form.partial or form.masked):
         keep_lanes_together(function, {function.parameters[place].name for place in form.shapes})
     graph = make_canonical(function)
     names = [parameter.name for parameter in function.parameters]
@@ -148,14 +207,16 @@ def vectorise(function: Function, form: Form) -> Vectorised:
         common = common_values(function, graph, {names[place] for place in form.common})
     divergence = _divergence(function, graph, form)
     collectors = _collectors(function, form)
-    writer = Writer(divergence, form.mask_bits, collectors)
+    writer = Writer(divergence, form.mask_bits, collectors, callees)
     writer.first_index = names[form.index]
     writer.looks_ahead = form.streams or (not form.has_state and computes_much(function))
     writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
-    linearised = Linearised(writer, EXISTING if form.partial else None, form.has_state)
+    writer.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
+    some = form.partial or form.masked
+    linearised = Linearised(writer, EXISTING if some else None, form.has_state)
     writer.groups.update(find_groups(divergence))
     find_uses(writer, linearised)
-    streamed, streamed_bytes = streamable(function, graph)
+    streamed, streamed_bytes = streamable(function, graph) if not callees else (set(), 0)
     if form.streams:
         writer.streamed.update(streamed)
     linearised.write()
@@ -206,7 +267,13 @@ def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
     }
     forbidden = forbidden_partings(function, graph) if form.is_strict else {}
     find = functools.partial(
-        analyse, function, graph, form.width, shapes, form.partial, forbidden=forbidden
+        analyse,
+        function,
+        graph,
+        form.width,
+        shapes,
+        form.partial or form.masked,
+        forbidden=forbidden,
     )
     found = find()
     return find() if keep_whole(function, found, pairs=form.mask_bits == 1) else found

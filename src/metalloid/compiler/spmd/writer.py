@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.line import FAST_MATH
 from metalloid.compiler.llvm.types import I1, I64, Float, Integer, Pointer, Type
+from metalloid.compiler.spmd.callees import NO_CALLEES, Callees
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.shapes import Shape
 
@@ -54,11 +55,16 @@ class Writer:
     spoils_inactive_lanes = False
 
     def __init__(
-        self, divergence: Divergence, mask_bits: int, collectors: Collectors | None = None
+        self,
+        divergence: Divergence,
+        mask_bits: int,
+        collectors: Collectors | None = None,
+        callees: Callees = NO_CALLEES,
     ) -> None:
         self.divergence, self.width = divergence, divergence.width
         self.mask_type = Integer(mask_bits)
         self.collectors = collectors
+        self.callees = callees
         self.block = ""
         self.mask: str | None = None
         self.first_lanes = 0

@@ -178,7 +178,8 @@ struct entry<kernel, inputs...> {
   template <int... positions>
   static METALLOID_INLINE void call(const thread_ids& ids, void* const* words,
                                     char* threadgroup_memory, sequence<positions...>) {
-    kernel(fetch<Parameters, inputs>(ids, words[positions], threadgroup_memory)...);
+    [[clang::always_inline]] kernel(
+        fetch<Parameters, inputs>(ids, words[positions], threadgroup_memory)...);
   }
 
   static METALLOID_INLINE void call(const thread_ids& ids, void* const* words,
