@@ -69,7 +69,7 @@ class _Array:
     size : int
         Of its elements; 0 if it is used in ways that want it in one piece.
     is_argument : bool
-        Whether it is passed to a function.
+        Whether it is passed to a function that has a vector form.
     is_used : bool
         Whether anything is accessed.
     accesses : list of Instruction
@@ -88,7 +88,7 @@ class _Array:
         self.steps: set[str] = set()
         self.size = 0
         self.is_argument = False
-        self.is_used = True
+        is_contiguous = False  # whether something wants it in one piece
         sizes: set[int] = set()
         distances: list[int] = []
         todo = [alloca]
@@ -111,11 +111,10 @@ class _Array:
                     sizes |= {unit for v, unit in given if v.name == address.result and unit}
                     self.is_argument = True
                 else:
-                    self.is_argument |= user.op == "call"
-                    return
+                    is_contiguous = True
         sizes |= {_accessed(access).size for access in self.accesses}
-        self.is_used = bool(sizes)
-        if len(sizes) == 1:
+        self.is_used = is_contiguous or bool(sizes)
+        if len(sizes) == 1 and not is_contiguous:
             [size] = sizes
             if all(distance % size == 0 for distance in (*distances, alloca.source.size)):
                 self.size = size
