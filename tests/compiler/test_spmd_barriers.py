@@ -260,7 +260,7 @@ def test_addresses_in_variables_become_distances():
 
 
 def test_a_variable_used_in_an_unknown_way_is_refused():
-    function, _ = prepared(["entry:", "store ptr bitcast (ptr @a to ptr), ptr %p", "ret void"])
+    function, _ = prepared(["entry:", "store i64 ptrtoint (ptr @a to i64), ptr %p", "ret void"])
     with pytest.raises(Unsupported, match="@a"):
         place_variables(function, {"@a": 20}, Value(POINTER, "%p"))
 

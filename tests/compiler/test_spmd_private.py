@@ -28,8 +28,8 @@ def test_elements_of_lanes_lie_side_by_side():
         "  %v = load float, ptr %r",
     )
     assert lane_step(made["%a"]) == 4
-    assert made["%q.0.index"].op == "sext"
-    assert made["%q.0.distance"].operands[1].integer == 4 * WIDTH
+    assert made["%q~0~index"].op == "sext"
+    assert made["%q~0~distance"].operands[1].integer == 4 * WIDTH
     assert made["%r"].operands[1].integer == 12 * WIDTH
     assert made["%v"].align == 4
 
