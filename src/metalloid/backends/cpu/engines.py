@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +25,8 @@ from metalloid.msl.entry_points import EntryPoint
 class Engine(Protocol):
     """A way to run kernels: a module with these."""
 
-    def functions(self, reports: bool) -> str:
-        """C++ of what the runtime calls."""
+    def functions(self, reports: bool, variant: str, parameters: int) -> str:
+        """C++ of what the runtime calls, of a kernel with so many parameters."""
 
     def lower(self, kernel: KernelIR, variant: str) -> Lowered:
         """IR that is ready to become code; without a `variant`, of that to begin with."""
@@ -185,8 +186,11 @@ def _compiled_by(
     name: str, request: KernelRequest, cache: Cache, reason: str
 ) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
+    functions = functools.partial(
+        engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
+    )
     kernel = kernel_ir(
-        request.unit, request.entry, request.constants, request.target, cache, engine.functions
+        request.unit, request.entry, request.constants, request.target, cache, functions
     )
     lowered = engine.lower(kernel, request.variant)
     command = (*lowered.code_command, "-target", request.target.triple)

@@ -6,6 +6,7 @@ from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
 from metalloid.compiler.spmd import bfloats, lanewise, matrices, memory, processor, simdgroup
 from metalloid.compiler.spmd.agreement import all_lanes_pass
+from metalloid.compiler.spmd.by_lane import call_by_lane, is_by_lane
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of
 from metalloid.compiler.spmd.registers import by_registers
@@ -185,6 +186,9 @@ def _call(writer: Writer, instruction: Instruction) -> None:
         [condition] = instruction.operands
         holds = instruction.detail == ALL_PASS
         writer.set(instruction, scalar=all_lanes_pass(writer, condition, holds))
+        return
+    if is_by_lane(instruction.detail):
+        call_by_lane(writer, instruction)
         return
     by_lane = is_of_the_c_library(instruction.detail)
     of_processor = processor.is_instruction(instruction.detail)

@@ -22,6 +22,40 @@ struct texture_descriptor {
   texture_level level[1];  // `levels` of them
 };
 
+// Code for textures of known formats has them in the upper bits of their words, where the compiler
+// sees constants; elsewhere these are zeros. Which of the two it is says what surrounds the kernel.
+#ifdef __NVPTX__
+constexpr bool mtl_textures_are_known = false;
+#else
+extern "C" const bool mtl_textures_are_known;
+#endif
+constexpr ulong texture_address_mask = (1ul << 51) - 1;
+constexpr ulong texture_has_one_level = 1ul << 52;
+constexpr int texture_format_shift = 56;
+
+// On the CPU code that has to look for formats and settings is called for each lane of a simdgroup
+// (spmd/by_lane.py): f, which returns R.
+namespace by_lane {
+template <class F, class R>
+__attribute__((noinline)) void call(thread const F* f, thread R* result) {
+  *result = (*f)();
+}
+}  // namespace by_lane
+
+struct nothing {};
+
+template <class F>
+METALLOID_INLINE auto texture_code(const F& f) {
+#ifndef __NVPTX__
+  if (!mtl_textures_are_known) {
+    decltype(f()) result;
+    by_lane::call(&f, &result);
+    return result;
+  }
+#endif
+  return f();
+}
+
 // ---- formats ------------------------------------------------------------------------------------
 // A format is a component type, the number of components less one, and two flags.
 enum class component : uint {
@@ -32,6 +66,11 @@ constexpr uint format_shape(component type, int channels) {
   return uint(type) | (channels - 1) << 4;
 }
 constexpr uint format_shape_mask = 0x3f;
+METALLOID_INLINE uint texel_bytes_of(uint format) {
+  const auto type = component(format & 15);
+  const uint size = type < component::unorm16 ? 0 : type < component::uint32 ? 1 : 2;
+  return ((format >> 4 & 3) + 1) << size;
+}
 constexpr uint format_is_srgb = 0x40;
 constexpr uint format_is_bgra = 0x80;
 
@@ -70,6 +109,18 @@ using working_type = metal::conditional_t<
 template <class T>
 using working_texel = metal::vec<working_type<T>, 4>;
 
+// Integers of at most 16 bits divided by `divisor`: the same as `v / divisor`, bit for bit.
+template <int divisor, class V>
+METALLOID_INLINE V divided(V v) {
+#if defined(__x86_64__) && !defined(__FMA__)
+  return v / float(divisor);
+#else
+  constexpr float inverse = 1.0f / divisor;
+  constexpr float rest = float(1.0 / divisor - double(inverse));
+  return __builtin_elementwise_fma(v, (V)inverse, v * rest);
+#endif
+}
+
 template <component type, int channels>
 struct texel_code {
   using raw = typename component_bits<type>::raw;
@@ -83,7 +134,7 @@ struct texel_code {
   static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
     values v = __builtin_convertvector(*(const device raws*)place, values);
     if constexpr (scale != 0) {
-      v = v / scale;
+      v = divided<int(scale)>(v);
       // The most negative integer is one step below -1.
       if constexpr (!is_unsigned_integer<raw>()) v = __builtin_elementwise_max(v, (values)-1.0f);
     }
@@ -132,8 +183,8 @@ struct texel_code {
 #define METALLOID_FOR_EACH_SIGNED_FORMAT(X) \
   METALLOID_FOR_EACH_CHANNELS(X, sint8) METALLOID_FOR_EACH_CHANNELS(X, sint16) \
   METALLOID_FOR_EACH_CHANNELS(X, sint32)
-// Those that are decoded where a kernel reads them; the others are a call away, which keeps kernels
-// short.
+// The formats that most textures have; where formats are not known, code for the others is a call
+// away.
 #define METALLOID_FOR_EACH_COMMON_FLOAT_FORMAT(X) \
   X(unorm8, 4) X(unorm8, 1) X(float32, 4) X(float32, 1) X(float16, 4)
 #define METALLOID_FOR_EACH_COMMON_UNSIGNED_FORMAT(X) X(uint8, 4) X(uint8, 1) X(uint32, 1)
@@ -171,7 +222,7 @@ METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
 }
 
 template <class T, int count>
-__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+METALLOID_INLINE texel_group<T, count> load_texels_of_format(
     uint format, const device uchar* const (&places)[count]) {
   auto group = load_texels_of_shape<T>(format & format_shape_mask, places);
   if constexpr (is_float<T>) {
@@ -184,6 +235,12 @@ __attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
   return group;
 }
 
+template <class T, int count>
+__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+    uint format, const device uchar* const (&places)[count]) {
+  return load_texels_of_format<T>(format, places);
+}
+
 // All places must be there.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_texels(uint format,
@@ -194,6 +251,7 @@ METALLOID_INLINE texel_group<T, count> load_texels(uint format,
       group.texels[i] = {*(const device ulong*)places[i], 0, 0, 1};
     return group;
   } else {
+    if (mtl_textures_are_known) return load_texels_of_format<T>(format, places);
     METALLOID_SWITCH_OVER(COMMON_, format)
     return load_texels_of_any_format<T, count>(format, places);
   }
@@ -214,8 +272,7 @@ METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* pl
     return texel_code<component::type, channels>::store(place, v);
 
 template <class T>
-__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
-                                                         working_texel<T> v) {
+METALLOID_INLINE void store_texel_of_format(uint format, device uchar* place, working_texel<T> v) {
   if constexpr (is_float<T>) {
     if (format & format_is_srgb)
       v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
@@ -225,10 +282,17 @@ __attribute__((noinline)) void store_texel_of_any_format(uint format, device uch
 }
 
 template <class T>
+__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
+                                                         working_texel<T> v) {
+  store_texel_of_format<T>(format, place, v);
+}
+
+template <class T>
 METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
   if constexpr (is_long_texel<T>) {
     *(device ulong*)place = v.x;
   } else {
+    if (mtl_textures_are_known) return store_texel_of_format<T>(format, place, v);
     METALLOID_SWITCH_OVER(COMMON_, format)
     store_texel_of_any_format<T>(format, place, v);
   }
@@ -238,18 +302,18 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
 
 // ---- places -------------------------------------------------------------------------------------
 // Address of a texel that exists.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y,
-                                            uint slice) {
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format, uint x,
+                                            uint y, uint slice) {
   return level.texels + slice * level.slice_stride + y * level.row_stride +
-         ulong(x) * level.texel_bytes;
+         ulong(x) * texel_bytes_of(format);
 }
 
 // Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
 // ends of an axis.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y,
-                                           uint slice) {
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format, uint x,
+                                           uint y, uint slice) {
   if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
-  return place_inside(level, x, y, slice);
+  return place_inside(level, format, x, y, slice);
 }
 
 }  // namespace metalloid

@@ -98,16 +98,17 @@ METALLOID_INLINE bool may_miss(metal::sampler s) {
 
 // Places of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
 template <int axes>
-METALLOID_INLINE void find_corners(constant texture_level& level, const axis_taps (&taps)[axes],
-                                   uint slice, bool may_miss, int count,
-                                   const device uchar* (&places)[1 << axes]) {
+METALLOID_INLINE void find_corners(constant texture_level& level, uint format,
+                                   const axis_taps (&taps)[axes], uint slice, bool may_miss,
+                                   int count, const device uchar* (&places)[1 << axes]) {
   for (int corner = 0; corner < count; ++corner) {
     const int x = taps[0].index[corner & 1];
     int y = 0;
     if constexpr (axes > 1) y = taps[1].index[corner >> 1 & 1];
     if constexpr (axes > 2) slice = taps[2].index[corner >> 2];
     // -1 is outside as an unsigned number, too.
-    places[corner] = may_miss ? texel_place(level, x, y, slice) : place_inside(level, x, y, slice);
+    places[corner] = may_miss ? texel_place(level, format, x, y, slice)
+                              : place_inside(level, format, x, y, slice);
   }
 }
 
@@ -185,13 +186,13 @@ METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_lev
   find_taps(level, s, is_linear, at, taps);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      find_corners<axes>(level, taps, at.slice, misses, 1 << axes, places);
+      find_corners<axes>(level, format, taps, at.slice, misses, 1 << axes, places);
       auto corners = load_corners<T>(format, places, misses, border);
       for (auto& corner : corners.texels) corner = map(corner);
       return blend<working_texel<T>, axes>(reduction_of(s), corners.texels, taps);
     }
   }
-  find_corners<axes>(level, taps, at.slice, misses, 1, places);
+  find_corners<axes>(level, format, taps, at.slice, misses, 1, places);
   return map(load_texel<T>(format, places[0], border));
 }
 
@@ -229,21 +230,21 @@ METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s,
 // Calls f(level, is_linear) for the one or two levels that a level of detail means, and blends them
 // unless they are integers.
 template <class T, class F>
-METALLOID_INLINE auto sample_levels(constant texture_descriptor& texture, metal::sampler s,
+METALLOID_INLINE auto sample_levels(constant texture_level* all, uint levels, metal::sampler s,
                                     const lod_request& request, const F& f) {
-  const float lod = lod_of(request, s, texture.level[0]);
+  const float lod = lod_of(request, s, all[0]);
   const bool is_linear = lod > 0 ? sampler_min::get(s.word) : sampler_mag::get(s.word);
   const auto filter = metal::mip_filter(sampler_mip::get(s.word));
-  if (filter == metal::mip_filter::none) return f(texture.level[0], is_linear);
-  const int last = texture.levels - 1;
+  if (filter == metal::mip_filter::none || levels == 1) return f(all[0], is_linear);
+  const int last = levels - 1;
   const float level = metal::fmin(lod, float(last));
   if (filter == metal::mip_filter::nearest || !is_float<T>)
-    return f(texture.level[metal::min(int(level + 0.5f), last)], is_linear);
+    return f(all[metal::min(int(level + 0.5f), last)], is_linear);
   const int low = int(level);
   const float weight = level - float(low);
-  auto texel = f(texture.level[low], is_linear);
+  auto texel = f(all[low], is_linear);
   if (weight > 0)
-    texel = reduced(reduction_of(s), texel, f(texture.level[low + 1], is_linear), weight);
+    texel = reduced(reduction_of(s), texel, f(all[low + 1], is_linear), weight);
   return texel;
 }
 
