@@ -9,16 +9,15 @@ parameter 2 is a sampler with this word.
 
 from __future__ import annotations
 
-import ctypes
-import struct
 from collections.abc import Sequence
 
 from metalloid.msl.signature import Signature
+from metalloid.runtime.texture_memory import read_descriptor
 
 _PREFIX = "textures"
-_HEAD = struct.Struct("=II")  # of a texture_descriptor: its format, and how many levels it has
 # As in texture_memory.h.
-_FORMAT_SHIFT, _HAS_ONE_LEVEL = 56, 1 << 52
+_FORMAT_SHIFT, _HAS_ONE_LEVEL, _SMALL_TEXTURE = 55, 1 << 52, 0x100
+_SMALL = 2**31
 
 
 class TextureParameters:
@@ -45,8 +44,10 @@ class TextureParameters:
         parts = [_PREFIX]
         for position in self._textures:
             word = words[position]
-            code, levels = _HEAD.unpack(ctypes.string_at(word, _HEAD.size)) if word else (0, 1)
-            bits = code << _FORMAT_SHIFT | (_HAS_ONE_LEVEL if levels == 1 else 0)
+            code, levels = read_descriptor(word) if word else (0, [])
+            if all(level.extent < _SMALL for level in levels):
+                code |= _SMALL_TEXTURE
+            bits = code << _FORMAT_SHIFT | (_HAS_ONE_LEVEL if len(levels) == 1 else 0)
             parts.append(f"{position}.t{bits:x}")
         parts += [f"{position}.s{words[position]:x}" for position in self._samplers]
         return ":".join(parts)

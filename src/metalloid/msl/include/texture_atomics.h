@@ -81,7 +81,7 @@ struct atomic_texture : texture_base<T, mode, kind> {
     check_access();
     static_assert(metal::is_same_v<T, int> || metal::is_same_v<T, uint>,
                   "atomic functions need a texture of int or uint");
-    const uint format = this->format();
+    const uint format = this->format() & ~format_of_small_texture;
     const bool is_word = format == format_shape(component::uint32, 1) ||
                          format == format_shape(component::sint32, 1);
     if (!is_word) return nullptr;

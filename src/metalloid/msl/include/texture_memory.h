@@ -31,7 +31,7 @@ extern "C" const bool mtl_textures_are_known;
 #endif
 constexpr ulong texture_address_mask = (1ul << 51) - 1;
 constexpr ulong texture_has_one_level = 1ul << 52;
-constexpr int texture_format_shift = 56;
+constexpr int texture_format_shift = 55;
 
 // On the CPU code that has to look for formats and settings is called for each lane of a simdgroup
 // (spmd/by_lane.py): f, which returns R.
@@ -73,6 +73,8 @@ METALLOID_INLINE uint texel_bytes_of(uint format) {
 }
 constexpr uint format_is_srgb = 0x40;
 constexpr uint format_is_bgra = 0x80;
+// Of a known texture: no texel of a level is 2 GB or more from its first.
+constexpr uint format_of_small_texture = 0x100;
 
 template <component>
 struct component_bits;
@@ -301,17 +303,20 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
 #undef METALLOID_SWITCH_OVER
 
 // ---- places -------------------------------------------------------------------------------------
-// Address of a texel that exists.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format, uint x,
-                                            uint y, uint slice) {
-  return level.texels + slice * level.slice_stride + y * level.row_stride +
-         ulong(x) * texel_bytes_of(format);
+// Address of a texel that exists. Distances of 32 bits are half the work for vector code.
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format,
+                                            uint x, uint y, uint slice) {
+  const uint bytes = texel_bytes_of(format);
+  if (format & format_of_small_texture) {
+    return level.texels + int(slice * uint(level.slice_stride) + y * uint(level.row_stride) + x * bytes);
+  }
+  return level.texels + slice * level.slice_stride + y * level.row_stride + ulong(x) * bytes;
 }
 
 // Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
 // ends of an axis.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format, uint x,
-                                           uint y, uint slice) {
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format,
+                                           uint x, uint y, uint slice) {
   if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
   return place_inside(level, format, x, y, slice);
 }

@@ -235,16 +235,23 @@ METALLOID_INLINE auto sample_levels(constant texture_level* all, uint levels, me
   const float lod = lod_of(request, s, all[0]);
   const bool is_linear = lod > 0 ? sampler_min::get(s.word) : sampler_mag::get(s.word);
   const auto filter = metal::mip_filter(sampler_mip::get(s.word));
-  if (filter == metal::mip_filter::none || levels == 1) return f(all[0], is_linear);
-  const int last = levels - 1;
-  const float level = metal::fmin(lod, float(last));
-  if (filter == metal::mip_filter::nearest || !is_float<T>)
-    return f(all[metal::min(int(level + 0.5f), last)], is_linear);
-  const int low = int(level);
-  const float weight = level - float(low);
+  int low = 0;
+  float weight = 0;
+  if (filter != metal::mip_filter::none && levels != 1) {
+    const int last = levels - 1;
+    const float level = metal::fmin(lod, float(last));
+    if (filter == metal::mip_filter::nearest || !is_float<T>) {
+      low = metal::min(int(level + 0.5f), last);
+    } else {
+      low = int(level);
+      weight = level - float(low);
+    }
+  }
   auto texel = f(all[low], is_linear);
-  if (weight > 0)
-    texel = reduced(reduction_of(s), texel, f(all[low + 1], is_linear), weight);
+  if constexpr (is_float<T>) {
+    if (weight > 0)
+      texel = reduced(reduction_of(s), texel, f(all[low + 1], is_linear), weight);
+  }
   return texel;
 }
 
