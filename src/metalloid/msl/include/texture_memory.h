@@ -254,7 +254,9 @@ METALLOID_INLINE texel_group<T, count> load_texels(uint format,
     return group;
   } else {
     if (mtl_textures_are_known) return load_texels_of_format<T>(format, places);
+#ifdef __NVPTX__
     METALLOID_SWITCH_OVER(COMMON_, format)
+#endif
     return load_texels_of_any_format<T, count>(format, places);
   }
 }
@@ -295,7 +297,9 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
     *(device ulong*)place = v.x;
   } else {
     if (mtl_textures_are_known) return store_texel_of_format<T>(format, place, v);
+#ifdef __NVPTX__
     METALLOID_SWITCH_OVER(COMMON_, format)
+#endif
     store_texel_of_any_format<T>(format, place, v);
   }
 }
