@@ -40,7 +40,7 @@ def _load(writer: Writer, instruction: Instruction) -> None:
         prefetch.look_ahead(writer, address, writer.width * type.size)
         writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
     elif not tables.look_up(writer, instruction):
-        vector = word_gathers.load(writer, instruction)
+        vector = word_gathers.gather(writer, instruction)
         if vector is None:
             vector = _gather(writer, type, writer.vector(address), align)
         writer.set(instruction, vector=vector)

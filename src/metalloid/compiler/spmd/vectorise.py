@@ -36,7 +36,6 @@ from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.together import keep_lanes_together
 from metalloid.compiler.spmd.uses import find_uses
 from metalloid.compiler.spmd.whole_matrices import keep_whole
-from metalloid.compiler.spmd.word_gathers import find_words
 from metalloid.compiler.spmd.writer import Writer, quoted
 
 
@@ -153,7 +152,6 @@ def vectorise(function: Function, form: Form) -> Vectorised:
     writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
     linearised = Linearised(writer, EXISTING if form.partial else None, form.has_state)
     writer.groups.update(find_groups(divergence))
-    writer.words.update(find_words(divergence, set(writer.groups)))
     find_uses(writer, linearised)
     streamed, streamed_bytes = streamable(function, graph)
     if form.streams:

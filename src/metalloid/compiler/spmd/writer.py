@@ -76,7 +76,6 @@ class Writer:
         self.streamed: set[int] = set()  # stores past the caches, by identity
         self.uses: Counter[str] = Counter()  # how often a value is an operand
         self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
-        self.words: dict[int, tuple[Any, int]] = {}  # by word_gathers.find_words
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}
         self._mask_as_bits: dict[str, str] = {}

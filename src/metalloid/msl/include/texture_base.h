@@ -116,15 +116,18 @@ struct texture_base : texture_handle {
   METALLOID_INLINE uint slices_of(uint lod) const {
     return lod < this->levels() ? this->descriptor().level[lod].slices : 0;
   }
+  METALLOID_INLINE bool has(metal::uint3 at, uint lod) const {
+    return lod < this->levels() && is_inside(this->descriptor().level[lod], at.x, at.y, at.z);
+  }
+  // Address of a texel that there is.
   METALLOID_INLINE device uchar* place(metal::uint3 at, uint lod) const {
-    if (lod >= this->levels()) return nullptr;
-    return texel_place(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
+    return place_inside(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
   }
 
   METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
     static_assert(mode != metal::access::write, "a texture of access::write cannot be read");
+    if (!has(at, lod)) return texel(0);
     const device uchar* const there = place(at, lod);
-    if (!there) return texel(0);
     return texel(texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
       const device uchar* const places[1] = {there};
       return load_texels<T>(format, places).texels[0];
@@ -133,8 +136,8 @@ struct texture_base : texture_handle {
   METALLOID_INLINE void store(texel color, metal::uint3 at, uint lod) const {
     static_assert(mode == metal::access::write || mode == metal::access::read_write,
                   "only a texture of access::write or access::read_write can be written");
+    if (!has(at, lod)) return;
     device uchar* const there = place(at, lod);
-    if (!there) return;
     texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
       store_texel<T>(format, there, working_texel<T>(color));
       return nothing();

@@ -111,6 +111,8 @@ using working_type = metal::conditional_t<
 template <class T>
 using working_texel = metal::vec<working_type<T>, 4>;
 
+typedef uint unaligned_word __attribute__((aligned(1)));
+
 // Integers of at most 16 bits divided by `divisor`: the same as `v / divisor`, bit for bit.
 template <int divisor, class V>
 METALLOID_INLINE V divided(V v) {
@@ -134,7 +136,7 @@ struct texel_code {
   static constexpr float scale = component_bits<type>::scale;
 
   static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
-    values v = __builtin_convertvector(*(const device raws*)place, values);
+    values v = __builtin_convertvector(components_at(place), values);
     if constexpr (scale != 0) {
       v = divided<int(scale)>(v);
       // The most negative integer is one step below -1.
@@ -152,24 +154,58 @@ struct texel_code {
     else if constexpr (channels == 2) v = texel.data.xy;
     else v = texel.data;
     if constexpr (scale != 0) {
-      v = v == v ? v : (values)0.0f;
       const values least = is_unsigned_integer<raw>() ? 0.0f : -1.0f;
+      if constexpr (!is_unsigned_integer<raw>()) v = v == v ? v : (values)0.0f;  // else max does it
       v = __builtin_elementwise_min(__builtin_elementwise_max(v, least), (values)1.0f);
       v = __builtin_elementwise_rint(v * scale);
       typedef int integers __attribute__((ext_vector_type(channels)));
-      *(device raws*)place =
-          __builtin_convertvector(__builtin_convertvector(v, integers), raws);
+      put(place, __builtin_convertvector(v, integers));
     } else {
       if constexpr (sizeof(raw) < sizeof(value) && is_integer<raw>) {
         v = __builtin_elementwise_min(__builtin_elementwise_max(v, (values)limits::min()),
                                       (values)limits::max());
       }
-      *(device raws*)place = __builtin_convertvector(v, raws);
+      put(place, v);
     }
   }
 
  private:
   using limits = metal::numeric_limits<raw>;
+  static constexpr int bits = 8 * sizeof(raw), per_word = 32 / bits;
+  // Vector code moves words: processors gather and scatter nothing smaller.
+  static constexpr bool has_words = bits < 32 && channels * bits >= 32;
+  using word_part = metal::conditional_t<bits == 8, uchar, ushort>;
+
+  static METALLOID_INLINE raws components_at(const device uchar* place) {
+    if constexpr (has_words) {
+      if (mtl_textures_are_known) {
+        raws v;
+        for (int c = 0; c < channels; ++c) {
+          const uint word = ((const device unaligned_word*)place)[c / per_word];
+          v[c] = __builtin_bit_cast(raw, word_part(word >> c % per_word * bits));
+        }
+        return v;
+      }
+    }
+    return *(const device raws*)place;
+  }
+  template <class V>
+  static METALLOID_INLINE void put(device uchar* place, V v) {
+    const raws components = __builtin_convertvector(v, raws);
+    if constexpr (has_words) {
+      if (mtl_textures_are_known) {
+        for (int i = 0; i < channels / per_word; ++i) {
+          uint word = 0;
+          for (int c = 0; c < per_word; ++c)
+            word |= uint(__builtin_bit_cast(word_part, raw(components[i * per_word + c])))
+                    << c * bits;
+          ((device unaligned_word*)place)[i] = word;
+        }
+        return;
+      }
+    }
+    *(device raws*)place = components;
+  }
 };
 
 // X(component, channels) for the formats of textures of floats, and of unsigned and signed
@@ -308,21 +344,26 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
 
 // ---- places -------------------------------------------------------------------------------------
 // Address of a texel that exists. Distances of 32 bits are half the work for vector code.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format,
-                                            uint x, uint y, uint slice) {
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format, uint x,
+                                            uint y, uint slice) {
   const uint bytes = texel_bytes_of(format);
   if (format & format_of_small_texture) {
-    return level.texels + int(slice * uint(level.slice_stride) + y * uint(level.row_stride) + x * bytes);
+    // Signed, so that the compiler knows that nothing wraps.
+    return level.texels + (int(slice) * int(level.slice_stride) + int(y) * int(level.row_stride) +
+                           int(x) * int(bytes));
   }
   return level.texels + slice * level.slice_stride + y * level.row_stride + ulong(x) * bytes;
 }
 
-// Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
-// ends of an axis.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format,
-                                           uint x, uint y, uint slice) {
-  if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
-  return place_inside(level, format, x, y, slice);
+// Whether there is a texel. Unsigned coordinates make one comparison do for both ends of an axis.
+METALLOID_INLINE bool is_inside(constant texture_level& level, uint x, uint y, uint slice) {
+  return x < level.width && y < level.height && slice < level.slices;
+}
+
+// Address of a texel; null if there is none.
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format, uint x,
+                                           uint y, uint slice) {
+  return is_inside(level, x, y, slice) ? place_inside(level, format, x, y, slice) : nullptr;
 }
 
 }  // namespace metalloid

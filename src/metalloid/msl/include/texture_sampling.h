@@ -133,10 +133,20 @@ METALLOID_INLINE metal::reduction reduction_of(metal::sampler s) {
                    : metal::reduction::weighted_average;
 }
 
+// Two fused operations where the processor has them.
+template <class V>
+METALLOID_INLINE V mixed(V a, V b, float weight) {
+#if defined(__x86_64__) && !defined(__FMA__)
+  return a * (1 - weight) + b * weight;
+#else
+  return metal::fma(V(weight), b, metal::fma(V(-weight), a, a));
+#endif
+}
+
 // Two values as one, `weight` being that of the second; what has none does not count.
 template <class V>
 METALLOID_INLINE V reduced(metal::reduction how, V a, V b, float weight) {
-  if (how == metal::reduction::weighted_average) return a * (1 - weight) + b * weight;
+  if (how == metal::reduction::weighted_average) return mixed(a, b, weight);
   if (!(weight > 0)) return a;
   return how == metal::reduction::minimum ? metal::min(a, b) : metal::max(a, b);
 }
