@@ -91,9 +91,7 @@ METALLOID_INLINE working_texel<T> sample_cube_level(uint format, constant textur
   find_cube_taps(level, format, is_linear, at, first_slice, taps, places);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      auto corners = load_texels<T>(format, places);
-      for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, 2>(reduction_of(s), corners.texels, taps);
+      return blend_codes<T, 2>(format, reduction_of(s), load_codes<T>(format, places), taps, map);
     }
   }
   return map(load_texel<T>(format, places[0], working_texel<T>(0)));

@@ -113,7 +113,7 @@ using working_texel = metal::vec<working_type<T>, 4>;
 
 typedef uint unaligned_word __attribute__((aligned(1)));
 
-// Integers of at most 16 bits divided by `divisor`: the same as `v / divisor`, bit for bit.
+// For integers of at most 16 bits the same as `v / divisor`, bit for bit.
 template <int divisor, class V>
 METALLOID_INLINE V divided(V v) {
 #if defined(__x86_64__) && !defined(__FMA__)
@@ -121,7 +121,7 @@ METALLOID_INLINE V divided(V v) {
 #else
   constexpr float inverse = 1.0f / divisor;
   constexpr float rest = float(1.0 / divisor - double(inverse));
-  return __builtin_elementwise_fma(v, (V)inverse, v * rest);
+  return metal::fma(v, V(inverse), v * rest);
 #endif
 }
 
@@ -135,15 +135,15 @@ struct texel_code {
   typedef value values __attribute__((ext_vector_type(channels)));
   static constexpr float scale = component_bits<type>::scale;
 
+  // As it is stored: what is normalised is `scale` times as large.
   static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
     values v = __builtin_convertvector(components_at(place), values);
-    if constexpr (scale != 0) {
-      v = divided<int(scale)>(v);
-      // The most negative integer is one step below -1.
-      if constexpr (!is_unsigned_integer<raw>()) v = __builtin_elementwise_max(v, (values)-1.0f);
-    }
-    if constexpr (channels == 1) return {v.x, 0, 0, 1};
-    else if constexpr (channels == 2) return {v.x, v.y, 0, 1};
+    // The most negative integer is one step below -1.
+    if constexpr (scale != 0 && !is_unsigned_integer<raw>())
+      v = __builtin_elementwise_max(v, (values)-scale);
+    constexpr value one = scale != 0 ? value(scale) : value(1);
+    if constexpr (channels == 1) return {v.x, 0, 0, one};
+    else if constexpr (channels == 2) return {v.x, v.y, 0, one};
     else return {from_storage(), v};
   }
 
@@ -252,7 +252,7 @@ struct texel_group {
     return group;
 
 template <class T, int count>
-METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
+METALLOID_INLINE texel_group<T, count> load_codes_of_shape(
     uint shape, const device uchar* const (&places)[count]) {
   texel_group<T, count> group = {};
   METALLOID_SWITCH_OVER(, shape)
@@ -260,43 +260,76 @@ METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
 }
 
 template <class T, int count>
-METALLOID_INLINE texel_group<T, count> load_texels_of_format(
+METALLOID_INLINE texel_group<T, count> load_codes_of_format(
     uint format, const device uchar* const (&places)[count]) {
-  auto group = load_texels_of_shape<T>(format & format_shape_mask, places);
+  auto group = load_codes_of_shape<T>(format & format_shape_mask, places);
   if constexpr (is_float<T>) {
-    for (auto& v : group.texels) {
+    for (auto& v : group.texels)
       if (format & format_is_bgra) v = v.bgra;
-      if (format & format_is_srgb)
-        v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
-    }
   }
   return group;
 }
 
 template <class T, int count>
-__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+__attribute__((noinline)) texel_group<T, count> load_codes_of_any_format(
     uint format, const device uchar* const (&places)[count]) {
-  return load_texels_of_format<T>(format, places);
+  return load_codes_of_format<T>(format, places);
 }
 
-// All places must be there.
+// Texels as they are stored, in the order of rgba. All places must be there.
 template <class T, int count>
-METALLOID_INLINE texel_group<T, count> load_texels(uint format,
-                                                   const device uchar* const (&places)[count]) {
+METALLOID_INLINE texel_group<T, count> load_codes(uint format,
+                                                  const device uchar* const (&places)[count]) {
   texel_group<T, count> group;
   if constexpr (is_long_texel<T>) {
     for (int i = 0; i < count; ++i)
       group.texels[i] = {*(const device ulong*)places[i], 0, 0, 1};
     return group;
   } else {
-    if (mtl_textures_are_known) return load_texels_of_format<T>(format, places);
+    if (mtl_textures_are_known) return load_codes_of_format<T>(format, places);
 #ifdef __NVPTX__
     METALLOID_SWITCH_OVER(COMMON_, format)
 #endif
-    return load_texels_of_any_format<T, count>(format, places);
+    return load_codes_of_any_format<T, count>(format, places);
   }
 }
 #undef METALLOID_TEXEL_CASE
+
+// What normalised texels are divided by.
+METALLOID_INLINE float scale_of(uint format) {
+  switch (component(format & 15)) {
+    case component::unorm8: return 255;
+    case component::snorm8: return 127;
+    case component::unorm16: return 65535;
+    case component::snorm16: return 32767;
+    default: return 1;
+  }
+}
+
+// Texels from what is stored, or from a blend of it.
+template <class T>
+METALLOID_INLINE working_texel<T> decoded(uint format, working_texel<T> v) {
+  if constexpr (is_float<T>) {
+    switch (component(format & 15)) {
+      case component::unorm8: v = divided<255>(v); break;
+      case component::snorm8: v = divided<127>(v); break;
+      case component::unorm16: v = divided<65535>(v); break;
+      case component::snorm16: v = divided<32767>(v); break;
+      default: break;
+    }
+    if (format & format_is_srgb)
+      v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
+  }
+  return v;
+}
+
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels(uint format,
+                                                   const device uchar* const (&places)[count]) {
+  auto group = load_codes<T>(format, places);
+  for (auto& v : group.texels) v = decoded<T>(format, v);
+  return group;
+}
 
 // A null place gives `outside`.
 template <class T>

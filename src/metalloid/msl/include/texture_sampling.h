@@ -172,7 +172,21 @@ struct unchanged {
   }
 };
 
-// The texels at several places, null ones being `outside`.
+// The codes at several places, null ones being `outside`.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_corner_codes(
+    uint format, const device uchar* const (&places)[count], bool may_miss,
+    working_texel<T> outside) {
+  if (!may_miss) return load_codes<T>(format, places);
+  texel_group<T, count> group;
+  for (int i = 0; i < count; ++i) {
+    const device uchar* const place[1] = {places[i]};
+    group.texels[i] = place[0] ? load_codes<T>(format, place).texels[0] : outside;
+  }
+  return group;
+}
+
+// The texels.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_corners(uint format,
                                                     const device uchar* const (&places)[count],
@@ -181,6 +195,17 @@ METALLOID_INLINE texel_group<T, count> load_corners(uint format,
   texel_group<T, count> group;
   for (int i = 0; i < count; ++i) group.texels[i] = load_texel<T>(format, places[i], outside);
   return group;
+}
+
+// Linear filtering. Codes are blended and then decoded, once, where that is the same but for rounding.
+template <class T, int axes, class Map>
+METALLOID_INLINE working_texel<T> blend_codes(uint format, metal::reduction how,
+                                              texel_group<T, 1 << axes> corners,
+                                              const axis_taps (&taps)[axes], Map map) {
+  if (metal::is_same_v<Map, unchanged> && !(format & format_is_srgb))
+    return decoded<T>(format, blend<working_texel<T>, axes>(how, corners.texels, taps));
+  for (auto& corner : corners.texels) corner = map(decoded<T>(format, corner));
+  return blend<working_texel<T>, axes>(how, corners.texels, taps);
 }
 
 // One level of a texture. Integers are never blended: Metal has no linear filter for them.
@@ -197,9 +222,8 @@ METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_lev
   if constexpr (is_float<T>) {
     if (is_linear) {
       find_corners<axes>(level, format, taps, at.slice, misses, 1 << axes, places);
-      auto corners = load_corners<T>(format, places, misses, border);
-      for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, axes>(reduction_of(s), corners.texels, taps);
+      const auto corners = load_corner_codes<T>(format, places, misses, border * scale_of(format));
+      return blend_codes<T, axes>(format, reduction_of(s), corners, taps, map);
     }
   }
   find_corners<axes>(level, format, taps, at.slice, misses, 1, places);
