@@ -189,22 +189,27 @@ struct texel_code {
     }
     return *(const device raws*)place;
   }
+  // v: floats, or integers of 32 bits that fit.
   template <class V>
   static METALLOID_INLINE void put(device uchar* place, V v) {
-    const raws components = __builtin_convertvector(v, raws);
     if constexpr (has_words) {
       if (mtl_textures_are_known) {
         for (int i = 0; i < channels / per_word; ++i) {
           uint word = 0;
-          for (int c = 0; c < per_word; ++c)
-            word |= uint(__builtin_bit_cast(word_part, raw(components[i * per_word + c])))
-                    << c * bits;
+          for (int c = 0; c < per_word; ++c) word |= part_of_word(v[i * per_word + c]) << c * bits;
           ((device unaligned_word*)place)[i] = word;
         }
         return;
       }
     }
-    *(device raws*)place = components;
+    *(device raws*)place = __builtin_convertvector(v, raws);
+  }
+  static METALLOID_INLINE uint part_of_word(float v) {
+    return __builtin_bit_cast(word_part, raw(v));
+  }
+  static METALLOID_INLINE uint part_of_word(uint v) { return v; }
+  static METALLOID_INLINE uint part_of_word(int v) {
+    return is_unsigned_integer<raw>() ? uint(v) : uint(v) & (~0u >> (32 - bits));
   }
 };
 
