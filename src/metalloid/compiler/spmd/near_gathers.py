@@ -169,8 +169,10 @@ def _definition(
     for n in parts:
         yield from _is_near(n, width, widening, size, registers)
     for n in parts[1:]:
-        yield f"  %near{n} = and i1 {f'%near{n - 1}' if n > 1 else '%alone0'}, %alone{n}"
-    yield f"  br i1 {f'%near{parts[-1]}' if len(parts) > 1 else '%alone0'}, label %near, label %far"
+        yield f"  %obstacles{n} = or i32 {f'%obstacles{n - 1}' if n > 1 else '%obstacle0'}, %obstacle{n}"
+    last = f"%obstacles{parts[-1]}" if len(parts) > 1 else "%obstacle0"
+    yield f"  %are_near = icmp eq i32 {last}, 0"
+    yield "  br i1 %are_near, label %near, label %far"
     yield "near:"
     for n in parts:
         yield from _picked(n, registers)
@@ -211,16 +213,19 @@ def _splat(result: str, scalar: str, wide: str, type: str) -> Iterator[str]:
 
 
 def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> Iterator[str]:
-    """Whether the words of register `n` lie close together: ``%alone{n}``; from ``%from{n}``."""
+    """What keeps the words of register `n` from being loaded from ``%from{n}`` on.
+
+    It is ``%obstacle{n}``, zero if there is nothing. As one number, for LLVM would make a branch of
+    each condition.
+    """
     wide, row, bits = f"<{width} x i32>", f"<{_LANES} x i32>", f"<{_LANES} x i1>"
     span = registers * _REGISTER_BYTES
-    sign = "s" if widening == "sext" else "u"
-    most = 2**31 - span if sign == "s" else -span  # as a number of 32 bits
     first, last = n * _LANES, n * _LANES + _LANES - 1
     lanes = ", ".join(f"i32 {lane}" for lane in range(first, last + 1))
     yield f"  %part{n} = shufflevector {wide} %index, {wide} poison, {row} <{lanes}>"
     yield f"  %first{n} = extractelement {wide} %index, i64 {first}"
     yield f"  %last{n} = extractelement {wide} %index, i64 {last}"
+    sign = "s" if widening == "sext" else "u"
     yield f"  %least{n} = call i32 @llvm.{sign}min.i32(i32 %first{n}, i32 %last{n})"
     yield from _splat(f"%all{n}", f"%least{n}", row, "i32")
     yield f"  %behind{n} = sub {row} %part{n}, %all{n}"
@@ -233,17 +238,19 @@ def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> It
     else:
         yield f"  %word{n} = mul {row} %behind{n}, splat (i32 {size // WORD_BYTES})"
         limit, tested = -(-span // size), f"%behind{n}"
-    yield f"  %short{n} = icmp ult {row} {tested}, splat (i32 {limit})"
-    yield f"  %bits{n} = bitcast {bits} %short{n} to i{_LANES}"
-    yield f"  %fits{n} = icmp eq i{_LANES} %bits{n}, -1"
-    yield f"  %far{n} = {widening} i32 %least{n} to i64"
-    yield f"  %from{n} = getelementptr [{size} x i8], ptr %base, i64 %far{n}"
-    yield f"  %number{n} = ptrtoint ptr %from{n} to i64"
-    yield f"  %place{n} = and i64 %number{n}, {_PAGE_BYTES - 1}"
-    yield f"  %page{n} = icmp ule i64 %place{n}, {_PAGE_BYTES - span}"
-    yield f"  %low{n} = icmp {sign}lt i32 %least{n}, {most}"
-    yield f"  %may{n} = and i1 %page{n}, %low{n}"
-    yield f"  %alone{n} = and i1 %fits{n}, %may{n}"
+    yield f"  %long{n} = icmp uge {row} {tested}, splat (i32 {limit})"
+    yield f"  %bits{n} = bitcast {bits} %long{n} to i{_LANES}"
+    yield f"  %outside{n} = zext i{_LANES} %bits{n} to i32"
+    yield f"  %step{n} = {widening} i32 %least{n} to i64"
+    yield f"  %from{n} = getelementptr [{size} x i8], ptr %base, i64 %step{n}"
+    # A negative number if the registers are in two pages, or if an index could have wrapped.
+    yield f"  %number{n} = ptrtoint ptr %from{n} to i32"
+    yield f"  %place{n} = and i32 %number{n}, {_PAGE_BYTES - 1}"
+    yield f"  %page{n} = sub i32 {_PAGE_BYTES - span}, %place{n}"
+    yield f"  %room{n} = sub i32 {2**31 - 1 - span}, %least{n}"
+    yield f"  %both{n} = or i32 %page{n}, %room{n}"
+    yield f"  %negative{n} = and i32 %both{n}, {-(2**31)}"
+    yield f"  %obstacle{n} = or i32 %outside{n}, %negative{n}"
 
 
 def _picked(n: int, registers: int) -> Iterator[str]:
