@@ -16,7 +16,7 @@ from typing import Any
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import INTERRUPTED, error_of, nested
-from metalloid.backends.cpu.known_textures import TextureParameters
+from metalloid.backends.cpu.known_textures import TextureVariants
 from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
@@ -59,7 +59,7 @@ class CpuProgram(Program):
         self.threadgroup_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
-        self._textures = TextureParameters(self.signature)
+        self._textures = TextureVariants(self.signature)
         # By grid, group, whether barriers are lenient, and what is known of textures.
         self._chosen: dict[tuple[Size, Size, bool, str], tuple[int, int]] = {}
         # Of strict launches, by grid and group: what stands before the words.
@@ -139,7 +139,7 @@ class CpuProgram(Program):
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
-            textures = self._textures.of_launch(words) if self._textures else ""
+            textures = self._textures.of_launch(words, math.prod(grid))
             shape = grid, group, is_lenient, textures
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
         if is_lenient:

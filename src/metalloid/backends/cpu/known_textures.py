@@ -1,27 +1,32 @@
-"""Textures and samplers of a launch as constants of a variant.
+"""Formats of textures and settings of samplers as constants of a variant.
 
-A texture's format is known when it is bound, not when its kernel is compiled. Code that has to ask
-for it at every texel has no good vector form, so a launch of many threads gets a variant for the
-formats of its textures and the settings of its samplers. Its name has a part like
-``textures:0.t1040:2.s28``: the word of parameter 0 has these bits besides its address, and
-parameter 2 is a sampler with this word.
+A texture's format is known when it is bound, not when its kernel is compiled. Code that looks for
+it at every texel has no good vector form. So there is a variant in which all that texture functions
+do is called for each lane, and launches of many threads get one for the formats of their textures
+and the settings of their samplers. Its name has a part like ``textures:0.t1040:2.s28``: the word of
+parameter 0 has these bits besides its address, and parameter 2 is a sampler with this word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from metalloid.msl.signature import Signature
 from metalloid.runtime.texture_memory import read_descriptor
 
+#: Launches with the same formats and settings have had so many threads before they get a variant.
+FEW_THREADS = 1 << 14
+#: So many of these variants a kernel may have.
+MAX_VARIANTS = 32
+
 _PREFIX = "textures"
 # As in texture_memory.h.
 _FORMAT_SHIFT, _HAS_ONE_LEVEL, _SMALL_TEXTURE = 55, 1 << 52, 0x100
-_SMALL = 2**31
+_SMALL_BYTES = 2**31
 
 
-class TextureParameters:
-    """The parameters of a kernel that take textures and samplers.
+class TextureVariants:
+    """Which launches of a kernel get a variant for their textures and samplers.
 
     Parameters
     ----------
@@ -35,22 +40,31 @@ class TextureParameters:
         known = arguments if may_be_known else ()
         self._textures = tuple(p.position for p in known if p.layout.form == "texture")
         self._samplers = tuple(p.position for p in known if p.layout.form == "sampler")
+        self._threads: dict[str, int] = {}  # of launches so far
 
-    def __bool__(self) -> bool:
-        return bool(self._textures)
+    def of_launch(self, words: Sequence[int], threads: int) -> str:
+        """The part of a variant's name for a launch with these words; empty if it gets none."""
+        if not self._textures:
+            return ""
+        name = ":".join([_PREFIX, *self._parts(words)])
+        before = self._threads.get(name, 0)
+        if before >= FEW_THREADS:
+            return name
+        if before == 0 and len(self._threads) >= MAX_VARIANTS:
+            return ""
+        self._threads[name] = before + threads
+        return name if before + threads >= FEW_THREADS else ""
 
-    def of_launch(self, words: Sequence[int]) -> str:
-        """The part of a variant's name for a launch with these words."""
-        parts = [_PREFIX]
+    def _parts(self, words: Sequence[int]) -> Iterator[str]:
         for position in self._textures:
             word = words[position]
             code, levels = read_descriptor(word) if word else (0, [])
-            if all(level.extent < _SMALL for level in levels):
+            if all(level.extent < _SMALL_BYTES for level in levels):
                 code |= _SMALL_TEXTURE
             bits = code << _FORMAT_SHIFT | (_HAS_ONE_LEVEL if len(levels) == 1 else 0)
-            parts.append(f"{position}.t{bits:x}")
-        parts += [f"{position}.s{words[position]:x}" for position in self._samplers]
-        return ":".join(parts)
+            yield f"{position}.t{bits:x}"
+        for position in self._samplers:
+            yield f"{position}.s{words[position]:x}"
 
 
 def known_words(variant: str) -> dict[int, str]:

@@ -28,9 +28,7 @@ def call_by_lane(writer: Writer, instruction: Instruction) -> None:
     bits = writer.wide(I1)
     given = [*zip(wide, vectors, strict=True), (bits, writer.active())]
     writer.call("void", around, given)
-    lanes = [
-        f"  %v{n} = extractelement {wide[n]} %all{n}, i32 %lane" for n in range(len(types))
-    ]
+    lanes = [f"  %v{n} = extractelement {wide[n]} %all{n}, i32 %lane" for n in range(len(types))]
     arguments = ", ".join(f"{type} %v{n}" for n, type in enumerate(types))
     parameters = [f"{type} %all{n}" for n, type in enumerate(wide)]
     writer.declarations[around] = "\n".join(

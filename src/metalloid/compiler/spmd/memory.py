@@ -14,7 +14,15 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, streaming, tables, word_gathers
+from metalloid.compiler.spmd import (
+    atomics,
+    copies,
+    interleaved,
+    prefetch,
+    streaming,
+    tables,
+    word_gathers,
+)
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
 #: The least that processors gather and scatter.
