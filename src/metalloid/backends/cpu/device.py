@@ -16,8 +16,8 @@ from typing import Any
 from metalloid.backends.cpu import host, native
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.faults import INTERRUPTED, error_of, nested
-from metalloid.backends.cpu.known_textures import TextureVariants
 from metalloid.backends.cpu.grouping import default_size, joined, tells_threadgroups_apart
+from metalloid.backends.cpu.known_textures import TextureVariants
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache

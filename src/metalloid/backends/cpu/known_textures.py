@@ -47,13 +47,10 @@ class TextureVariants:
         if not self._textures:
             return ""
         name = ":".join([_PREFIX, *self._parts(words)])
-        before = self._threads.get(name, 0)
-        if before >= FEW_THREADS:
-            return name
-        if before == 0 and len(self._threads) >= MAX_VARIANTS:
+        if name not in self._threads and len(self._threads) >= MAX_VARIANTS:
             return ""
-        self._threads[name] = before + threads
-        return name if before + threads >= FEW_THREADS else ""
+        self._threads[name] = all_threads = self._threads.get(name, 0) + threads
+        return name if all_threads >= FEW_THREADS else ""
 
     def _parts(self, words: Sequence[int]) -> Iterator[str]:
         for position in self._textures:
@@ -88,6 +85,9 @@ def known_words(variant: str) -> dict[int, str]:
     return found
 
 
-def definition(are_known: bool) -> str:
-    """C++ that tells the standard library which of the two it is."""
-    return f'extern "C" const bool mtl_textures_are_known = {str(are_known).lower()};\n'
+def definitions(are_known: bool, by_lane: bool) -> str:
+    """C++ that tells the standard library which code it has for textures."""
+    return "".join(
+        f'extern "C" const bool mtl_textures_{name} = {str(holds).lower()};\n'
+        for name, holds in (("are_known", are_known), ("by_lane", by_lane))
+    )

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from metalloid.backends.cpu.grouping import reads_in_loops
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
-from metalloid.backends.cpu.known_textures import definition as textures_are_known
+from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.backends.cpu.known_textures import known_words
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
@@ -99,7 +99,7 @@ def functions(reports: bool, variant: str, parameters: int) -> str:
     known = known_words(variant)
     words = ", ".join(known.get(n, f"words[{n}]") for n in range(parameters))
     return (
-        f"{textures_are_known(bool(known))}"
+        f"{textures(are_known=bool(known), by_lane=not known)}"
         f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
         f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}, nullptr}};"
         " metalloid::run_thread<mtl_entry_type>"

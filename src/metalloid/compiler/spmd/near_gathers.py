@@ -1,10 +1,10 @@
 """Gathers of words that lie close together, as permutations of registers.
 
-Lanes that sample a picture read texels next to each other, though nobody can tell at what distance.
-Where the indices of lanes are computed from the position of the thread, and not loaded, AVX-512 code
-asks whether all words of sixteen lanes lie within two registers, or four. If so, it loads these and
-each lane picks its word; else it gathers. Between two words that are read there is no page that may
-not be read, and behind the last nothing is loaded from another page.
+Lanes that sample a picture read texels close to each other, at distances that only the launch
+knows. Where the indices of lanes are computed from the position of the thread, and not loaded,
+AVX-512 code asks whether the words of sixteen lanes all lie within two registers, or four. If so,
+it loads these registers, and each lane picks its word; else it gathers. Registers that would
+reach into the next page are not loaded: that page may not be readable.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def _definition(
     for n in parts:
         yield from _is_near(n, width, widening, size, registers)
     for n in parts[1:]:
-        yield f"  %obstacles{n} = or i32 {f'%obstacles{n - 1}' if n > 1 else '%obstacle0'}, %obstacle{n}"
+        before = f"%obstacles{n - 1}" if n > 1 else "%obstacle0"
+        yield f"  %obstacles{n} = or i32 {before}, %obstacle{n}"
     last = f"%obstacles{parts[-1]}" if len(parts) > 1 else "%obstacle0"
     yield f"  %are_near = icmp eq i32 {last}, 0"
     yield "  br i1 %are_near, label %near, label %far"

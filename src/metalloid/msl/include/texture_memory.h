@@ -22,19 +22,20 @@ struct texture_descriptor {
   texture_level level[1];  // `levels` of them
 };
 
-// Code for textures of known formats has them in the upper bits of their words, where the compiler
-// sees constants; elsewhere these are zeros. Which of the two it is says what surrounds the kernel.
+// What surrounds a kernel says which code there is for textures. Where their formats are known,
+// these stand in the upper bits of the words of textures, and the compiler sees constants; elsewhere
+// the bits are zeros. Vector code has no good way to look for a format or a setting: it calls
+// functions for each lane instead.
 #ifdef __NVPTX__
-constexpr bool mtl_textures_are_known = false;
+constexpr bool mtl_textures_are_known = false, mtl_textures_by_lane = false;
 #else
-extern "C" const bool mtl_textures_are_known;
+extern "C" const bool mtl_textures_are_known, mtl_textures_by_lane;
 #endif
 constexpr ulong texture_address_mask = (1ul << 51) - 1;
 constexpr ulong texture_has_one_level = 1ul << 52;
 constexpr int texture_format_shift = 55;
 
-// On the CPU code that has to look for formats and settings is called for each lane of a simdgroup
-// (spmd/by_lane.py): f, which returns R.
+// Called for each lane of a simdgroup (spmd/by_lane.py): f, which returns R.
 namespace by_lane {
 template <class F, class R>
 __attribute__((noinline)) void call(thread const F* f, thread R* result) {
@@ -46,13 +47,11 @@ struct nothing {};
 
 template <class F>
 METALLOID_INLINE auto texture_code(const F& f) {
-#ifndef __NVPTX__
-  if (!mtl_textures_are_known) {
+  if (mtl_textures_by_lane) {
     decltype(f()) result;
     by_lane::call(&f, &result);
     return result;
   }
-#endif
   return f();
 }
 
@@ -235,12 +234,14 @@ struct texel_code {
 
 // switch (format) over the formats of T; METALLOID_TEXEL_CASE(component, channels) is a case.
 #define METALLOID_SWITCH_OVER(which, format) \
-  if constexpr (is_float<T>) { \
-    switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
-  } else if constexpr (is_unsigned_integer<T>()) { \
-    switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
-  } else { \
-    switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+  { \
+    if constexpr (is_float<T>) { \
+      switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
+    } else if constexpr (is_unsigned_integer<T>()) { \
+      switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+    } else { \
+      switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+    } \
   }
 
 // ---- texels ------------------------------------------------------------------------------------
@@ -292,9 +293,7 @@ METALLOID_INLINE texel_group<T, count> load_codes(uint format,
     return group;
   } else {
     if (mtl_textures_are_known) return load_codes_of_format<T>(format, places);
-#ifdef __NVPTX__
-    METALLOID_SWITCH_OVER(COMMON_, format)
-#endif
+    if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
     return load_codes_of_any_format<T, count>(format, places);
   }
 }
@@ -371,9 +370,7 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
     *(device ulong*)place = v.x;
   } else {
     if (mtl_textures_are_known) return store_texel_of_format<T>(format, place, v);
-#ifdef __NVPTX__
-    METALLOID_SWITCH_OVER(COMMON_, format)
-#endif
+    if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
     store_texel_of_any_format<T>(format, place, v);
   }
 }
