@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metalloid.compiler.llvm.ir import Instruction, Value
+from metalloid.compiler.llvm.ir import Value
 from metalloid.compiler.llvm.types import I1, I32, I64
 from metalloid.compiler.spmd.addresses import parts_of
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer
@@ -27,6 +27,8 @@ _LARGE_ELEMENT = 16
 _MAX_STEPS = 200
 #: What may give any number to each lane.
 _UNPREDICTABLE = ("load", "call", "atomicrmw", "cmpxchg", "extractvalue")
+#: What has terms as operands.
+_SUMS = ("add", "sub", "or", "sext", "zext", "trunc", "phi", "select")
 
 
 @dataclass(frozen=True)
@@ -89,27 +91,21 @@ def _uniform_term(writer: Writer, index: Value) -> tuple[Value, Value] | None:
 
 
 def _is_computed(writer: Writer, index: Value) -> bool:
-    """Whether an index follows from the position of the thread by arithmetic."""
-    todo, seen = [index], set()
+    """Whether an index follows from the position of the thread, at small distances or any."""
+    todo, seen = [(index, True)], set()
     while todo:
-        value = todo.pop()
+        value, is_term = todo.pop()
         made = writer.computed_by.get(value.name)
-        if made is None or value.name in seen:
+        if made is None or value.name in seen or writer.own_shape(made.value).is_uniform:
             continue
         seen.add(value.name)
-        if len(seen) > _MAX_STEPS or _may_give_anything(writer, made):
+        is_intrinsic = made.op == "call" and made.detail.startswith("@llvm.")
+        if len(seen) > _MAX_STEPS or (made.op in _UNPREDICTABLE and not is_intrinsic):
             return False
-        todo += made.operands
+        if is_term and made.op == "mul" and not any(v.is_constant for v in made.operands):
+            return False  # a distance that the launch gives, as of rows
+        todo += ((operand, is_term and made.op in _SUMS) for operand in made.operands)
     return True
-
-
-def _may_give_anything(writer: Writer, made: Instruction) -> bool:
-    is_intrinsic = made.op == "call" and made.detail.startswith("@llvm.")
-    return (
-        made.op in _UNPREDICTABLE
-        and not is_intrinsic
-        and not writer.own_shape(made.value).is_uniform
-    )
 
 
 def gather_near(writer: Writer, addresses: NearAddresses, unaligned: str = "") -> str:

@@ -177,7 +177,7 @@ struct texture_buffer : metalloid::atomic_texture<T, mode, metalloid::texture_ki
 
 template <class T, metalloid::if_texture<T> = 0>
 METALLOID_INLINE bool is_null_texture(T texture) {
-  return texture.word == 0;
+  return texture.address() == 0;
 }
 
 }  // namespace metal

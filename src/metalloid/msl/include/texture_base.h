@@ -22,8 +22,11 @@ enum class texture_kind : uint { d1, d1_array, d2, d2_array, d3, cube, cube_arra
 struct texture_handle {
   ulong word;
 
+  METALLOID_INLINE ulong address() const {
+    return mtl_textures_are_known ? word & texture_address_mask : word;
+  }
   METALLOID_INLINE constant texture_descriptor& descriptor() const {
-    return *(constant texture_descriptor*)(word & texture_address_mask);
+    return *(constant texture_descriptor*)address();
   }
   METALLOID_INLINE uint format() const {
     return mtl_textures_are_known ? uint(word >> texture_format_shift) : descriptor().format;
