@@ -3,8 +3,9 @@
 Lanes that sample a picture read texels close to each other, at distances that only the launch
 knows. Where the indices of lanes are computed from the position of the thread, and not loaded,
 AVX-512 code asks whether the words of sixteen lanes all lie within two registers, or four. If so,
-it loads these registers, and each lane picks its word; else it gathers. Registers that would
-reach into the next page are not loaded: that page may not be readable.
+it loads these registers from the word of the first lane on, and each lane picks its word; else it
+gathers. Registers that end in another page than the last lane's word are not loaded: that page may
+not be readable.
 """
 
 from __future__ import annotations
@@ -136,8 +137,6 @@ def _declarations(width: int) -> dict[str, str]:
     given = {
         _PERMUTATION: (row, f"{row}, {row}, {row}"),
         f"@llvm.fshl.v{_LANES}i32": (row, f"{row}, {row}, {row}"),
-        "@llvm.smin.i32": ("i32", "i32, i32"),
-        "@llvm.umin.i32": ("i32", "i32, i32"),
         f"@llvm.masked.gather.v{width}i32.v{width}p0": (
             wide, f"<{width} x ptr>, <{width} x i1>, {wide}",
         ),
@@ -220,10 +219,7 @@ def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> It
     first, last = n * _LANES, n * _LANES + _LANES - 1
     lanes = ", ".join(f"i32 {lane}" for lane in range(first, last + 1))
     yield f"  %part{n} = shufflevector {wide} %index, {wide} poison, {row} <{lanes}>"
-    yield f"  %first{n} = extractelement {wide} %index, i64 {first}"
-    yield f"  %last{n} = extractelement {wide} %index, i64 {last}"
-    sign = "s" if widening == "sext" else "u"
-    yield f"  %least{n} = call i32 @llvm.{sign}min.i32(i32 %first{n}, i32 %last{n})"
+    yield f"  %least{n} = extractelement {wide} %index, i64 {first}"
     yield from _splat(f"%all{n}", f"%least{n}", row, "i32")
     yield f"  %behind{n} = sub {row} %part{n}, %all{n}"
     if size == 1:  # bytes: what is no multiple of a word becomes large
@@ -240,14 +236,19 @@ def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> It
     yield f"  %outside{n} = zext i{_LANES} %bits{n} to i32"
     yield f"  %step{n} = {widening} i32 %least{n} to i64"
     yield f"  %from{n} = getelementptr [{size} x i8], ptr %base, i64 %step{n}"
-    # A negative number if the registers are in two pages, or if an index could have wrapped.
+    # The end of the registers is in the page of the last lane's word, or else it may be nowhere.
     yield f"  %number{n} = ptrtoint ptr %from{n} to i32"
-    yield f"  %place{n} = and i32 %number{n}, {_PAGE_BYTES - 1}"
-    yield f"  %page{n} = sub i32 {_PAGE_BYTES - span}, %place{n}"
+    yield f"  %last{n} = extractelement {row} %word{n}, i64 {_LANES - 1}"
+    yield f"  %bytes{n} = shl i32 %last{n}, {WORD_BYTES.bit_length() - 1}"
+    yield f"  %place{n} = add i32 %number{n}, %bytes{n}"
+    yield f"  %end{n} = add i32 %number{n}, {span - 1}"
+    yield f"  %changes{n} = xor i32 %place{n}, %end{n}"
+    yield f"  %pages{n} = and i32 %changes{n}, {-_PAGE_BYTES}"
+    # An index so large that another may have wrapped.
     yield f"  %room{n} = sub i32 {2**31 - 1 - span}, %least{n}"
-    yield f"  %both{n} = or i32 %page{n}, %room{n}"
-    yield f"  %negative{n} = and i32 %both{n}, {-(2**31)}"
-    yield f"  %obstacle{n} = or i32 %outside{n}, %negative{n}"
+    yield f"  %wraps{n} = and i32 %room{n}, {-(2**31)}"
+    yield f"  %either{n} = or i32 %pages{n}, %wraps{n}"
+    yield f"  %obstacle{n} = or i32 %outside{n}, %either{n}"
 
 
 def _picked(n: int, registers: int) -> Iterator[str]:
