@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from cpu_rivals import goals, oracles
+from cpu_rivals import images as pictures
 from cpu_rivals.native import RIVALS, CLibrary
 from cpu_rivals.operations import operations
 from cpu_rivals.peers import CASES as PEER_CASES
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lib = kernels(math_mode=options.math_mode)
     print(mtl.default_device(), f"math_mode={options.math_mode!r}")
     parts = {"one": one_core, "math": functions_of_a_number, "reference": against_reference,
-             "scaling": scaling, "peers": against_peers}  # fmt: skip
+             "images": images, "scaling": scaling, "peers": against_peers}  # fmt: skip
     for name in options.part or parts:
         parts[name](chosen, lib, options.repeat)
     if options.mlx:
@@ -58,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument(
-        "--part", action="append", choices=("one", "math", "reference", "scaling", "peers"),
+        "--part", action="append",
+        choices=("one", "math", "reference", "images", "scaling", "peers"),
         help="only these tables; repeatable",
     )  # fmt: skip
     parser.add_argument(
@@ -175,6 +177,38 @@ def against_reference(chosen: Sequence[Case], lib: Library, repeat: int) -> None
             goal = goals.OVER_REFERENCE.get(case.name)
             rows.append((case.name, show(slow), show(fast), goals.verdict(slow / fast, goal)))
     table("One core: engines", ("", "reference", "simd", "ratio"), rows)
+
+
+def images(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Kernels over textures, against the engine that defines results and against OpenCV."""
+    rows = []
+    with mtl.config.scope(cpu_engine="reference"):
+        slow_lib = pictures.library("relaxed")
+        slow_lib["resize"], slow_lib["blur"]  # compiled by the engine of this scope
+    own_lib = pictures.library("relaxed")
+    with cores(1):
+        for picture in pictures.pictures(tiny=repeat == 1):
+            wanted = picture.expected()
+            actions = {
+                "reference": picture.launcher(slow_lib), "simd": picture.launcher(own_lib),
+                "OpenCV": pictures.of_opencv(picture),
+            }  # fmt: skip
+            actions = {name: action for name, action in actions.items() if action}
+            for name, action in actions.items():
+                picture.result.fill(77)
+                action()
+                difference = np.abs(picture.result - wanted).max()
+                assert difference < pictures.MAX_DIFFERENCE, f"{name}: off by {difference}"
+            times = medians(list(actions.values()), repeat, time.process_time)
+            seconds = dict(zip(actions, times, strict=True))
+            slow, own, cv = (seconds.get(name) for name in ("reference", "simd", "OpenCV"))
+            goal = goals.OVER_REFERENCE.get(picture.kernel)
+            rows.append(
+                (picture.name, show(slow), show(own), show(cv) if cv else "-",
+                 goals.verdict(slow / own, goal), f"{cv / own:.2f}" if cv else "-")
+            )  # fmt: skip
+    head = ("", "reference", "simd", "OpenCV", "over reference", "over OpenCV")
+    table("One core: textures of 8 bits, four channels", head, rows)
 
 
 def kernels_of_mlx(tree: Path, tiny: bool, repeat: int) -> None:

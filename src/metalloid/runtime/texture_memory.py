@@ -107,6 +107,12 @@ class Level(NamedTuple):
     slices: int
     texel: int
 
+    @property
+    def extent(self) -> int:
+        """Bytes from the first texel to the one furthest from it."""
+        rows, planes = (self.height - 1) * abs(self.row), (self.slices - 1) * abs(self.plane)
+        return (self.width - 1) * self.texel + rows + planes
+
 
 def read_descriptor(address: int) -> tuple[int, list[Level]]:
     """The code of the format and the levels of a texture whose descriptor lies at an address."""

@@ -23,6 +23,7 @@ from metalloid.backends.cpu.grouping import (
     lane_axis,
     tells_threadgroups_apart,
 )
+from metalloid.backends.cpu.known_textures import TextureVariants
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
 from metalloid.compiler.cache import shared_cache
@@ -67,8 +68,9 @@ class CpuProgram(Program):
         self._variable_bytes = kernel.variable_bytes
         self._compile_variant = variant
         self._variants = {kernel.variant: code}
-        # By grid, group and whether barriers are lenient.
-        self._chosen: dict[tuple[Size, Size, bool], tuple[int, int]] = {}
+        self._textures = TextureVariants(self.signature)
+        # By grid, group, whether barriers are lenient, and what is known of textures.
+        self._chosen: dict[tuple[Size, Size, bool, str], tuple[int, int]] = {}
         # Of strict launches, by grid and group: what stands before the words.
         self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.may_join = bool(kernel.widths) and not (
@@ -98,12 +100,16 @@ class CpuProgram(Program):
             left = min(left, _FIBRES_BY_DEFAULT)
         return default_size(grid, left, self._reads_in_loops and self.may_join, self._rows)
 
-    def _code_for(self, grid: Size, group: Size, is_lenient: bool) -> tuple[int, int]:
+    def _code_for(
+        self, grid: Size, group: Size, is_lenient: bool, textures: str
+    ) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
         by_shape = self._first.variant.startswith(("row", "column"))
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
         if exactly(variant, grid, group) == self._first.variant:
             variant = self._first.variant
+        if textures:
+            variant += f"_{textures}"
         if is_lenient:
             variant += "_lenient"
         elif self._first.streamable * math.prod(grid) >= host.cache_bytes():
@@ -115,7 +121,7 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
-        self._chosen[grid, group, is_lenient] = code
+        self._chosen[grid, group, is_lenient, textures] = code
         return code
 
     def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
@@ -166,7 +172,8 @@ class CpuProgram(Program):
         entry, flags = self.entry, self.flags
         is_lenient = self.waits and not settings.strict_barriers
         if self._widths:
-            shape = grid, group, is_lenient
+            textures = self._textures.of_launch(words, math.prod(grid))
+            shape = grid, group, is_lenient, textures
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
         if is_lenient:
             flags |= native.LENIENT

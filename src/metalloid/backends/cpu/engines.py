@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from metalloid.msl.entry_points import EntryPoint
 class Engine(Protocol):
     """A way to run kernels: a module with these."""
 
-    def functions(self, reports: bool) -> str:
-        """C++ of what the runtime calls."""
+    def functions(self, reports: bool, variant: str, parameters: int) -> str:
+        """C++ of what the runtime calls, of a kernel with so many parameters."""
 
     def lower(self, kernel: KernelIR, variant: str) -> Lowered:
         """IR that is ready to become code; without a `variant`, of that to begin with."""
@@ -200,9 +201,12 @@ def _compiled_by(
     begin: Callable[[str], None],
 ) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
+    functions = functools.partial(
+        engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
+    )
     begin("C++ to LLVM IR")
     kernel = kernel_ir(
-        request.unit, request.entry, request.constants, request.target, cache, engine.functions
+        request.unit, request.entry, request.constants, request.target, cache, functions
     )
     begin("vectorising" if name == "simd" else "adapting the IR")
     lowered = engine.lower(kernel, request.variant)

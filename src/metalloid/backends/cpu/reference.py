@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.call_sites import number_call_sites
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
 CODE_COMMAND = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")
 
 
-def functions(reports: bool) -> str:
+def functions(reports: bool, variant: str, parameters: int) -> str:
     """What the runtime calls: a loop over a box of threads."""
     return (
+        f"{textures(are_known=False, by_lane=False)}"
         f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
         "(const mtl_launch* launch, mtl_range* range)"
         f" {{ metalloid::run_box<mtl_entry_type, {str(reports).lower()}>(launch, range); }}"

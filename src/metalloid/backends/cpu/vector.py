@@ -30,6 +30,8 @@ from metalloid.backends.cpu.grouping import (
     reads_in_loops,
 )
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.known_textures import definitions as textures
+from metalloid.backends.cpu.known_textures import known_words
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
@@ -107,12 +109,16 @@ def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
     return _FORMS.get(vectors, _NARROW)
 
 
-def functions(reports: bool) -> str:
+def functions(reports: bool, variant: str, parameters: int) -> str:
     """The code of one thread."""
+    known = known_words(variant)
+    words = ", ".join(known.get(n, f"words[{n}]") for n in range(parameters))
     return (
+        f"{textures(are_known=bool(known), by_lane=not known)}"
         f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
-        "(METALLOID_THREAD_PARAMETERS) { metalloid::run_thread<mtl_entry_type>"
-        "(ids, words, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
+        f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}, nullptr}};"
+        " metalloid::run_thread<mtl_entry_type>"
+        "(ids, known, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
     )
 
 

@@ -14,6 +14,7 @@ from metalloid.compiler.spmd import (
     simdgroup,
 )
 from metalloid.compiler.spmd.agreement import all_lanes_pass
+from metalloid.compiler.spmd.by_lane import call_by_lane, is_by_lane
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.callees import VARYING, Callee
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of
@@ -200,6 +201,9 @@ def _call(writer: Writer, instruction: Instruction) -> None:
     callee = writer.callees.get(instruction.detail)
     if callee is not None:
         _call_vector_form(writer, instruction, callee)
+        return
+    if is_by_lane(instruction.detail):
+        call_by_lane(writer, instruction)
         return
     by_lane = is_of_the_c_library(instruction.detail)
     of_processor = processor.is_instruction(instruction.detail)

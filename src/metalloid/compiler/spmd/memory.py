@@ -14,7 +14,15 @@ from collections.abc import Callable
 
 from metalloid.compiler.llvm.ir import EMPTY_NODE, Instruction, Value
 from metalloid.compiler.llvm.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
-from metalloid.compiler.spmd import atomics, copies, interleaved, prefetch, streaming, tables
+from metalloid.compiler.spmd import (
+    atomics,
+    copies,
+    interleaved,
+    prefetch,
+    streaming,
+    tables,
+    word_gathers,
+)
 from metalloid.compiler.spmd.callees import PARAMETER
 from metalloid.compiler.spmd.writer import VECTOR_ATTRIBUTES, Writer, quoted
 
@@ -41,7 +49,10 @@ def _load(writer: Writer, instruction: Instruction) -> None:
         prefetch.look_ahead(writer, address, writer.width * type.size)
         writer.set(instruction, vector=_load_row(writer, type, writer.scalar(address), align))
     elif not tables.look_up(writer, instruction):
-        writer.set(instruction, vector=_gather(writer, type, writer.vector(address), align))
+        vector = word_gathers.gather(writer, instruction)
+        if vector is None:
+            vector = _gather(writer, type, writer.vector(address), align)
+        writer.set(instruction, vector=vector)
 
 
 def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:

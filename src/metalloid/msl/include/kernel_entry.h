@@ -114,7 +114,7 @@ struct memory_as {
                 "device, constant or threadgroup memory, a texture or a sampler");
   static METALLOID_INLINE P from(void* word) {
     P texture;
-    texture.descriptor = (constant texture_descriptor*)word;
+    texture.word = (ulong)word;
     return texture;
   }
 };

@@ -66,7 +66,7 @@ struct layered_texture : atomic_texture<T, mode, kind, axes> {
     return this->template filtered<axes>(s, coord, layer_of(array, get_array_size()),
                                          options_of(options...));
   }
-  METALLOID_INLINE uint get_array_size() const { return this->descriptor->level[0].slices; }
+  METALLOID_INLINE uint get_array_size() const { return this->descriptor().level[0].slices; }
 };
 
 }  // namespace metalloid
@@ -177,7 +177,7 @@ struct texture_buffer : metalloid::atomic_texture<T, mode, metalloid::texture_ki
 
 template <class T, metalloid::if_texture<T> = 0>
 METALLOID_INLINE bool is_null_texture(T texture) {
-  return texture.descriptor == nullptr;
+  return texture.address() == 0;
 }
 
 }  // namespace metal

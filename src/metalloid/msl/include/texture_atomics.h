@@ -59,8 +59,10 @@ struct atomic_texture : texture_base<T, mode, kind> {
   METALLOID_INLINE void atomic_##name(uints coord, uint array, texel operand) const { \
     static_assert(is_long_texel<T>, "atomic_" #name " needs a texture of ulong"); \
     check_access(); \
-    if (device uchar* const there = this->place(grid_position(coord, array), 0)) \
-      metal::atomic_##name##_explicit((device metal::atomic<T>*)there, operand.x, relaxed); \
+    const metal::uint3 at = grid_position(coord, array); \
+    if (!this->has(at, 0)) return; \
+    auto* const there = (device metal::atomic<T>*)this->place(at, 0); \
+    metal::atomic_##name##_explicit(there, operand.x, relaxed); \
   } \
   METALLOID_INLINE void atomic_##name(uints coord, texel operand) const { \
     atomic_##name(coord, 0, operand); \
@@ -81,11 +83,12 @@ struct atomic_texture : texture_base<T, mode, kind> {
     check_access();
     static_assert(metal::is_same_v<T, int> || metal::is_same_v<T, uint>,
                   "atomic functions need a texture of int or uint");
-    const uint format = this->descriptor->format;
+    const uint format = this->format() & ~format_of_small_texture;
     const bool is_word = format == format_shape(component::uint32, 1) ||
                          format == format_shape(component::sint32, 1);
-    if (!is_word) return nullptr;
-    return (device metal::atomic<T>*)this->place(grid_position(coord, array), 0);
+    const metal::uint3 at = grid_position(coord, array);
+    if (!is_word || !this->has(at, 0)) return nullptr;
+    return (device metal::atomic<T>*)this->place(at, 0);
   }
 };
 

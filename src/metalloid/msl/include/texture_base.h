@@ -17,9 +17,23 @@ namespace metalloid {
 // Kinds in the order of `_TEXTURE_KINDS` in msl/layout.py.
 enum class texture_kind : uint { d1, d1_array, d2, d2_array, d3, cube, cube_array, d2_ms, buffer };
 
-// What every texture is: one word.
+// What every texture is: one word, the address of its descriptor. Code that is compiled for textures
+// of known formats has them in the upper bits (`mtl_textures_are_known`).
 struct texture_handle {
-  constant texture_descriptor* descriptor;
+  ulong word;
+
+  METALLOID_INLINE ulong address() const {
+    return mtl_textures_are_known ? word & texture_address_mask : word;
+  }
+  METALLOID_INLINE constant texture_descriptor& descriptor() const {
+    return *(constant texture_descriptor*)address();
+  }
+  METALLOID_INLINE uint format() const {
+    return mtl_textures_are_known ? uint(word >> texture_format_shift) : descriptor().format;
+  }
+  METALLOID_INLINE uint levels() const {
+    return mtl_textures_are_known && word & texture_has_one_level ? 1 : descriptor().levels;
+  }
 };
 
 template <class T>
@@ -91,55 +105,71 @@ struct texture_base : texture_handle {
   static constexpr texture_kind kind = texture_shape;
   static constexpr bool is_depth = false;
 
-  METALLOID_INLINE uint get_num_mip_levels() const { return descriptor->levels; }
+  METALLOID_INLINE uint get_num_mip_levels() const { return this->levels(); }
   METALLOID_INLINE uint get_width(uint lod = 0) const {
-    return lod < descriptor->levels ? descriptor->level[lod].width : 0;
+    return lod < this->levels() ? this->descriptor().level[lod].width : 0;
   }
   // Writes and reads of one thread are in the order of the program anyway.
   METALLOID_INLINE void fence() const {}
 
  protected:
   METALLOID_INLINE uint height_of(uint lod) const {
-    return lod < descriptor->levels ? descriptor->level[lod].height : 0;
+    return lod < this->levels() ? this->descriptor().level[lod].height : 0;
   }
   METALLOID_INLINE uint slices_of(uint lod) const {
-    return lod < descriptor->levels ? descriptor->level[lod].slices : 0;
+    return lod < this->levels() ? this->descriptor().level[lod].slices : 0;
   }
+  METALLOID_INLINE bool has(metal::uint3 at, uint lod) const {
+    return lod < this->levels() && is_inside(this->descriptor().level[lod], at.x, at.y, at.z);
+  }
+  // Address of a texel that there is.
   METALLOID_INLINE device uchar* place(metal::uint3 at, uint lod) const {
-    if (lod >= descriptor->levels) return nullptr;
-    return texel_place(descriptor->level[lod], at.x, at.y, at.z);
+    return place_inside(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
   }
 
   METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
     static_assert(mode != metal::access::write, "a texture of access::write cannot be read");
-    return texel(load_texel<T>(descriptor->format, place(at, lod), working_texel<T>(0)));
+    if (!has(at, lod)) return texel(0);
+    const device uchar* const there = place(at, lod);
+    return texel(texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
+      const device uchar* const places[1] = {there};
+      return load_texels<T>(format, places).texels[0];
+    }));
   }
   METALLOID_INLINE void store(texel color, metal::uint3 at, uint lod) const {
     static_assert(mode == metal::access::write || mode == metal::access::read_write,
                   "only a texture of access::write or access::read_write can be written");
-    if (device uchar* const there = place(at, lod))
-      store_texel<T>(descriptor->format, there, working_texel<T>(color));
+    if (!has(at, lod)) return;
+    device uchar* const there = place(at, lod);
+    texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
+      store_texel<T>(format, there, working_texel<T>(color));
+      return nothing();
+    });
   }
 
   template <int axes, class Map = unchanged>
   METALLOID_INLINE texel filtered(metal::sampler s, coordinates_t<float, axes> coord, uint slice,
                                   const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
-    const auto at = place_to_sample<axes>(coord, slice, options.offset);
-    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
-      return sample_level<T, axes>(descriptor->format, level, s, is_linear, at, map);
-    };
-    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
+    return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
+      const auto at = place_to_sample<axes>(coord, slice, options.offset);
+      const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+        return sample_level<T, axes>(t.format(), level, s, is_linear, at, map);
+      };
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, one));
+    });
   }
   template <class Map = unchanged>
   METALLOID_INLINE texel filtered_cube(metal::sampler s, metal::float3 direction, uint layer,
                                        const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
-    const cube_place at = face_of(direction);
-    const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
-      return sample_cube_level<T>(descriptor->format, level, s, is_linear, at, 6 * layer, map);
-    };
-    return texel(sample_levels<T>(*descriptor, s, options.lod, one));
+    return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
+      const cube_place at = face_of(direction);
+      const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+        return sample_cube_level<T>(t.format(), level, s, is_linear, at, 6 * layer, map);
+      };
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, one));
+    });
   }
 
   // A component of the four texels that linear filtering would blend, counter-clockwise from the
@@ -148,24 +178,29 @@ struct texture_base : texture_handle {
   METALLOID_INLINE texel gathered(metal::sampler s, metal::float2 coord, uint slice,
                                   metal::int2 offset, metal::component which, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
-    constant texture_level& level = descriptor->level[0];
-    const int offsets[3] = {offset.x, offset.y};
-    const bool misses = may_miss<2>(s);
-    axis_taps taps[2];
-    const device uchar* places[4];
-    find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
-    find_corners<2>(level, taps, slice, misses, 4, places);
-    const auto border = border_of<T>(descriptor->format, s);
-    return gathered(load_corners<T>(descriptor->format, places, misses, border), which, map);
+    return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
+      constant texture_level& level = t.descriptor().level[0];
+      const uint format = t.format();
+      const int offsets[3] = {offset.x, offset.y};
+      const bool misses = may_miss<2>(s);
+      axis_taps taps[2];
+      const device uchar* places[4];
+      find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
+      find_corners<2>(level, format, taps, slice, misses, 4, places);
+      return gathered(load_corners<T>(format, places, misses, border_of<T>(format, s)), which, map);
+    });
   }
   template <class Map = unchanged>
   METALLOID_INLINE texel gathered_cube(metal::float3 direction, uint layer, metal::component which,
                                        Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
-    axis_taps taps[2];
-    const device uchar* places[4];
-    find_cube_taps(descriptor->level[0], true, face_of(direction), 6 * layer, taps, places);
-    return gathered(load_texels<T>(descriptor->format, places), which, map);
+    return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
+      axis_taps taps[2];
+      const device uchar* places[4];
+      find_cube_taps(t.descriptor().level[0], t.format(), true, face_of(direction), 6 * layer, taps,
+                     places);
+      return gathered(load_texels<T>(t.format(), places), which, map);
+    });
   }
 
  private:

@@ -62,7 +62,7 @@ METALLOID_INLINE cube_texel over_the_edge(uint face, int i, int j, int n) {
 }
 
 // The four texels around a place of a face, whose faces start at `first_slice`, and their weights.
-METALLOID_INLINE void find_cube_taps(constant texture_level& level, bool is_linear,
+METALLOID_INLINE void find_cube_taps(constant texture_level& level, uint format, bool is_linear,
                                      cube_place at, uint first_slice, axis_taps (&taps)[2],
                                      const device uchar* (&places)[4]) {
   const int n = level.width;
@@ -77,7 +77,7 @@ METALLOID_INLINE void find_cube_taps(constant texture_level& level, bool is_line
   for (int i = 0; i < 4 && (i == 0 || is_linear); ++i) {
     const cube_texel texel =
         over_the_edge(at.face, taps[0].index[i & 1], taps[1].index[i >> 1], n);
-    places[i] = place_inside(level, texel.i, texel.j, first_slice + texel.face);
+    places[i] = place_inside(level, format, texel.i, texel.j, first_slice + texel.face);
   }
 }
 
@@ -88,12 +88,10 @@ METALLOID_INLINE working_texel<T> sample_cube_level(uint format, constant textur
   is_linear = is_linear && is_float<T>;
   axis_taps taps[2];
   const device uchar* places[4];
-  find_cube_taps(level, is_linear, at, first_slice, taps, places);
+  find_cube_taps(level, format, is_linear, at, first_slice, taps, places);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      auto corners = load_texels<T>(format, places);
-      for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, 2>(reduction_of(s), corners.texels, taps);
+      return blend_codes<T, 2>(format, reduction_of(s), load_codes<T>(format, places), taps, map);
     }
   }
   return map(load_texel<T>(format, places[0], working_texel<T>(0)));

@@ -22,6 +22,39 @@ struct texture_descriptor {
   texture_level level[1];  // `levels` of them
 };
 
+// What surrounds a kernel says which code there is for textures. Where their formats are known,
+// these stand in the upper bits of the words of textures, and the compiler sees constants; elsewhere
+// the bits are zeros. Vector code has no good way to look for a format or a setting: it calls
+// functions for each lane instead.
+#ifdef __NVPTX__
+constexpr bool mtl_textures_are_known = false, mtl_textures_by_lane = false;
+#else
+extern "C" const bool mtl_textures_are_known, mtl_textures_by_lane;
+#endif
+constexpr ulong texture_address_mask = (1ul << 51) - 1;
+constexpr ulong texture_has_one_level = 1ul << 52;
+constexpr int texture_format_shift = 55;
+
+// Called for each lane of a simdgroup (spmd/by_lane.py): f, which returns R.
+namespace by_lane {
+template <class F, class R>
+__attribute__((noinline)) void call(thread const F* f, thread R* result) {
+  *result = (*f)();
+}
+}  // namespace by_lane
+
+struct nothing {};
+
+template <class F>
+METALLOID_INLINE auto texture_code(const F& f) {
+  if (mtl_textures_by_lane) {
+    decltype(f()) result;
+    by_lane::call(&f, &result);
+    return result;
+  }
+  return f();
+}
+
 // ---- formats ------------------------------------------------------------------------------------
 // A format is a component type, the number of components less one, and two flags.
 enum class component : uint {
@@ -32,8 +65,15 @@ constexpr uint format_shape(component type, int channels) {
   return uint(type) | (channels - 1) << 4;
 }
 constexpr uint format_shape_mask = 0x3f;
+METALLOID_INLINE uint texel_bytes_of(uint format) {
+  const auto type = component(format & 15);
+  const uint size = type < component::unorm16 ? 0 : type < component::uint32 ? 1 : 2;
+  return ((format >> 4 & 3) + 1) << size;
+}
 constexpr uint format_is_srgb = 0x40;
 constexpr uint format_is_bgra = 0x80;
+// Of a known texture: no texel of a level is 2 GB or more from its first.
+constexpr uint format_of_small_texture = 0x100;
 
 template <component>
 struct component_bits;
@@ -70,6 +110,20 @@ using working_type = metal::conditional_t<
 template <class T>
 using working_texel = metal::vec<working_type<T>, 4>;
 
+typedef uint unaligned_word __attribute__((aligned(1)));
+
+// For integers of at most 16 bits the same as `v / divisor`, bit for bit.
+template <int divisor, class V>
+METALLOID_INLINE V divided(V v) {
+#if defined(__x86_64__) && !defined(__FMA__)
+  return v / float(divisor);
+#else
+  constexpr float inverse = 1.0f / divisor;
+  constexpr float rest = float(1.0 / divisor - double(inverse));
+  return metal::fma(v, V(inverse), v * rest);
+#endif
+}
+
 template <component type, int channels>
 struct texel_code {
   using raw = typename component_bits<type>::raw;
@@ -80,15 +134,15 @@ struct texel_code {
   typedef value values __attribute__((ext_vector_type(channels)));
   static constexpr float scale = component_bits<type>::scale;
 
+  // As it is stored: what is normalised is `scale` times as large.
   static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
-    values v = __builtin_convertvector(*(const device raws*)place, values);
-    if constexpr (scale != 0) {
-      v = v / scale;
-      // The most negative integer is one step below -1.
-      if constexpr (!is_unsigned_integer<raw>()) v = __builtin_elementwise_max(v, (values)-1.0f);
-    }
-    if constexpr (channels == 1) return {v.x, 0, 0, 1};
-    else if constexpr (channels == 2) return {v.x, v.y, 0, 1};
+    values v = __builtin_convertvector(components_at(place), values);
+    // The most negative integer is one step below -1.
+    if constexpr (scale != 0 && !is_unsigned_integer<raw>())
+      v = __builtin_elementwise_max(v, (values)-scale);
+    constexpr value one = scale != 0 ? value(scale) : value(1);
+    if constexpr (channels == 1) return {v.x, 0, 0, one};
+    else if constexpr (channels == 2) return {v.x, v.y, 0, one};
     else return {from_storage(), v};
   }
 
@@ -99,24 +153,63 @@ struct texel_code {
     else if constexpr (channels == 2) v = texel.data.xy;
     else v = texel.data;
     if constexpr (scale != 0) {
-      v = v == v ? v : (values)0.0f;
       const values least = is_unsigned_integer<raw>() ? 0.0f : -1.0f;
+      if constexpr (!is_unsigned_integer<raw>()) v = v == v ? v : (values)0.0f;  // else max does it
       v = __builtin_elementwise_min(__builtin_elementwise_max(v, least), (values)1.0f);
       v = __builtin_elementwise_rint(v * scale);
       typedef int integers __attribute__((ext_vector_type(channels)));
-      *(device raws*)place =
-          __builtin_convertvector(__builtin_convertvector(v, integers), raws);
+      put(place, __builtin_convertvector(v, integers));
     } else {
       if constexpr (sizeof(raw) < sizeof(value) && is_integer<raw>) {
         v = __builtin_elementwise_min(__builtin_elementwise_max(v, (values)limits::min()),
                                       (values)limits::max());
       }
-      *(device raws*)place = __builtin_convertvector(v, raws);
+      put(place, v);
     }
   }
 
  private:
   using limits = metal::numeric_limits<raw>;
+  static constexpr int bits = 8 * sizeof(raw), per_word = 32 / bits;
+  // Vector code moves words: processors gather and scatter nothing smaller.
+  static constexpr bool has_words = bits < 32 && channels * bits >= 32;
+  using word_part = metal::conditional_t<bits == 8, uchar, ushort>;
+
+  static METALLOID_INLINE raws components_at(const device uchar* place) {
+    if constexpr (has_words) {
+      if (mtl_textures_are_known) {
+        raws v;
+        for (int c = 0; c < channels; ++c) {
+          const uint word = ((const device unaligned_word*)place)[c / per_word];
+          v[c] = __builtin_bit_cast(raw, word_part(word >> c % per_word * bits));
+        }
+        return v;
+      }
+    }
+    return *(const device raws*)place;
+  }
+  // v: floats, or integers of 32 bits that fit.
+  template <class V>
+  static METALLOID_INLINE void put(device uchar* place, V v) {
+    if constexpr (has_words) {
+      if (mtl_textures_are_known) {
+        for (int i = 0; i < channels / per_word; ++i) {
+          uint word = 0;
+          for (int c = 0; c < per_word; ++c) word |= part_of_word(v[i * per_word + c]) << c * bits;
+          ((device unaligned_word*)place)[i] = word;
+        }
+        return;
+      }
+    }
+    *(device raws*)place = __builtin_convertvector(v, raws);
+  }
+  static METALLOID_INLINE uint part_of_word(float v) {
+    return __builtin_bit_cast(word_part, raw(v));
+  }
+  static METALLOID_INLINE uint part_of_word(uint v) { return v; }
+  static METALLOID_INLINE uint part_of_word(int v) {
+    return is_unsigned_integer<raw>() ? uint(v) : uint(v) & (~0u >> (32 - bits));
+  }
 };
 
 // X(component, channels) for the formats of textures of floats, and of unsigned and signed
@@ -132,8 +225,8 @@ struct texel_code {
 #define METALLOID_FOR_EACH_SIGNED_FORMAT(X) \
   METALLOID_FOR_EACH_CHANNELS(X, sint8) METALLOID_FOR_EACH_CHANNELS(X, sint16) \
   METALLOID_FOR_EACH_CHANNELS(X, sint32)
-// Those that are decoded where a kernel reads them; the others are a call away, which keeps kernels
-// short.
+// The formats that most textures have; where formats are not known, code for the others is a call
+// away.
 #define METALLOID_FOR_EACH_COMMON_FLOAT_FORMAT(X) \
   X(unorm8, 4) X(unorm8, 1) X(float32, 4) X(float32, 1) X(float16, 4)
 #define METALLOID_FOR_EACH_COMMON_UNSIGNED_FORMAT(X) X(uint8, 4) X(uint8, 1) X(uint32, 1)
@@ -141,12 +234,14 @@ struct texel_code {
 
 // switch (format) over the formats of T; METALLOID_TEXEL_CASE(component, channels) is a case.
 #define METALLOID_SWITCH_OVER(which, format) \
-  if constexpr (is_float<T>) { \
-    switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
-  } else if constexpr (is_unsigned_integer<T>()) { \
-    switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
-  } else { \
-    switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+  { \
+    if constexpr (is_float<T>) { \
+      switch (format) { METALLOID_FOR_EACH_##which##FLOAT_FORMAT(METALLOID_TEXEL_CASE) } \
+    } else if constexpr (is_unsigned_integer<T>()) { \
+      switch (format) { METALLOID_FOR_EACH_##which##UNSIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+    } else { \
+      switch (format) { METALLOID_FOR_EACH_##which##SIGNED_FORMAT(METALLOID_TEXEL_CASE) } \
+    } \
   }
 
 // ---- texels ------------------------------------------------------------------------------------
@@ -163,7 +258,7 @@ struct texel_group {
     return group;
 
 template <class T, int count>
-METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
+METALLOID_INLINE texel_group<T, count> load_codes_of_shape(
     uint shape, const device uchar* const (&places)[count]) {
   texel_group<T, count> group = {};
   METALLOID_SWITCH_OVER(, shape)
@@ -171,34 +266,74 @@ METALLOID_INLINE texel_group<T, count> load_texels_of_shape(
 }
 
 template <class T, int count>
-__attribute__((noinline)) texel_group<T, count> load_texels_of_any_format(
+METALLOID_INLINE texel_group<T, count> load_codes_of_format(
     uint format, const device uchar* const (&places)[count]) {
-  auto group = load_texels_of_shape<T>(format & format_shape_mask, places);
+  auto group = load_codes_of_shape<T>(format & format_shape_mask, places);
   if constexpr (is_float<T>) {
-    for (auto& v : group.texels) {
+    for (auto& v : group.texels)
       if (format & format_is_bgra) v = v.bgra;
-      if (format & format_is_srgb)
-        v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
-    }
   }
   return group;
 }
 
-// All places must be there.
 template <class T, int count>
-METALLOID_INLINE texel_group<T, count> load_texels(uint format,
-                                                   const device uchar* const (&places)[count]) {
+__attribute__((noinline)) texel_group<T, count> load_codes_of_any_format(
+    uint format, const device uchar* const (&places)[count]) {
+  return load_codes_of_format<T>(format, places);
+}
+
+// Texels as they are stored, in the order of rgba. All places must be there.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_codes(uint format,
+                                                  const device uchar* const (&places)[count]) {
   texel_group<T, count> group;
   if constexpr (is_long_texel<T>) {
     for (int i = 0; i < count; ++i)
       group.texels[i] = {*(const device ulong*)places[i], 0, 0, 1};
     return group;
   } else {
-    METALLOID_SWITCH_OVER(COMMON_, format)
-    return load_texels_of_any_format<T, count>(format, places);
+    if (mtl_textures_are_known) return load_codes_of_format<T>(format, places);
+    if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
+    return load_codes_of_any_format<T, count>(format, places);
   }
 }
 #undef METALLOID_TEXEL_CASE
+
+// What normalised texels are divided by.
+METALLOID_INLINE float scale_of(uint format) {
+  switch (component(format & 15)) {
+    case component::unorm8: return 255;
+    case component::snorm8: return 127;
+    case component::unorm16: return 65535;
+    case component::snorm16: return 32767;
+    default: return 1;
+  }
+}
+
+// Texels from what is stored, or from a blend of it.
+template <class T>
+METALLOID_INLINE working_texel<T> decoded(uint format, working_texel<T> v) {
+  if constexpr (is_float<T>) {
+    switch (component(format & 15)) {
+      case component::unorm8: v = divided<255>(v); break;
+      case component::snorm8: v = divided<127>(v); break;
+      case component::unorm16: v = divided<65535>(v); break;
+      case component::snorm16: v = divided<32767>(v); break;
+      default: break;
+    }
+    if (format & format_is_srgb)
+      v = {linear_from_srgb(v.x), linear_from_srgb(v.y), linear_from_srgb(v.z), v.w};
+  }
+  return v;
+}
+
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_texels(uint format,
+                                                   const device uchar* const (&places)[count]) {
+  auto group = load_codes<T>(format, places);
+  for (auto& v : group.texels) v = decoded<T>(format, v);
+  return group;
+}
 
 // A null place gives `outside`.
 template <class T>
@@ -214,8 +349,7 @@ METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* pl
     return texel_code<component::type, channels>::store(place, v);
 
 template <class T>
-__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
-                                                         working_texel<T> v) {
+METALLOID_INLINE void store_texel_of_format(uint format, device uchar* place, working_texel<T> v) {
   if constexpr (is_float<T>) {
     if (format & format_is_srgb)
       v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
@@ -225,11 +359,18 @@ __attribute__((noinline)) void store_texel_of_any_format(uint format, device uch
 }
 
 template <class T>
+__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
+                                                         working_texel<T> v) {
+  store_texel_of_format<T>(format, place, v);
+}
+
+template <class T>
 METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
   if constexpr (is_long_texel<T>) {
     *(device ulong*)place = v.x;
   } else {
-    METALLOID_SWITCH_OVER(COMMON_, format)
+    if (mtl_textures_are_known) return store_texel_of_format<T>(format, place, v);
+    if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
     store_texel_of_any_format<T>(format, place, v);
   }
 }
@@ -237,19 +378,27 @@ METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texe
 #undef METALLOID_SWITCH_OVER
 
 // ---- places -------------------------------------------------------------------------------------
-// Address of a texel that exists.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint x, uint y,
-                                            uint slice) {
-  return level.texels + slice * level.slice_stride + y * level.row_stride +
-         ulong(x) * level.texel_bytes;
+// Address of a texel that exists. Distances of 32 bits are half the work for vector code.
+METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format, uint x,
+                                            uint y, uint slice) {
+  const uint bytes = texel_bytes_of(format);
+  if (format & format_of_small_texture) {
+    // Signed, so that the compiler knows that nothing wraps.
+    return level.texels + (int(slice) * int(level.slice_stride) + int(y) * int(level.row_stride) +
+                           int(x) * int(bytes));
+  }
+  return level.texels + slice * level.slice_stride + y * level.row_stride + ulong(x) * bytes;
 }
 
-// Address of a texel; null if there is none. Unsigned coordinates make one comparison do for both
-// ends of an axis.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint x, uint y,
-                                           uint slice) {
-  if (x >= level.width || y >= level.height || slice >= level.slices) return nullptr;
-  return place_inside(level, x, y, slice);
+// Whether there is a texel. Unsigned coordinates make one comparison do for both ends of an axis.
+METALLOID_INLINE bool is_inside(constant texture_level& level, uint x, uint y, uint slice) {
+  return x < level.width && y < level.height && slice < level.slices;
+}
+
+// Address of a texel; null if there is none.
+METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format, uint x,
+                                           uint y, uint slice) {
+  return is_inside(level, x, y, slice) ? place_inside(level, format, x, y, slice) : nullptr;
 }
 
 }  // namespace metalloid

@@ -98,16 +98,17 @@ METALLOID_INLINE bool may_miss(metal::sampler s) {
 
 // Places of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
 template <int axes>
-METALLOID_INLINE void find_corners(constant texture_level& level, const axis_taps (&taps)[axes],
-                                   uint slice, bool may_miss, int count,
-                                   const device uchar* (&places)[1 << axes]) {
+METALLOID_INLINE void find_corners(constant texture_level& level, uint format,
+                                   const axis_taps (&taps)[axes], uint slice, bool may_miss,
+                                   int count, const device uchar* (&places)[1 << axes]) {
   for (int corner = 0; corner < count; ++corner) {
     const int x = taps[0].index[corner & 1];
     int y = 0;
     if constexpr (axes > 1) y = taps[1].index[corner >> 1 & 1];
     if constexpr (axes > 2) slice = taps[2].index[corner >> 2];
     // -1 is outside as an unsigned number, too.
-    places[corner] = may_miss ? texel_place(level, x, y, slice) : place_inside(level, x, y, slice);
+    places[corner] = may_miss ? texel_place(level, format, x, y, slice)
+                              : place_inside(level, format, x, y, slice);
   }
 }
 
@@ -132,10 +133,20 @@ METALLOID_INLINE metal::reduction reduction_of(metal::sampler s) {
                    : metal::reduction::weighted_average;
 }
 
+// Two fused operations where the processor has them.
+template <class V>
+METALLOID_INLINE V mixed(V a, V b, float weight) {
+#if defined(__x86_64__) && !defined(__FMA__)
+  return a * (1 - weight) + b * weight;
+#else
+  return metal::fma(V(weight), b, metal::fma(V(-weight), a, a));
+#endif
+}
+
 // Two values as one, `weight` being that of the second; what has none does not count.
 template <class V>
 METALLOID_INLINE V reduced(metal::reduction how, V a, V b, float weight) {
-  if (how == metal::reduction::weighted_average) return a * (1 - weight) + b * weight;
+  if (how == metal::reduction::weighted_average) return mixed(a, b, weight);
   if (!(weight > 0)) return a;
   return how == metal::reduction::minimum ? metal::min(a, b) : metal::max(a, b);
 }
@@ -161,7 +172,21 @@ struct unchanged {
   }
 };
 
-// The texels at several places, null ones being `outside`.
+// The codes at several places, null ones being `outside`.
+template <class T, int count>
+METALLOID_INLINE texel_group<T, count> load_corner_codes(
+    uint format, const device uchar* const (&places)[count], bool may_miss,
+    working_texel<T> outside) {
+  if (!may_miss) return load_codes<T>(format, places);
+  texel_group<T, count> group;
+  for (int i = 0; i < count; ++i) {
+    const device uchar* const place[1] = {places[i]};
+    group.texels[i] = place[0] ? load_codes<T>(format, place).texels[0] : outside;
+  }
+  return group;
+}
+
+// The texels.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_corners(uint format,
                                                     const device uchar* const (&places)[count],
@@ -170,6 +195,17 @@ METALLOID_INLINE texel_group<T, count> load_corners(uint format,
   texel_group<T, count> group;
   for (int i = 0; i < count; ++i) group.texels[i] = load_texel<T>(format, places[i], outside);
   return group;
+}
+
+// Linear filtering. Codes are blended and then decoded, once, where that is the same but for rounding.
+template <class T, int axes, class Map>
+METALLOID_INLINE working_texel<T> blend_codes(uint format, metal::reduction how,
+                                              texel_group<T, 1 << axes> corners,
+                                              const axis_taps (&taps)[axes], Map map) {
+  if (metal::is_same_v<Map, unchanged> && !(format & format_is_srgb))
+    return decoded<T>(format, blend<working_texel<T>, axes>(how, corners.texels, taps));
+  for (auto& corner : corners.texels) corner = map(decoded<T>(format, corner));
+  return blend<working_texel<T>, axes>(how, corners.texels, taps);
 }
 
 // One level of a texture. Integers are never blended: Metal has no linear filter for them.
@@ -185,13 +221,12 @@ METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_lev
   find_taps(level, s, is_linear, at, taps);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      find_corners<axes>(level, taps, at.slice, misses, 1 << axes, places);
-      auto corners = load_corners<T>(format, places, misses, border);
-      for (auto& corner : corners.texels) corner = map(corner);
-      return blend<working_texel<T>, axes>(reduction_of(s), corners.texels, taps);
+      find_corners<axes>(level, format, taps, at.slice, misses, 1 << axes, places);
+      const auto corners = load_corner_codes<T>(format, places, misses, border * scale_of(format));
+      return blend_codes<T, axes>(format, reduction_of(s), corners, taps, map);
     }
   }
-  find_corners<axes>(level, taps, at.slice, misses, 1, places);
+  find_corners<axes>(level, format, taps, at.slice, misses, 1, places);
   return map(load_texel<T>(format, places[0], border));
 }
 
@@ -229,21 +264,28 @@ METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s,
 // Calls f(level, is_linear) for the one or two levels that a level of detail means, and blends them
 // unless they are integers.
 template <class T, class F>
-METALLOID_INLINE auto sample_levels(constant texture_descriptor& texture, metal::sampler s,
+METALLOID_INLINE auto sample_levels(constant texture_level* all, uint levels, metal::sampler s,
                                     const lod_request& request, const F& f) {
-  const float lod = lod_of(request, s, texture.level[0]);
+  const float lod = lod_of(request, s, all[0]);
   const bool is_linear = lod > 0 ? sampler_min::get(s.word) : sampler_mag::get(s.word);
   const auto filter = metal::mip_filter(sampler_mip::get(s.word));
-  if (filter == metal::mip_filter::none) return f(texture.level[0], is_linear);
-  const int last = texture.levels - 1;
-  const float level = metal::fmin(lod, float(last));
-  if (filter == metal::mip_filter::nearest || !is_float<T>)
-    return f(texture.level[metal::min(int(level + 0.5f), last)], is_linear);
-  const int low = int(level);
-  const float weight = level - float(low);
-  auto texel = f(texture.level[low], is_linear);
-  if (weight > 0)
-    texel = reduced(reduction_of(s), texel, f(texture.level[low + 1], is_linear), weight);
+  int low = 0;
+  float weight = 0;
+  if (filter != metal::mip_filter::none && levels != 1) {
+    const int last = levels - 1;
+    const float level = metal::fmin(lod, float(last));
+    if (filter == metal::mip_filter::nearest || !is_float<T>) {
+      low = metal::min(int(level + 0.5f), last);
+    } else {
+      low = int(level);
+      weight = level - float(low);
+    }
+  }
+  auto texel = f(all[low], is_linear);
+  if constexpr (is_float<T>) {
+    if (weight > 0)
+      texel = reduced(reduction_of(s), texel, f(all[low + 1], is_linear), weight);
+  }
   return texel;
 }
 
