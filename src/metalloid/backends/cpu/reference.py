@@ -12,7 +12,12 @@ from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
-CODE_COMMAND = ("clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-w")
+#: LLVM's vectorisers are off: LLVM 22 moves the masked loads that they create past aliasing stores
+#: (llvm/llvm-project#215453), and this engine defines what kernels do.
+CODE_COMMAND = (
+    "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
+    "-w",
+)  # fmt: skip
 
 
 def functions(reports: bool, variant: str, parameters: int) -> str:

@@ -61,11 +61,14 @@ def _load_row(writer: Writer, type: Type, address: str, align: int) -> str:
         return writer.new(f"load {wide}, ptr {address}, align {align}")
     if bits is None or writer.first_lanes:
         return _load_parts(writer, type, address, align)
-    return writer.call(
+    loaded = writer.call(
         wide,
         f"@llvm.masked.load.v{writer.width}{suffix(type)}.p0",
         [(f"ptr align {align}", address), (writer.wide(I1), bits), (wide, "poison")],
     )
+    # LLVM 22 makes one load of a masked load and a select with its mask, where the select is: after
+    # stores between them (llvm/llvm-project#215453). A freeze in between keeps them apart.
+    return writer.new(f"freeze {wide} {loaded}")
 
 
 def _load_parts(writer: Writer, type: Type, address: str, align: int) -> str:
