@@ -55,13 +55,13 @@ kernel void turned(device uint* y, device const uint* x, constant uint2& size,
 def loaded(monkeypatch):
     """Variants that are loaded."""
     names = []
-    load = device._load
+    load = device.CpuProgram._load
 
     def note(program, kernel):
         names.append(kernel.variant)
         return load(program, kernel)
 
-    monkeypatch.setattr(device, "_load", note)
+    monkeypatch.setattr(device.CpuProgram, "_load", note)
     return names
 
 
