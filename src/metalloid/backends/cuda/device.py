@@ -197,7 +197,6 @@ class CudaDevice(Device):
                 else:
                     event = TimedEvent(self, program, reports, arguments, marks)
                     self.enqueue(program, arguments, grid, group, stream, marks)
-                event.limit_ns = arguments.limit_ns
                 if any(block.written for block in blocks):
                     event.wait()  # as copies back cannot be interrupted
                 for block in blocks:
@@ -384,6 +383,23 @@ class CudaDevice(Device):
         event = CudaEvent(self, "synchronize", False, ())
         event.limit_ns = NO_LIMIT
         event.wait()
+
+    def running(self) -> CudaEvent | None:
+        """The launch that runs: the first in the stream that has not ended.
+
+        None if that is not known, as the program has dropped its event, or another thread launches.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            while self.in_flight:
+                event = self.in_flight[0]()
+                if event is not None and not event.done:
+                    return event
+                self.in_flight.popleft()
+            return None
+        finally:
+            self._lock.release()
 
     def settle(self, seconds: float = 0.0) -> None:
         """See `Device.settle`."""

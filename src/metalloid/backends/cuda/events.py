@@ -32,7 +32,7 @@ class Timer:
 
     def __init__(self, device: CudaDevice) -> None:
         self._stream = device.stream
-        self.is_timing = settings.timing
+        self.is_timing, self.timeout = settings.timing, settings.timeout
         self.free: list[tuple[int, int]] = []  # marks that nobody looks at any more
 
     def marks(self) -> tuple[int, int] | None:
@@ -64,20 +64,28 @@ class CudaEvent(Event):
         Whether kernels in it log or assert.
     in_use : Arguments, or sequence of Launch or of arguments
         What lives until it has ended.
+
+    Attributes
+    ----------
+    limit_ns : int
+        How long it may run; 0: as long as `config.timeout` says.
     """
 
     __slots__ = ("_device", "_in_use", "_reports", "_work")
 
     _failure: Failure | None = None
-    limit_ns = 0
+    #: When it was first seen to run; 0.0 before.
+    _began = 0.0
 
     def __init__(
         self, device: CudaDevice, work: CudaProgram | str, reports: bool, in_use: Any
     ) -> None:
         self._device, self._work, self._reports = device, work, reports
         self._in_use: Any = in_use
-        # What a kernel reports is read by its event, even if the program has dropped that.
-        device.in_flight.append((lambda: self) if reports else weakref.ref(self))
+        self.limit_ns = in_use.limit_ns if isinstance(in_use, Arguments) else 0
+        # Reports and time limits are looked at even if the program has dropped the event.
+        is_watched = reports or self.limit_ns or settings.given("timeout", device.timer.timeout)
+        device.in_flight.append((lambda: self) if is_watched else weakref.ref(self))
 
     @property
     def name(self) -> str:
@@ -99,24 +107,38 @@ class CudaEvent(Event):
     def end(self, timeout: float | None = None) -> bool:
         """Wait for the end, so long at most; whether it has come.
 
-        What interrupts the wait, as Ctrl-C does, ends all launches in flight.
+        What interrupts the wait, as Ctrl-C does, ends all launches in flight. So does the time
+        limit of the launch that runs, which may be one before this.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        looks, limit = 0, _Limit(self)
+        looks = 0
         try:
             while not self.done:
                 looks += 1
                 if deadline is not None and time.monotonic() >= deadline:
                     return False
                 if looks > _FIRST_LOOKS:
-                    if limit.is_exceeded():
-                        self._device.cancellation.start(self, limit.seconds)
+                    running = self._device.running()
+                    if running is not None and running.is_overdue():
+                        self._device.cancellation.start(running, running.limit)
                     time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
         except BaseException as error:
             if not isinstance(error, MetalloidError):
                 self._device.cancellation.start()
             raise
         return True
+
+    @property
+    def limit(self) -> float:
+        """Seconds that it may run; 0.0 for no limit."""
+        return self.limit_ns / 1e9 if self.limit_ns else settings.timeout
+
+    def is_overdue(self) -> bool:
+        """Whether it has run for longer than its limit, since this was first asked."""
+        if not self.limit or not self.has_begun():
+            return False
+        self._began = self._began or time.monotonic()
+        return time.monotonic() - self._began >= self.limit
 
     def cancel(self) -> bool:
         """See `Event.cancel`. Launches queued behind this one are ended, too."""
@@ -192,25 +214,6 @@ class CudaEvent(Event):
         if not self.done:
             return f"<Event: {self.name}, running>"
         return f"<Event: {self.name}, {'done' if self._failure is None else 'failed'}>"
-
-
-class _Limit:
-    """The time limit of a launch, looked at while somebody waits for it."""
-
-    def __init__(self, event: CudaEvent) -> None:
-        self._event = event
-        self._began = 0.0
-        self.seconds = 0.0
-
-    def is_exceeded(self) -> bool:
-        """Whether the launch has run for longer than it may."""
-        if not self._began:
-            limit_ns = self._event.limit_ns
-            self.seconds = limit_ns / 1e9 if limit_ns else settings.timeout
-            if not self.seconds or not self._event.has_begun():
-                return False
-            self._began = time.monotonic()
-        return time.monotonic() - self._began >= self.seconds
 
 
 class TimedEvent(CudaEvent):

@@ -25,8 +25,8 @@ from metalloid.compiler.llvm.types import I1, I32, I64, POINTER, VOID, Struct, T
 PARAMETER = "parameter"
 PRIVATE, UNIFORM, VARYING = "private", "uniform", "varying"
 
-#: Functions of our headers that are not inlined: they have a vector form of their own, or are called
-#: for each lane (`by_lane`).
+#: Functions of our headers that are not inlined: they have a vector form of their own, or are
+#: called for each lane (`by_lane`).
 _BUILT_IN = re.compile(r"@__|@_ZN9metalloid7by_lane")
 _CALL = re.compile(r"^ [^\n]*?\bcall [^\n@]*(@[\w.$]+)\(", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?(@[\w.$]+)\(", re.M)
