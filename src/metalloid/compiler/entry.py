@@ -23,6 +23,7 @@ def entry_text(
     entry: EntryPoint,
     constants: Mapping[int, str],
     functions: str,
+    keeps_kernel: bool = True,
 ) -> str:
     """The unit's text with its constants defined, and the functions that a device calls.
 
@@ -30,6 +31,8 @@ def entry_text(
     ----------
     functions : str
         Their C++; the kernel is ``mtl_entry_type`` there.
+    keeps_kernel : bool
+        Whether code is also made of the kernel by itself, besides that inlined into `functions`.
     """
     definitions = [
         line
@@ -40,7 +43,7 @@ def entry_text(
     return "\n".join(
         (
             *definitions,
-            wrapped(text),
+            wrapped(text) if keeps_kernel else wrapped(text, "always_inline, internal_linkage"),
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
             functions,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cpu.known_textures import says_textures_are_known
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
@@ -183,7 +184,10 @@ def kernel_ir(
 
     def compiled(reports: bool, *more: str) -> tuple[str, str]:
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, functions(reports))
+            surroundings = functions(reports)
+            # Without constants the copy of a kernel by itself is long, and nothing calls it.
+            keeps_kernel = not says_textures_are_known(surroundings)
+            return entry_text(text, unit, entry, constants, surroundings, keeps_kernel)
 
         return compile_entry([*command, *more], unit, entry, target, embed)
 
