@@ -202,7 +202,7 @@ def images(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
             times = medians(list(actions.values()), repeat, time.process_time)
             seconds = dict(zip(actions, times, strict=True))
             slow, own, cv = (seconds.get(name) for name in ("reference", "simd", "OpenCV"))
-            goal = goals.OVER_REFERENCE.get(picture.kernel)
+            goal = goals.OVER_REFERENCE_OF_IMAGES.get(picture.kernel)
             rows.append(
                 (picture.name, show(slow), show(own), show(cv) if cv else "-",
                  goals.verdict(slow / own, goal), f"{cv / own:.2f}" if cv else "-")

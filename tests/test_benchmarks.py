@@ -6,7 +6,7 @@ import cpu
 import numpy as np
 import passes
 import pytest
-from cpu_rivals import goals, oracles
+from cpu_rivals import goals, images, oracles
 from cpu_rivals.native import RIVALS, CLibrary
 from cpu_rivals.operations import operations
 from cpu_rivals.peers import CASES, peers
@@ -130,3 +130,13 @@ def test_operations_of_the_functions_as_the_documents_say():
     with mtl.config.scope(cpu_engine="simd"):
         found = {name: operations(lib[name].asm["ll"]) for name in goals.FUNCTIONS}
     assert found == {"exp_of": 19, "log_of": 23, "sin_of": 19, "pow_of": 39}
+
+
+def test_pictures_are_what_numpy_makes_of_them():
+    lib = images.library("safe")
+    for picture in images.pictures(tiny=True):
+        wanted = picture.expected()
+        for action in filter(None, (picture.launcher(lib), images.of_opencv(picture))):
+            picture.result.fill(77)
+            action()
+            assert np.abs(picture.result - wanted).max() < images.MAX_DIFFERENCE

@@ -23,7 +23,9 @@ OVER_LOOP = {
 OVER_HAND = dict.fromkeys(("tiled_matmul",), 0.8)
 OVER_HAND_ELSE = 1 / 1.1
 #: Times as fast as the reference engine.
-OVER_REFERENCE = {"tree_reduction": 100.0, "resize": 6.0}
+OVER_REFERENCE = {"tree_reduction": 100.0}
+#: The same for kernels over textures.
+OVER_REFERENCE_OF_IMAGES = {"resize": 6.0}
 #: Part of NumPy's speed, at least, for MLX's kernels; BLAS is written in assembly.
 OVER_NUMPY = {"steel GEMM, float32": 0.35}
 #: Two cores against one, where arithmetic is the limit.

@@ -46,6 +46,8 @@ class Driver:
 
 
 class Timer:
+    timeout = 0.0
+
     def __init__(self):
         self.free = []
 
@@ -56,9 +58,13 @@ class Device:
     def __init__(self, *answers, says=None):
         self._driver, self.timer, self.says = Driver(*answers), Timer(), says
         self.in_flight = []
+        self.cancelled = []
 
     def _enter(self):
         pass
+
+    def running(self):
+        return self.in_flight[0]()
 
     def failure(self, status, kernel):
         return mtl.KernelFault(f"[{kernel}] {status.name}", kernel=kernel)
@@ -97,6 +103,23 @@ def test_a_wait_has_an_end():
     event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     with pytest.raises(TimeoutError, match=r"still running after 0\.01 s"):
         event.wait(0.01)
+
+
+def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_one_behind_it():
+    device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 100_000)
+    first, second = Arguments(0), Arguments(0)
+    first.limit_ns = 10_000_000
+    spins = CudaEvent(device, "spins", False, first)
+    waits = CudaEvent(device, "waits", False, second)
+
+    class Cancellation:
+        def start(self, timed_out, limit):
+            device.cancelled.append((timed_out, limit))
+            device._driver.answers = [CUresult.CUDA_SUCCESS] * 2
+
+    device.cancellation = Cancellation()
+    assert waits.end(10.0)
+    assert device.cancelled == [(spins, 0.01)]
 
 
 def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():

@@ -24,6 +24,7 @@ def entry_text(
     constants: Mapping[int, str],
     functions: str,
     inline_all: bool = True,
+    keeps_kernel: bool = True,
 ) -> str:
     """The unit's text with its constants defined, and the functions that a device calls.
 
@@ -33,6 +34,8 @@ def entry_text(
         Their C++; the kernel is ``mtl_entry_type`` there.
     inline_all : bool
         Whether all of the unit's functions are inlined, whatever their size.
+    keeps_kernel : bool
+        Whether code is also made of the kernel by itself, besides that inlined into `functions`.
     """
     definitions = [
         line
@@ -43,7 +46,7 @@ def entry_text(
     return "\n".join(
         (
             *definitions,
-            wrapped(text) if inline_all else text,
+            _with_attributes(text, inline_all, keeps_kernel),
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
             functions,
@@ -60,3 +63,9 @@ def read_layouts(ir: str) -> list[int]:
     if not table:
         raise MetalloidError("[compiler] the compiled kernel lacks its table of parameters.")
     return [int(number.split()[-1]) for number in table[1].split(",")][:-1]  # without its end mark
+
+
+def _with_attributes(text: str, inline_all: bool, keeps_kernel: bool) -> str:
+    if not inline_all:
+        return text
+    return wrapped(text) if keeps_kernel else wrapped(text, "always_inline, internal_linkage")

@@ -250,10 +250,10 @@ def compile_command(text: str, options: Options, target: Target, cache: Cache) -
     ]  # fmt: skip
 
 
-def wrapped(text: str) -> str:
+def wrapped(text: str, attributes: str = "always_inline") -> str:
     """A lowered text whose functions are all inlined into the kernels that call them."""
     return (
-        "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
+        f"#pragma clang attribute push(__attribute__(({attributes})), apply_to = function)\n"
         f"{text}\n#pragma clang attribute pop\n"
     )
 

@@ -130,10 +130,7 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
         if opening is None:
             continue
         if stream.text(position) == stage:
-            # Inlined into the function that a device calls, with no other copy to compile.
-            specifiers = [stream.text(p) for p in stream.significant(start, opening)]
-            is_inline = stage != "kernel" or "inline" in specifiers
-            stream.replace(position, "" if is_inline else "inline")
+            stream.replace(position, "")
         body = stream.find_from(stream.next(stream.partner[opening]), ("{", ";"))
         if stream.text(body) != "{":
             continue  # a declaration: its parameters need not carry the attributes

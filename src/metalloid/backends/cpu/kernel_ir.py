@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from metalloid.backends.cpu.inlining import choose_inlining
+from metalloid.backends.cpu.known_textures import says_textures_are_known
 from metalloid.backends.cpu.recursion import unroll_recursion
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
@@ -192,8 +193,13 @@ def kernel_ir(
         options: list[str] | None, seconds: float = 0.0, reports: bool = False, more: str = ""
     ) -> tuple[str, str]:
         def embed(text: str) -> str:
-            inline_all = options is None
-            return entry_text(text, unit, entry, constants, functions(reports), inline_all)
+            surroundings = functions(reports)
+            return entry_text(
+                text, unit, entry, constants, surroundings,
+                inline_all=options is None,
+                # Without constants the copy of a kernel by itself is long, and nothing calls it.
+                keeps_kernel=not says_textures_are_known(surroundings),
+            )  # fmt: skip
 
         words = [*command, *(options or ()), *more.split()]
         return compile_entry(words, unit, entry, target, embed, seconds)

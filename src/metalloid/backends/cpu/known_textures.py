@@ -91,3 +91,8 @@ def definitions(are_known: bool, by_lane: bool) -> str:
         f'extern "C" const bool mtl_textures_{name} = {str(holds).lower()};\n'
         for name, holds in (("are_known", are_known), ("by_lane", by_lane))
     )
+
+
+def says_textures_are_known(text: str) -> bool:
+    """Whether C++ has the definitions of a variant that knows its textures."""
+    return definitions(are_known=True, by_lane=False) in text
