@@ -93,10 +93,11 @@ def test_the_table_of_a_small_tree(tree, monkeypatch):
 
 
 def test_a_crash_costs_one_entry(tree, monkeypatch):
-    from mlx_tree import workers
+    import workers
+    from mlx_tree.workers import MlxWorker
 
     monkeypatch.setattr(workers, "_work", _die_at_first)
-    worker = workers.Worker(tree, gpu=None)
+    worker = MlxWorker(tree, gpu=None)
     lost = worker.check(Entry("arange.metal", "die"), 60)
     assert lost["reason"] == "crashes: the process ended with code 3"
     assert worker.check(Entry("arange.metal", "live"), 60)["checked"] == "agrees"

@@ -112,11 +112,11 @@ def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
 def functions(reports: bool, variant: str, parameters: int) -> str:
     """The code of one thread."""
     known = known_words(variant)
-    words = ", ".join(known.get(n, f"words[{n}]") for n in range(parameters))
+    words = "".join(f"{known.get(n, f'words[{n}]')}, " for n in range(parameters))
     return (
         f"{textures(are_known=bool(known), by_lane=not known)}"
         f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
-        f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}, nullptr}};"
+        f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}nullptr}};"
         " metalloid::run_thread<mtl_entry_type>"
         "(ids, known, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
     )
