@@ -70,6 +70,7 @@ class Worker:
         assert self.process.pid is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()  # which may not have made its group yet
         self.process.join()
 
     def restart(self) -> None:
