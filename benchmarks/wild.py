@@ -10,6 +10,9 @@ Nothing is launched. Includes are searched in the whole repository, and function
 A text is *MSL as it stands* if it compiles once its own includes are found. Others are counted on
 their own, with the reason: fragments that a host completes with headers, macros or other texts
 before it compiles them, and vertex or fragment functions.
+
+Kernels that are not vector code are named on standard error; the rest of docs/evidence/
+public-kernels.md is what ``--markdown`` prints.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import argparse
 import json
 import os
 import random
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -99,7 +103,7 @@ def examine(tree: Path, options: argparse.Namespace, known: dict[str, Outcome]) 
             with options.results.open("a") as log:
                 log.write(json.dumps([key, *result]) + "\n")
         if not result.is_vector_code:
-            print(f"{key}: {result.reason}", flush=True)
+            print(f"{key}: {result.reason}", file=sys.stderr, flush=True)
         outcomes[kernel] = result
 
     share(workers, sample(kernels, options.each), compile_one)
