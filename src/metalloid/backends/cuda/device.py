@@ -152,6 +152,7 @@ class CudaDevice(Device):
         return CudaProgram(
             with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
             self._report_block(), self._multiprocessors, self.cancellation.flags.append,
+            self._settle_all,
         )  # fmt: skip
 
     def _report_block(self) -> int:
@@ -383,6 +384,13 @@ class CudaDevice(Device):
         event = CudaEvent(self, "synchronize", False, ())
         event.limit_ns = NO_LIMIT
         event.wait()
+
+    def _settle_all(self) -> None:
+        """Wait for the launches so far, however they end; Ctrl-C and time limits end them."""
+        if self.in_flight:
+            event = CudaEvent(self, "synchronize", False, ())
+            event.limit_ns = NO_LIMIT
+            event.settle()
 
     def running(self) -> CudaEvent | None:
         """The launch that runs: the first in the stream that has not ended.

@@ -103,12 +103,13 @@ class CudaProgram(OfflineProgram):
         report_block: int,
         multiprocessors: int,
         add_flag: Callable[[int], None],
+        wait: Callable[[], None],
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self.name = self.signature.name
         self._architecture, self._with_threads = architecture, with_threads
         self.reports, self._report_block = kernel.reports, report_block
-        self._add_flag = add_flag
+        self._add_flag, self._wait = add_flag, wait
         self._has_order, self.asked_bytes = kernel.has_order, kernel.asked_bytes
         module = self._load(kernel)
         self._first = self._find(module, ENTRY_SYMBOL)
@@ -156,6 +157,8 @@ class CudaProgram(OfflineProgram):
         """The module of a kernel's machine code."""
         bindings, name = driver(), self.signature.name
         code = cubin(kernel.text, self._architecture, shared_cache(), name)
+        # The driver waits for the launches so far, where nothing could end them.
+        self._wait()
         module = check(bindings.cuModuleLoadData(code), f"loading {name}")
         if kernel.reports:
             place = check(
