@@ -93,16 +93,17 @@ class Cache:
             if root is None:
                 continue
             entry = _entry(root, key)
+            inode = _inode(entry)
+            if inode is None:
+                continue
             try:
                 if root is self.folder:
                     check_entry(entry)
                 files = _verified(entry)
-            except FileNotFoundError:
-                if entry.is_dir():  # a part of it is missing
-                    shutil.rmtree(entry, ignore_errors=True)
-                continue
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                shutil.rmtree(entry, ignore_errors=True)
+                # Not what another process has put in its place meanwhile.
+                if _inode(entry) == inode:
+                    shutil.rmtree(entry, ignore_errors=True)
                 continue
             with contextlib.suppress(OSError):
                 os.utime(entry / _MANIFEST)
@@ -192,6 +193,14 @@ def _remove(folder: Path, process: int) -> None:
 
 def _entry(root: Path, key: str) -> Path:
     return root / key[:2] / key
+
+
+def _inode(entry: Path) -> int | None:
+    """What tells one entry of a name from the next; None if there is none."""
+    try:
+        return entry.lstat().st_ino
+    except OSError:
+        return None
 
 
 def _verified(entry: Path) -> dict[str, Path]:
