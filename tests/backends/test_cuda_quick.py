@@ -78,7 +78,8 @@ class Card(CudaDevice):
 
     def compile(self, unit, entry, constants):
         kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), 0)
-        return Program(kernel, entry, "sm_90", None, 0, 132, self.cancellation.flags.append)
+        flags = self.cancellation.flags
+        return Program(kernel, entry, "sm_90", None, 0, 132, flags.append, self._settle_all)
 
     def allocate(self, nbytes):
         self._allocated += 4096
