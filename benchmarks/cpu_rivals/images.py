@@ -67,7 +67,7 @@ class Picture:
         return lambda: kernel(self.source, self.result, threads=threads)
 
     def expected(self) -> np.ndarray:
-        """What NumPy makes of it."""
+        """The same in NumPy."""
         if self.kernel == "resize":
             values = self.source.astype(np.float32)
             return _resized(_resized(values, 0, self.result.shape[0]), 1, self.result.shape[1])

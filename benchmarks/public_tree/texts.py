@@ -32,7 +32,7 @@ _WRONG = {
     "removes its includes",
     "msl/vertex-pulling-transform.msl": "converts a float4 to float3",
 }
-#: Names that a library of the host puts in front of the texts.
+#: Names that the host's library declares before the texts.
 _OF_THE_HOST = {"bfloat16_t"}  # MLX's
 
 
