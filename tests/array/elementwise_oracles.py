@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import pkgutil
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import mpmath
@@ -144,6 +146,12 @@ def _is_rounded(op: Op) -> bool:
     return op.name != "floor_divide" and bool(op.max_ulp or op.complex_max_ulp)
 
 
+def reference_of(op: Op) -> Callable[..., Any]:
+    """The function of NumPy or SciPy that an operation agrees with."""
+    name = op.reference or op.name
+    return pkgutil.resolve_name(name if "." in name else f"numpy.{name}")
+
+
 def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Results in a wide type, and what is to be added to them.
 
@@ -155,10 +163,8 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     wide = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}.get(kind, dtype)
     if op.name == "nextafter":
         wide = dtype
-    name = op.reference or op.name
-    function = pkgutil.resolve_name(name if "." in name else f"numpy.{name}")
     with np.errstate(all="ignore"):
-        result = np.asarray(function(*(arg.astype(wide) for arg in args)))
+        result = np.asarray(reference_of(op)(*(arg.astype(wide) for arg in args)))
         if kind == "c" and op.name == "expm1":  # NumPy's has NaN where exp has not
             result = np.exp(args[0].astype(wide)) - 1
         if op.name == "erfinv":  # SciPy's has 0 for -0

@@ -52,7 +52,7 @@ def test_what_a_type_checker_finds(tmp_path):
         "reveal_type(mtl.add)\nmtl.exp(x, x)\n"
     )
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(program)]
-    environment = {**os.environ, "MYPYPATH": str(STUB.parents[2])}
+    environment = {**os.environ, "MYPYPATH": str(STUB.parents[3])}
     found = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, env=environment
     ).stdout

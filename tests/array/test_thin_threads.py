@@ -266,7 +266,7 @@ def test_what_becomes_of_products_of_tensor_cores(tensor_cores, columns):
     )
     x, y, bias, more = (mtl.asarray(v, device=tensor_cores) for v in (a, b, row, c))
     got = mtl.maximum((x * 2) @ y + bias, more)
-    *before, text = got.msl().split("struct Numbers")
+    *before, text = got.msl().split("struct Params")
     assert "multiply_in_tensors<" in text
     assert ("write_four(to" in text) == (columns == 136)
     assert len(before) == 1 + (

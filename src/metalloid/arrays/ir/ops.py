@@ -140,7 +140,7 @@ _ARITHMETIC = (
 
 _EXPONENTIAL = (
     _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "e to the power of the number",
-           cost=10, max_ulp=1, complex_max_ulp=2, doubles=("exponential",)),
+           cost=10, max_ulp=1, complex_max_ulp=2.5, doubles=("exponential",)),
     _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, max_ulp=1,
            doubles=("exponential",)),
     _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
@@ -152,7 +152,7 @@ _EXPONENTIAL = (
            "`log(1 + x)`, exact where x is small", cost=15, max_ulp=3, complex_max_ulp=4,
            doubles=("exponential",)),
     _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
-           cost=10, max_ulp=1.5, complex_max_ulp=4, doubles=("exponential",)),
+           cost=10, max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
     _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
            cost=10, max_ulp=2, complex_max_ulp=4, doubles=("exponential",)),
     _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
