@@ -24,16 +24,17 @@ from metalloid.compiler.llvm.parser import (
 )
 from metalloid.compiler.llvm.types import I1, POINTER
 from metalloid.compiler.llvm.verifier import verify
-from metalloid.compiler.spmd.atomics import make_private_accesses_plain
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.collected import mark_collected
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.expand import FILL, expand_copies
+from metalloid.compiler.spmd.lanes import ALL_PASS, NONE_PASSES
+from metalloid.compiler.spmd.plain_accesses import make_private_accesses_plain
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.recompute import recompute_behind_barriers
-from metalloid.compiler.spmd.regions import split_at_barriers
-from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES, keep_lanes_together
+from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
+from metalloid.compiler.spmd.together import keep_lanes_together
 
 
 def nothing(function):

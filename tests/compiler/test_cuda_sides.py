@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from test_spmd_control_flow import GRAPHS, function_of
 
 from metalloid.backends.cuda.sides import Round, Side, find_sides
+from metalloid.compiler.llvm.cfg import EXIT
 from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.canonical import EXIT, make_canonical
+from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.shapes import VARYING
 

@@ -9,11 +9,13 @@ from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_functio
 from metalloid.compiler.llvm.types import POINTER, Unsupported
 from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.common import common_values
-from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
+from metalloid.compiler.spmd.invariant_loads import mark_unchanging
+from metalloid.compiler.spmd.recompute import recompute_behind_barriers
 from metalloid.compiler.spmd.region_lines import Definitions, Regions
-from metalloid.compiler.spmd.regions import split_at_barriers
 from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
+from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
+from metalloid.compiler.spmd.threadgroup_memory import distances
+from metalloid.compiler.spmd.threadgroup_variables import place_variables
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
 

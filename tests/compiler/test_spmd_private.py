@@ -5,7 +5,8 @@ import pytest
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.expand import expand_copies
-from metalloid.compiler.spmd.private import interleave, lane_step
+from metalloid.compiler.spmd.private import interleave
+from metalloid.compiler.spmd.shapes import lane_step
 
 WIDTH = 16
 

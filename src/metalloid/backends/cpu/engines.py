@@ -17,7 +17,7 @@ from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.link import shared_object
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.progress import compiling
-from metalloid.compiler.spmd.threadgroup_variables import distances
+from metalloid.compiler.spmd.threadgroup_memory import distances
 from metalloid.compiler.target import Target
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.errors import MetalloidError

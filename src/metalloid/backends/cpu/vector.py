@@ -37,6 +37,7 @@ from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
 from metalloid.compiler.llvm.line import ONE_THREAD
 from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
+from metalloid.compiler.spmd.assertions import name_threads
 from metalloid.compiler.spmd.callees import callees_of
 from metalloid.compiler.spmd.coarsen import coarsen
 from metalloid.compiler.spmd.collectors import Collectors, at_the_end
@@ -44,10 +45,9 @@ from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.lanes import WIDTH, exchanges
 from metalloid.compiler.spmd.likely_threads import likely_threads
 from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.reports import name_threads
 from metalloid.compiler.spmd.rounds import Rounds
 from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
-from metalloid.compiler.spmd.threadgroup_variables import distances
+from metalloid.compiler.spmd.threadgroup_memory import distances
 from metalloid.compiler.spmd.vectorise import (
     Scalar,
     Vectorised,

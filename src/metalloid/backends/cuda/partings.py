@@ -8,10 +8,10 @@ from typing import NamedTuple
 from metalloid.backends.cuda.kernel_text import ACTIVE
 from metalloid.backends.cuda.sides import Round, Side, find_sides
 from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
+from metalloid.compiler.llvm.cfg import EXIT, Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Function, Instruction
 from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
-from metalloid.compiler.spmd.canonical import EXIT, make_canonical
+from metalloid.compiler.spmd.canonical import make_canonical
 from metalloid.compiler.spmd.divergence import Divergence, analyse
 from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive, uniform
 

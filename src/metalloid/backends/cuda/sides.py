@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from metalloid.compiler.llvm.cfg import (
+    EXIT,
     Loop,
     immediate_dominators,
     immediate_postdominators,
     reverse_postorder,
 )
 from metalloid.compiler.llvm.ir import Block
-from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 
 

@@ -9,6 +9,9 @@ from functools import cached_property
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.types import Unsupported
 
+#: Name of the single exit block that `loop_simplify` makes.
+EXIT = "%mtl.exit"
+
 
 @dataclass(slots=True, eq=False)
 class Loop:

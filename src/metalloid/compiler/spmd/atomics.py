@@ -7,26 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.line import ONE_THREAD
+from metalloid.compiler.llvm.ir import Instruction, Value
 from metalloid.compiler.llvm.types import I1, Integer, Struct, Type, Unsupported
 from metalloid.compiler.spmd import atomic_rows
 from metalloid.compiler.spmd.collected import number_of
 from metalloid.compiler.spmd.lane_addresses import lane_by_lane
+from metalloid.compiler.spmd.plain_accesses import is_private
 from metalloid.compiler.spmd.updates import BOTH, PLAIN, computed
 from metalloid.compiler.spmd.writer import Writer, quoted
-
-
-def is_private(instruction: Instruction) -> bool:
-    """Whether it is an atomic access to what no other thread of the operating system can see."""
-    return ONE_THREAD in instruction.detail
-
-
-def make_private_accesses_plain(function: Function) -> None:
-    """Loads and stores of what one thread of the operating system uses need not be atomic."""
-    for instruction in function.instructions():
-        if instruction.op in ("load", "store") and is_private(instruction):
-            instruction.detail = ""
 
 
 def _update(writer: Writer, instruction: Instruction) -> None:

@@ -11,18 +11,14 @@ import itertools
 from collections.abc import Iterator
 
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.llvm.types import BFLOAT, FLOAT, I16, I32, Type
+from metalloid.compiler.llvm.types import BFLOAT, FLOAT, I16, Type
 from metalloid.compiler.spmd.callees import NO_CALLEES, Callees
-from metalloid.compiler.spmd.writer import Writer
 
 #: Instructions that only move values.
 _MOVES = frozenset(("load", "store", "phi", "select", "freeze"))
 _CASTS = frozenset(("bitcast", "fpext", "fptrunc"))
 #: What works on the sign alone, as an operation on the bits.
 _SIGNS = {"fneg": ("xor", -0x8000), "@llvm.fabs.bf16": ("and", 0x7FFF)}
-
-
-# ---- the code of one thread ----------------------------------------------------------------------
 
 
 def keep_as_bits(function: Function, callees: Callees = NO_CALLEES) -> None:
@@ -88,29 +84,3 @@ def _compute(instruction: Instruction, body: list[Instruction], names: Iterator[
         if in_float:
             made = cast("fptrunc", next(names), BFLOAT, made)
         cast("bitcast", result, I16, made)
-
-
-# ---- vector code ---------------------------------------------------------------------------------
-
-
-def extended(writer: Writer, bits: str, lanes: int) -> str:
-    """Floats from the bits of as many bfloats."""
-    integers = f"<{lanes} x {I32}>"
-    wide = writer.new(f"zext <{lanes} x {I16}> {bits} to {integers}")
-    upper = writer.new(f"shl {integers} {wide}, splat (i32 16)")
-    return writer.new(f"bitcast {integers} {upper} to <{lanes} x {FLOAT}>")
-
-
-def rounded(writer: Writer, floats: str) -> str:
-    """Bits of the nearest bfloats, of two the even one; a NaN becomes a quiet one."""
-    wide, integers = writer.wide(FLOAT), writer.wide(I32)
-    number = writer.new(f"bitcast {wide} {floats} to {integers}")
-    upper = writer.new(f"lshr {integers} {number}, splat (i32 16)")
-    odd = writer.new(f"and {integers} {upper}, splat (i32 1)")
-    most = writer.new(f"add {integers} {number}, splat (i32 {0x7FFF})")
-    raised = writer.new(f"add {integers} {most}, {odd}")
-    nearest = writer.new(f"lshr {integers} {raised}, splat (i32 16)")
-    quiet = writer.new(f"or {integers} {upper}, splat (i32 {0x40})")
-    is_nan = writer.new(f"fcmp uno {wide} {floats}, zeroinitializer")
-    chosen = writer.blend(is_nan, quiet, nearest, I32)
-    return writer.new(f"trunc {integers} {chosen} to {writer.wide(I16)}")

@@ -6,11 +6,9 @@ One exit block without instructions; two-way branches only; every loop with one 
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Graph, Loop
+from metalloid.compiler.llvm.cfg import EXIT, Graph, Loop
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
 from metalloid.compiler.llvm.types import I1, Unsupported
-
-EXIT = "%mtl.exit"
 
 
 def make_canonical(function: Function) -> Graph:

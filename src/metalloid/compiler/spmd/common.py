@@ -12,9 +12,10 @@ from collections.abc import Set
 
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Value
+from metalloid.compiler.spmd.barriers import waiting_blocks
 from metalloid.compiler.spmd.divergence import analyse
 from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import Crossing, waiting_blocks
+from metalloid.compiler.spmd.regions import Crossing
 from metalloid.compiler.spmd.shapes import VARYING, uniform
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, quoted
 

@@ -13,16 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
+from metalloid.compiler.llvm.cfg import EXIT, Graph, Loop, immediate_postdominators
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
 from metalloid.compiler.llvm.line import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
-from metalloid.compiler.spmd.canonical import EXIT
-from metalloid.compiler.spmd.lanes import shape_of_call
-from metalloid.compiler.spmd.private import lane_step
+from metalloid.compiler.spmd.lanes import ALL_PASS, NONE_PASSES, shape_of_call
 from metalloid.compiler.spmd.processor import is_lanewise
-from metalloid.compiler.spmd.shapes import VARYING, Shape, alignment_of, join, shape_of, uniform
-from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
+from metalloid.compiler.spmd.shapes import (
+    VARYING,
+    Shape,
+    alignment_of,
+    join,
+    lane_step,
+    shape_of,
+    uniform,
+)
 
 _ARITHMETIC = (
     INTEGER_BINARY | FLOAT_BINARY | CASTS | {"icmp", "fcmp", "fneg", "select", "getelementptr"}

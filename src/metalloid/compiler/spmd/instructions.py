@@ -5,7 +5,7 @@ from __future__ import annotations
 from metalloid.compiler.llvm.ir import Instruction
 from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
 from metalloid.compiler.spmd import (
-    bfloats,
+    bf16_code,
     lanewise,
     matrices,
     memory,
@@ -17,9 +17,9 @@ from metalloid.compiler.spmd.agreement import all_lanes_pass
 from metalloid.compiler.spmd.by_lane import call_by_lane, is_by_lane
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
 from metalloid.compiler.spmd.callees import VARYING, Callee
+from metalloid.compiler.spmd.lanes import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.lanewise import count_of_values, text_of
 from metalloid.compiler.spmd.registers import by_registers
-from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.writer import Writer, fast_math
 
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
@@ -101,9 +101,9 @@ def _lanes(writer: Writer, instruction: Instruction) -> str:
         vector, pair = writer.vector(operand), (operand.type, instruction.type)
         if pair == (BFLOAT, FLOAT):
             given = writer.new(f"bitcast {writer.wide(BFLOAT)} {vector} to {writer.wide(I16)}")
-            return bfloats.extended(writer, given, writer.width)
+            return bf16_code.extended(writer, given, writer.width)
         if pair == (FLOAT, BFLOAT):
-            bits = bfloats.rounded(writer, vector)
+            bits = bf16_code.rounded(writer, vector)
             return writer.new(f"bitcast {writer.wide(I16)} {bits} to {writer.wide(BFLOAT)}")
     return _each_lane(writer, instruction)
 

@@ -14,6 +14,8 @@ QUAD = 4
 BARRIER = "@__msl_threadgroup_barrier"
 LANE = "@__msl_simd_lane"
 MULTIPLY = "@__msl_simdgroup_matrix_multiply_f32"
+#: Functions that tell whether all lanes have a condition, or none has.
+ALL_PASS, NONE_PASSES = "@mtl.all_pass", "@mtl.none_passes"
 #: Group, function, and type of a name.
 NAME = re.compile(r"@__msl_(simd|quad)_(\w+?)(?:_([iufb]\d\d))?$")
 #: Reductions, with the operations on integers and floats that they repeat.

@@ -11,7 +11,7 @@ import functools
 import re
 
 from metalloid.compiler.llvm.parser import type_of
-from metalloid.compiler.spmd.threadgroup_variables import sizes
+from metalloid.compiler.spmd.threadgroup_memory import sizes
 
 _NAME = r'(?:[@%](?:"[^"]*"|[\w.$]+))'
 _ELEMENT = re.compile(

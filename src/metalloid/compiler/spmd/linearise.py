@@ -8,17 +8,16 @@ never runs without an active lane.
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Loop
+from metalloid.compiler.llvm.cfg import EXIT, Loop
 from metalloid.compiler.llvm.ir import Block
 from metalloid.compiler.llvm.types import I1, Unsupported
 from metalloid.compiler.spmd import instructions, phis
 from metalloid.compiler.spmd.agreement import HALVES, all_pass_each, any_and_all, first_lanes
+from metalloid.compiler.spmd.barriers import waiting_blocks
 from metalloid.compiler.spmd.c_library import is_of_the_c_library
-from metalloid.compiler.spmd.canonical import EXIT
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.order import block_order
 from metalloid.compiler.spmd.processor import is_lanewise
-from metalloid.compiler.spmd.regions import waiting_blocks
 from metalloid.compiler.spmd.writer import SCALAR_BYTES, Writer, quoted
 
 #: A masked block with more instructions than this is skipped when no lane wants it.

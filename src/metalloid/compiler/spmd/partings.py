@@ -7,10 +7,9 @@ if they had agreed, without masks, and where they have not it says so at once.
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Graph
+from metalloid.compiler.llvm.cfg import EXIT, Graph
 from metalloid.compiler.llvm.ir import Function
-from metalloid.compiler.spmd.canonical import EXIT
-from metalloid.compiler.spmd.regions import waiting_blocks
+from metalloid.compiler.spmd.barriers import waiting_blocks
 
 
 def forbidden_partings(function: Function, graph: Graph) -> dict[str, tuple[int, str]]:

@@ -56,11 +56,6 @@ def interleave(function: Function, width: int, callees: Callees = NO_CALLEES) ->
                 block.body += _lengthened(instruction, width) if is_step else [instruction]
 
 
-def lane_step(alloca: Instruction) -> int:
-    """Bytes from a lane's array, or its first element, to that of the next lane."""
-    return int(alloca.detail or alloca.source.size)
-
-
 class _Array:
     """What is done with a private array.
 

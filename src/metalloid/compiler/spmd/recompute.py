@@ -15,7 +15,7 @@ from operator import or_
 
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
-from metalloid.compiler.spmd.regions import waiting_blocks
+from metalloid.compiler.spmd.barriers import waiting_blocks
 
 _PURE = frozenset(
     (
@@ -43,23 +43,6 @@ def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str
     barriers = waiting_blocks(function)
     if barriers:
         _Recomputing(function, graph, barriers, uniform).run()
-
-
-def mark_unchanging(function: Function, read_only: set[str]) -> None:
-    """Mark loads of memory at `read_only` addresses, and at known distances from them.
-
-    Not as LLVM's invariant ones: the driver writes a threadgroup's position before it calls the
-    function, and once that is inlined such a load could be moved in front of the store.
-    """
-    addresses = set(read_only)
-    for instruction in function.instructions():
-        operands = instruction.operands
-        at_known_place = bool(operands) and operands[0].name in addresses
-        if instruction.op == "getelementptr" and at_known_place:
-            if all(v.is_constant for v in operands[1:]):
-                addresses.add(instruction.result)
-        elif instruction.op == "load" and at_known_place and not instruction.detail:
-            instruction.flags = (*instruction.flags, "meanwhile")
 
 
 class _Recomputing:

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Set
 from types import MappingProxyType
 
 from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Instruction
-from metalloid.compiler.spmd.canonical import split_block
-from metalloid.compiler.spmd.lanes import BARRIER
+from metalloid.compiler.llvm.ir import Function
+from metalloid.compiler.spmd.barriers import waiting_blocks
 from metalloid.compiler.spmd.writer import bare
 
 #: The state begins with the region to go on with and the lanes that have arrived there.
@@ -22,27 +21,6 @@ HEADER_BYTES = 64
 STATE = "%mtl.state"
 #: Where values are that all simdgroups have in common.
 COMMON = "%mtl.common"
-
-
-def is_barrier(instruction: Instruction) -> bool:
-    """Whether it is a threadgroup barrier."""
-    return instruction.op == "call" and instruction.detail == BARRIER
-
-
-def split_at_barriers(function: Function) -> int:
-    """Let every barrier stand at the end of its block; how many there are."""
-    count = 0
-    for block in list(function.blocks.values()):
-        places = [i for i, inst in enumerate(block.body) if is_barrier(inst)]
-        for number, place in reversed(list(enumerate(places, count + 1))):
-            split_block(function, block, place, f"%mtl.behind{number}")
-        count += len(places)
-    return count
-
-
-def waiting_blocks(function: Function) -> set[str]:
-    """The blocks that end by a barrier."""
-    return {name for name, block in function.blocks.items() if any(map(is_barrier, block.body))}
 
 
 class Crossing:

@@ -88,6 +88,11 @@ def alignment_of(number: int) -> int:
     return (number & -number).bit_length() - 1 if number else MOST_ALIGNED
 
 
+def lane_step(alloca: Instruction) -> int:
+    """Bytes from a lane's array, or its first element, to that of the next lane."""
+    return int(alloca.detail or alloca.source.size)
+
+
 def shape_of(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
     """Shape of a result from those of the operands; instructions without side effects only.
 

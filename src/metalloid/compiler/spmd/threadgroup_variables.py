@@ -7,33 +7,9 @@ function is given.
 
 from __future__ import annotations
 
-import re
-
 from metalloid.compiler.llvm.ir import Function, Instruction, Value
 from metalloid.compiler.llvm.line import variable_of
-from metalloid.compiler.llvm.parser import type_of
 from metalloid.compiler.llvm.types import I64, POINTER, Integer, Unsupported
-
-_VARIABLE = re.compile(
-    r"^(@\S+) = [^\n]*?\bthread_local [^\n]*?\bglobal (.*?)(?:, align (\d+))?$", re.M
-)
-#: What the end of all variables, where the caller's address points, is a multiple of.
-_ALIGNMENT = 128
-
-
-def sizes(ir: str) -> dict[str, int]:
-    """Bytes of each threadgroup variable."""
-    return {match[1]: type_of(match[2], ir).size for match in _VARIABLE.finditer(ir)}
-
-
-def distances(ir: str) -> tuple[dict[str, int], int]:
-    """How far in front of the address each threadgroup variable begins, and bytes of them all."""
-    found, total = {}, 0
-    for match in _VARIABLE.finditer(ir):
-        size, align = type_of(match[2], ir).size, int(match[3] or 16)
-        total = -(-(total + size) // align) * align
-        found[match[1]] = total
-    return found, -(-total // _ALIGNMENT) * _ALIGNMENT
 
 
 def place_variables(function: Function, variables: dict[str, int], end: Value) -> None:

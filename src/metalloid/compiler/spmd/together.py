@@ -23,10 +23,9 @@ from metalloid.compiler.llvm.cfg import Graph, Loop
 from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value, rename_origin
 from metalloid.compiler.llvm.types import I1
 from metalloid.compiler.spmd.clones import clone
+from metalloid.compiler.spmd.lanes import ALL_PASS, NONE_PASSES
 from metalloid.compiler.spmd.processor import is_lanewise
 
-#: Functions that tell whether all lanes have a condition, or none has.
-ALL_PASS, NONE_PASSES = "@mtl.all_pass", "@mtl.none_passes"
 #: Instructions of a loop that is not copied for its length.
 _LONG = 96
 

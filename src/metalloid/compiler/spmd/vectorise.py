@@ -9,7 +9,7 @@ from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.parser import parse_function
 from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.atomics import make_private_accesses_plain
+from metalloid.compiler.spmd.assertions import make_assertions
 from metalloid.compiler.spmd.bfloats import keep_as_bits
 from metalloid.compiler.spmd.callees import (
     NO_CALLEES,
@@ -27,21 +27,23 @@ from metalloid.compiler.spmd.common import common_values
 from metalloid.compiler.spmd.components import take_apart
 from metalloid.compiler.spmd.divergence import Divergence, analyse
 from metalloid.compiler.spmd.expand import expand_copies
+from metalloid.compiler.spmd.find_products import find_products
 from metalloid.compiler.spmd.form import Form
 from metalloid.compiler.spmd.functions import functions_text
 from metalloid.compiler.spmd.interleaved import find_groups
+from metalloid.compiler.spmd.invariant_loads import mark_unchanging
 from metalloid.compiler.spmd.linearise import Linearised
-from metalloid.compiler.spmd.matrices import find_products
 from metalloid.compiler.spmd.partings import forbidden_partings
+from metalloid.compiler.spmd.plain_accesses import make_private_accesses_plain
 from metalloid.compiler.spmd.prefetch import computes_much
 from metalloid.compiler.spmd.private import interleave
 from metalloid.compiler.spmd.prologue import EXISTING, existing_lanes, positions
-from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
+from metalloid.compiler.spmd.recompute import recompute_behind_barriers
 from metalloid.compiler.spmd.region_lines import Regions
-from metalloid.compiler.spmd.regions import Crossing, split_at_barriers
-from metalloid.compiler.spmd.reports import make_assertions
+from metalloid.compiler.spmd.regions import Crossing
 from metalloid.compiler.spmd.shapes import VARYING, uniform
 from metalloid.compiler.spmd.slots import places
+from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
 from metalloid.compiler.spmd.streaming import streamable
 from metalloid.compiler.spmd.threadgroup_variables import place_variables
 from metalloid.compiler.spmd.together import keep_lanes_together

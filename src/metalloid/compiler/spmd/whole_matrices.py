@@ -21,7 +21,7 @@ from metalloid.compiler.llvm.types import FLOAT, Type
 from metalloid.compiler.spmd.addresses import root_of
 from metalloid.compiler.spmd.divergence import Divergence
 from metalloid.compiler.spmd.lanes import WIDTH
-from metalloid.compiler.spmd.matrices import MATRIX, PAIR, column_of, row_of
+from metalloid.compiler.spmd.matrix_type import MATRIX, PAIR, column_of, row_of
 
 #: A lane whose elements lie one row below those of lane 0.
 _NEXT_ROW = next(lane for lane in range(WIDTH) if (row_of(lane), column_of(lane)) == (1, 0))
