@@ -9,7 +9,7 @@ import random_kernels
 
 import metalloid as mtl
 from metalloid.backends.cpu import vector
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.vectorize.builder import Writer
 from metalloid.errors import KernelFault
 from metalloid.runtime.messages import LOGGER
 

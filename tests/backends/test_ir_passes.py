@@ -14,27 +14,27 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
 from metalloid.backends.cpu import engines, reference
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.parser import (
+from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.parser import (
     flatten_address_spaces,
     parse_function,
     replace_function,
 )
-from metalloid.compiler.llvm.types import I1, POINTER
-from metalloid.compiler.llvm.verifier import verify
-from metalloid.compiler.spmd.bfloats import keep_as_bits
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.collected import mark_collected
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import FILL, expand_copies
-from metalloid.compiler.spmd.lanes import ALL_PASS, NONE_PASSES
-from metalloid.compiler.spmd.plain_accesses import make_private_accesses_plain
-from metalloid.compiler.spmd.private import interleave
-from metalloid.compiler.spmd.recompute import recompute_behind_barriers
-from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
-from metalloid.compiler.spmd.together import keep_lanes_together
+from metalloid.compiler.ir.types import I1, POINTER
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.transforms.defer_atomics import defer_atomics
+from metalloid.compiler.transforms.legalize_bf16 import keep_as_bits
+from metalloid.compiler.transforms.loop_simplify import make_canonical
+from metalloid.compiler.transforms.lower_memcpy import FILL, expand_copies
+from metalloid.compiler.transforms.private_atomics import make_private_accesses_plain
+from metalloid.compiler.transforms.rematerialize import recompute_behind_barriers
+from metalloid.compiler.transforms.scalarize_vectors import take_apart
+from metalloid.compiler.transforms.soa_private import interleave
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.transforms.version_uniform_loops import keep_lanes_together
 
 
 def nothing(function):
@@ -42,7 +42,7 @@ def nothing(function):
 
 
 def collect(function):
-    mark_collected(function, Value(POINTER, "%nothing"))
+    defer_atomics(function, Value(POINTER, "%nothing"))
 
 
 def interleave_one(function):

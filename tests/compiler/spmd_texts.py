@@ -1,9 +1,9 @@
 """Short IR texts for tests of passes: a line for each block."""
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.divergence import analyse
-from metalloid.compiler.spmd.shapes import consecutive, uniform
+from metalloid.compiler.analysis.divergence import analyse
+from metalloid.compiler.analysis.shapes import consecutive, uniform
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.transforms.loop_simplify import make_canonical
 
 WIDTH = 8
 

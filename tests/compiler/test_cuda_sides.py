@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from test_spmd_control_flow import GRAPHS, function_of
 
 from metalloid.backends.cuda.sides import Round, Side, find_sides
-from metalloid.compiler.llvm.cfg import EXIT
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.divergence import analyse
-from metalloid.compiler.spmd.shapes import VARYING
+from metalloid.compiler.analysis.divergence import analyse
+from metalloid.compiler.analysis.shapes import VARYING
+from metalloid.compiler.ir.cfg import EXIT
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.transforms.loop_simplify import make_canonical
 
 _LONGEST = 200  # blocks of a walk
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metalloid.compiler.spmd.likely_threads import likely_threads
+from metalloid.compiler.analysis.workgroup_size import likely_threads
 
 X = "  %wide = zext i32 %x to i64\n"
 Y = "  %high = zext nneg i32 %y to i64\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from metalloid.compiler import clang
-from metalloid.compiler.llvm.join import join_modules
+from metalloid.compiler.ir.link_modules import join_modules
+from metalloid.compiler.toolchain import clang
 
 FIRST = """source_filename = "first"
 %struct.pair = type { i32, float }

@@ -10,16 +10,16 @@ import random
 import numpy as np
 import pytest
 
-from metalloid.compiler import clang
-from metalloid.compiler.link import shared_object
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.analysis.shapes import consecutive
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.link import shared_object
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.pipeline import Scalar, parse, vectorise
+from metalloid.compiler.vectorize.spec import Form
 
 WIDTH, ROUNDS, BITS = 8, 12, 2**32
 

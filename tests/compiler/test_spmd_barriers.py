@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
-from metalloid.compiler.llvm.types import POINTER, Unsupported
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.common import common_values
-from metalloid.compiler.spmd.invariant_loads import mark_unchanging
-from metalloid.compiler.spmd.recompute import recompute_behind_barriers
-from metalloid.compiler.spmd.region_lines import Definitions, Regions
-from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
-from metalloid.compiler.spmd.threadgroup_memory import distances
-from metalloid.compiler.spmd.threadgroup_variables import place_variables
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.ir.types import POINTER, Unsupported
+from metalloid.compiler.transforms.invariant_loads import mark_unchanging
+from metalloid.compiler.transforms.loop_simplify import make_canonical
+from metalloid.compiler.transforms.rematerialize import recompute_behind_barriers
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.transforms.threadgroup_variables import place_variables
+from metalloid.compiler.vectorize.region_cfg import Definitions, Regions
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+from metalloid.compiler.vectorize.workgroup.workgroup_uniform import common_values
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
 

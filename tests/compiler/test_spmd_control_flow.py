@@ -7,19 +7,19 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from spmd_texts import WIDTH, function
 
-from metalloid.compiler.llvm.cfg import EXIT, Graph
-from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
-from metalloid.compiler.llvm.types import I1, VOID, Unsupported
-from metalloid.compiler.spmd import canonical as canonical_form
-from metalloid.compiler.spmd.barriers import is_barrier
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.lanes import BARRIER
-from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import Crossing
-from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.split_at_barriers import split_at_barriers
-from metalloid.compiler.spmd.vectorise import vectorise
+from metalloid.compiler.analysis.barriers import is_barrier
+from metalloid.compiler.analysis.block_order import block_order
+from metalloid.compiler.analysis.shapes import consecutive
+from metalloid.compiler.analysis.simdgroup_functions import BARRIER
+from metalloid.compiler.ir.cfg import EXIT, Graph
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value
+from metalloid.compiler.ir.types import I1, VOID, Unsupported
+from metalloid.compiler.transforms import loop_simplify as canonical_form
+from metalloid.compiler.transforms.loop_simplify import make_canonical
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.vectorize.pipeline import vectorise
+from metalloid.compiler.vectorize.spec import Form
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import Crossing
 
 GRAPHS = st.lists(st.lists(st.integers(0, 9), min_size=0, max_size=3), min_size=10, max_size=10)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.verifier import verify
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.find_products import find_products
-from metalloid.compiler.spmd.lanes import WIDTH
-from metalloid.compiler.spmd.matrix_type import MATRIX, column_of, row_of
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH
+from metalloid.compiler.ir.matrix_type import MATRIX, column_of, row_of
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.transforms.matrix_products import find_products
+from metalloid.compiler.transforms.scalarize_vectors import take_apart
 
 CALL = "@__msl_simdgroup_matrix_multiply_f32(float %a, float %b, float %c, float %d, float 0.0, float 1.0)"
 FORMS = {

@@ -3,10 +3,10 @@
 import pytest
 from spmd_texts import analysed
 
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.types import POINTER
-from metalloid.compiler.spmd.prefetch import Rounds, look_ahead
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.types import POINTER
+from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.memory.prefetch import Rounds, look_ahead
 
 LOOP = """
     entry: %q = load ptr, ptr %p; br label %loop

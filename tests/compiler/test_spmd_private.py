@@ -2,11 +2,11 @@
 
 import pytest
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import expand_copies
-from metalloid.compiler.spmd.private import interleave
-from metalloid.compiler.spmd.shapes import lane_step
+from metalloid.compiler.analysis.shapes import lane_step
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.transforms.lower_memcpy import expand_copies
+from metalloid.compiler.transforms.scalarize_vectors import take_apart
+from metalloid.compiler.transforms.soa_private import interleave
 
 WIDTH = 16
 

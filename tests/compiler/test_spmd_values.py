@@ -3,10 +3,10 @@
 import pytest
 from spmd_texts import analysed, function
 
-from metalloid.compiler.llvm.types import Unsupported, Vector
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import expand_copies
-from metalloid.compiler.spmd.interleaved import find_groups
+from metalloid.compiler.ir.types import Unsupported, Vector
+from metalloid.compiler.transforms.lower_memcpy import expand_copies
+from metalloid.compiler.transforms.scalarize_vectors import take_apart
+from metalloid.compiler.vectorize.memory.interleave_groups import find_groups
 
 PARAMETERS = "ptr %p, i32 %x, float %f, float %g, i32 %u"
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Function, Instruction, Value, terms_of
 from metalloid.msl.signature import Signature
 from metalloid.runtime.program import Size, spread
 

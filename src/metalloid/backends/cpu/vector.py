@@ -1,6 +1,6 @@
 """The vector engine: as many threads at a time as the processor's registers have lanes.
 
-The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`);
+The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.vectorize`);
 loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
 engine.
 
@@ -32,30 +32,31 @@ from metalloid.backends.cpu.grouping import (
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.backends.cpu.known_textures import known_words
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.ir import Function
-from metalloid.compiler.llvm.join import join_modules
-from metalloid.compiler.llvm.line import ONE_THREAD
-from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
-from metalloid.compiler.spmd.assertions import name_threads
-from metalloid.compiler.spmd.callees import callees_of
-from metalloid.compiler.spmd.coarsen import coarsen
-from metalloid.compiler.spmd.collectors import Collectors, at_the_end
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.lanes import WIDTH, exchanges
-from metalloid.compiler.spmd.likely_threads import likely_threads
-from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
-from metalloid.compiler.spmd.threadgroup_memory import distances
-from metalloid.compiler.spmd.vectorise import (
+from metalloid.compiler.analysis.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.analysis.workgroup_size import likely_threads
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.instruction_parser import ONE_THREAD
+from metalloid.compiler.ir.link_modules import join_modules
+from metalloid.compiler.ir.parser import definition, flatten_address_spaces
+from metalloid.compiler.transforms.assertions import name_threads
+from metalloid.compiler.transforms.callees import callees_of
+from metalloid.compiler.transforms.coarsen import coarsen
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.privatized import flush_all
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES
+from metalloid.compiler.vectorize.pipeline import (
     Scalar,
     Vectorised,
     parse,
     vectorise,
     vectorise_callees,
 )
-from metalloid.compiler.spmd.writer import SCALAR_BYTES
+from metalloid.compiler.vectorize.spec import Form
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.runtime.program import Size
 
 #: From IR to code: what is not vector code already is not worth it.
@@ -250,7 +251,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, [*called, *made], rounds + at_the_end(_collectors(made))),
+        assemble(ir, _SCALAR, [*called, *made], rounds + flush_all(_accumulators(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,
@@ -272,18 +273,18 @@ def _with_axis_first(ir: str, axis: str) -> str:
     return ir.replace(own, f"{head}\n{rest}")
 
 
-def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:
-    return [each.collectors for each in made if each.collectors]
+def _accumulators(made: Sequence[Vectorised]) -> list[Accumulators]:
+    return [each.accumulators for each in made if each.accumulators]
 
 
 def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
     """What the loops have to know of the memory that functions use, by name and type."""
-    collectors = _collectors(made)
+    accumulators = _accumulators(made)
     for name, count in (
         ("state", max(each.state_bytes for each in made)),
         ("common", SCALAR_BYTES * len(made[0].common)),
-        ("shared", max(each.shared_bytes for each in collectors)),
-        ("own", max(each.own_bytes for each in collectors)),
+        ("shared", max(each.shared_bytes for each in accumulators)),
+        ("own", max(each.own_bytes for each in accumulators)),
     ):
         yield f"{name}_bytes", "i64", count
 
@@ -341,7 +342,7 @@ def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bo
     return [
         form
         if form.partial and not form.has_state  # called for the rest of a row
-        else replace(form, collectors=(_WORDS, kernel.parameters))
+        else replace(form, accumulators=(_WORDS, kernel.parameters))
         for form in forms
     ]
 
