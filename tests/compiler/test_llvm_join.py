@@ -2,7 +2,7 @@
 
 import pytest
 
-from metalloid.compiler.ir.link_modules import join_modules
+from metalloid.compiler.ir.link_modules import link_modules
 from metalloid.compiler.toolchain import clang
 
 FIRST = """source_filename = "first"
@@ -75,7 +75,7 @@ attributes #1 = { nounwind }
 
 @pytest.fixture(scope="module")
 def joined():
-    return join_modules(FIRST, SECOND, "second")
+    return link_modules(FIRST, SECOND, "second")
 
 
 def test_clang_takes_it(joined):

@@ -8,7 +8,7 @@ from metalloid.compiler.vectorize.memory import deinterleave
 
 @pytest.fixture(autouse=True)
 def lists_for_registers(monkeypatch):
-    def shuffled(writer, type, first, second, sources):
+    def shuffled(builder, type, first, second, sources):
         assert len(sources) == len(first) == len(second)
         return [[*first, *second][source] for source in sources]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from metalloid.backends.cpu.inlining import choose_inlining
 from metalloid.backends.cpu.known_textures import says_textures_are_known
 from metalloid.backends.cpu.recursion import unroll_recursion
-from metalloid.compiler.analysis.libcalls import is_of_the_c_library
+from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
 from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
@@ -238,7 +238,7 @@ def _optimised(ir: str, target: Target) -> str:
 
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
-    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_of_the_c_library(f"@{name}")
+    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
 
 
 def _mark_constant_loads(ir: str) -> str:

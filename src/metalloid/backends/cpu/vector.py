@@ -32,16 +32,16 @@ from metalloid.backends.cpu.grouping import (
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.backends.cpu.known_textures import known_words
-from metalloid.compiler.analysis.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
+from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
 from metalloid.compiler.analysis.threadgroup_memory import distances
-from metalloid.compiler.analysis.workgroup_size import likely_threads
+from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.instruction_parser import ONE_THREAD
-from metalloid.compiler.ir.link_modules import join_modules
+from metalloid.compiler.ir.link_modules import link_modules
 from metalloid.compiler.ir.parser import definition, flatten_address_spaces
-from metalloid.compiler.transforms.assertions import name_threads
+from metalloid.compiler.transforms.assertions import pass_thread_index
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.transforms.coarsen import coarsen
 from metalloid.compiler.vectorize.assemble_module import assemble
@@ -49,13 +49,13 @@ from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
 from metalloid.compiler.vectorize.atomics.privatized import flush_all
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES
 from metalloid.compiler.vectorize.pipeline import (
-    Scalar,
-    Vectorised,
+    KernelABI,
+    VectorizedFunction,
     parse,
-    vectorise,
-    vectorise_callees,
+    vectorize,
+    vectorize_callees,
 )
-from metalloid.compiler.vectorize.spec import Form
+from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.runtime.program import Size
 
@@ -187,7 +187,7 @@ def _first_variant(kernel: KernelIR, ir: str) -> str:
         kind = "column"
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = "row"
-    likely = None if kind == "whole" else likely_threads(ir, definition(ir, _SCALAR))
+    likely = None if kind == "whole" else infer_workgroup_size(ir, definition(ir, _SCALAR))
     if likely is not None:
         size = (*likely, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
@@ -211,9 +211,9 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
     if kernel.reports:
-        ir = name_threads(ir, definition(ir, _SCALAR), "%index")
+        ir = pass_thread_index(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
-    scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel, ir)
     kind, lanes_of_variant, *manner = variant.split("_")
     size = next((each.split("x") for each in manner if each[0].isdigit()), ("0", "0", "0"))
@@ -222,7 +222,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     callees = callees_of(ir, _SCALAR)
-    called = vectorise_callees(ir, scalar, callees, forms[0])
+    called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [parse(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
@@ -234,7 +234,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
     adjacent = contiguous_axis(functions[0])
-    made = [vectorise(*each, callees) for each in zip(functions, forms, strict=True)]
+    made = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
@@ -273,11 +273,11 @@ def _with_axis_first(ir: str, axis: str) -> str:
     return ir.replace(own, f"{head}\n{rest}")
 
 
-def _accumulators(made: Sequence[Vectorised]) -> list[Accumulators]:
+def _accumulators(made: Sequence[VectorizedFunction]) -> list[Accumulators]:
     return [each.accumulators for each in made if each.accumulators]
 
 
-def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
+def _sizes(made: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
     """What the loops have to know of the memory that functions use, by name and type."""
     accumulators = _accumulators(made)
     for name, count in (
@@ -306,8 +306,8 @@ def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
 
 
 def _rounds(
-    forms: Sequence[Form],
-    made: Sequence[Vectorised],
+    forms: Sequence[VectorSpec],
+    made: Sequence[VectorizedFunction],
     first: tuple[str, str, str] | None,
     own_bytes: int,
 ) -> Rounds:
@@ -332,7 +332,9 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool) -> list[Form]:
+def _forms(
+    kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool
+) -> list[VectorSpec]:
     """Forms of the functions that a variant calls."""
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
@@ -347,30 +349,32 @@ def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bo
     ]
 
 
-def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[Form]:
+def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[VectorSpec]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
-    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
+    forms = [VectorSpec("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
     if kind == "ragged":
-        forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
+        forms.append(
+            VectorSpec("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True)
+        )
     return forms
 
 
-def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
+def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[VectorSpec]:
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind == "scattered":
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
-            Form(
+            VectorSpec(
                 "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
                 is_strict,
             )
         ]  # fmt: skip
     if kind == "column":
-        row[_X] = consecutive(width, MOST_ALIGNED)
-    whole = Form(
+        row[_X] = consecutive(width, MAX_ALIGNMENT)
+    whole = VectorSpec(
         "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
     )
     if kind != "ragged":
@@ -389,4 +393,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: str) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return join_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

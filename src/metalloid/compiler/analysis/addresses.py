@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.ir.function import Instruction, Value, terms_of
+from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 
 
 def parts_of(
@@ -27,7 +27,7 @@ def parts_of(
         step = made(address)
         if step is None or step.op != "getelementptr":
             return None
-        constant, factors = terms_of(step)
+        constant, factors = gep_terms(step)
         distance += constant
         variable += factors
         address = step.operands[0]
@@ -47,13 +47,13 @@ def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[Root, 
         if step is None or step.op not in ("getelementptr", "bitcast"):
             return (address.name, tuple(sorted(variable))), distance
         if step.op == "getelementptr":
-            constant, terms = terms_of(step)
+            constant, terms = gep_terms(step)
             distance += constant
             variable += [(index.name, size) for index, size in terms]
         address = step.operands[0]
 
 
-def origin_of(address: Value, computed_by: dict[str, Instruction]) -> str | None:
+def underlying_object(address: Value, computed_by: dict[str, Instruction]) -> str | None:
     """The pointer that an address is computed from; None if it may be one of several."""
     while (made := computed_by.get(address.name)) and made.op in ("getelementptr", "bitcast"):
         address = made.operands[0]

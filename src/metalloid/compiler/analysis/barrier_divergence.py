@@ -7,18 +7,18 @@ if they had agreed, without masks, and where they have not it says so at once.
 
 from __future__ import annotations
 
-from metalloid.compiler.analysis.barriers import waiting_blocks
+from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.ir.cfg import EXIT, Graph
 from metalloid.compiler.ir.function import Function
 
 
-def forbidden_partings(function: Function, graph: Graph) -> dict[str, tuple[int, str]]:
+def must_be_uniform(function: Function, graph: Graph) -> dict[str, tuple[int, str]]:
     """Such branches by block: which side comes to a barrier, and the block that has it.
 
     Not those whose other side comes to a barrier that this one never meets: then the fault is that
     threads wait at different barriers, which is more than the state of a simdgroup can say.
     """
-    names = waiting_blocks(function)
+    names = barrier_blocks(function)
     if not names:
         return {}
     barriers, end = graph.bits(names), graph.bits([EXIT])

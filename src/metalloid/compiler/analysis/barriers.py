@@ -11,6 +11,6 @@ def is_barrier(instruction: Instruction) -> bool:
     return instruction.op == "call" and instruction.detail == BARRIER
 
 
-def waiting_blocks(function: Function) -> set[str]:
+def barrier_blocks(function: Function) -> set[str]:
     """The blocks that end by a barrier."""
     return {name for name, block in function.blocks.items() if any(map(is_barrier, block.body))}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from metalloid.compiler.analysis.libcalls import is_of_the_c_library
+from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.analysis.shapes import (
     VARYING,
     Shape,
@@ -144,7 +144,7 @@ def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     if instruction.op == "load":
         return instruction.reads_the_same
     if instruction.op == "call":
-        return is_lanewise(instruction.detail) or is_of_the_c_library(instruction.detail)
+        return is_lanewise(instruction.detail) or is_libcall(instruction.detail)
     return instruction.op in _ARITHMETIC
 
 

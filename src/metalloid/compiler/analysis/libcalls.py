@@ -12,7 +12,7 @@ _FUNCTIONS = _INTRINSICS | {
 }  # fmt: skip
 
 
-def is_of_the_c_library(callee: str) -> bool:
+def is_libcall(callee: str) -> bool:
     """Whether it is one, or an intrinsic that becomes one, from numbers to a number.
 
     Examples

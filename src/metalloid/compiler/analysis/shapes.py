@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I64, Array, Integer, Pointer, Struct, Type, Vector
 
-MOST_ALIGNED = 64
+MAX_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def join(a: Shape | None, b: Shape | None) -> Shape | None:
 
 def alignment_of(number: int) -> int:
     """How often 2 divides `number`."""
-    return (number & -number).bit_length() - 1 if number else MOST_ALIGNED
+    return (number & -number).bit_length() - 1 if number else MAX_ALIGNMENT
 
 
 def lane_step(alloca: Instruction) -> int:
@@ -138,7 +138,7 @@ def _multiply(instruction: Instruction, shapes: list[Shape], width: int) -> Shap
                 return None
             return _scaled(instruction, other, factor)
     if shapes[0].is_uniform and shapes[1].is_uniform:
-        return uniform(width, min(shapes[0].align + shapes[1].align, MOST_ALIGNED))
+        return uniform(width, min(shapes[0].align + shapes[1].align, MAX_ALIGNMENT))
     return None
 
 
@@ -152,7 +152,7 @@ def _shift_left(instruction: Instruction, shapes: list[Shape], width: int) -> Sh
 def _scaled(instruction: Instruction, shape: Shape, factor: int) -> Shape:
     assert shape.offsets is not None
     offsets = tuple(offset * factor for offset in shape.offsets)
-    align = min(shape.align + alignment_of(factor), MOST_ALIGNED)
+    align = min(shape.align + alignment_of(factor), MAX_ALIGNMENT)
     wraps = shape.wraps or "nuw" not in instruction.flags
     return Shape(offsets, align, shape.exact, wraps)
 
@@ -175,7 +175,7 @@ def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
         offsets = tuple(offset & mask for offset in shape.offsets)
         low = alignment_of(~mask)  # a mask of ones from bit 0 on, up to here
         cleared = mask > 0 and mask & (mask + 1) == 0 and low <= shape.align
-        align = MOST_ALIGNED if cleared else max(shape.align, alignment_of(mask))
+        align = MAX_ALIGNMENT if cleared else max(shape.align, alignment_of(mask))
         return Shape(offsets, align, wraps=False)
     return None
 

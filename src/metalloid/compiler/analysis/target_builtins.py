@@ -14,7 +14,7 @@ _AVX512 = {
 }
 _CURRENT_ROUNDING = "4"
 #: Lanes of the widest register, the one whose instructions can round otherwise.
-MOST_LANES = 16
+MAX_LANES = 16
 
 
 def is_instruction(callee: str) -> bool:
@@ -41,6 +41,6 @@ def vector_call(callee: str, lanes: int, vectors: list[str]) -> tuple[str, list[
     if immediate:
         given.append(("i32", immediate))
     given += [(wide, "zeroinitializer"), (f"i{max(lanes, 8)}", "-1")]  # for lanes left out: none
-    if lanes == MOST_LANES:
+    if lanes == MAX_LANES:
         given.append(("i32", _CURRENT_ROUNDING))
     return f"@llvm.x86.avx512.mask.{name}.ps.{32 * lanes}", given

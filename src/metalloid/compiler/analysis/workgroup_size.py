@@ -24,7 +24,7 @@ _FEWER_THAN = 1024
 _LEAST = 64
 
 
-def likely_threads(ir: str, own: str) -> tuple[int, int] | None:
+def infer_workgroup_size(ir: str, own: str) -> tuple[int, int] | None:
     """Threads of a threadgroup in x and y.
 
     Parameters

@@ -171,13 +171,13 @@ class Function:
             yield from block.instructions()
 
 
-def rename_origin(block: Block, old: str, new: str) -> None:
+def replace_predecessor(block: Block, old: str, new: str) -> None:
     """In the phis of `block`, let what came from `old` come from `new`."""
     for phi in block.phis:
         phi.labels = [new if label == old else label for label in phi.labels]
 
 
-def terms_of(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
+def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
     """What a ``getelementptr`` adds to its first operand.
 
     Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.compiler.ir.function import Instruction, Value, terms_of
+from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 from metalloid.compiler.ir.types import (
     I1,
     POINTER,
@@ -163,7 +163,7 @@ class Line:
             self.skip(",")
             step = Instruction(op, type=POINTER, operands=self.values(), source=source)
             self.next()
-            distance, variable = terms_of(step)
+            distance, variable = gep_terms(step)
             if not variable:
                 return inside_of(step.operands[0].name, distance)
         self._at = start

@@ -19,7 +19,7 @@ _HELPER = re.compile(r"^define linkonce_odr [^\n]*?(@[\w.$]+)\(", re.M)
 _ONCE = re.compile(r"^(?:source_filename|target|!llvm\.|\$|;)[^\n]*\n", re.M)
 
 
-def join_modules(first: str, second: str, prefix: str) -> str:
+def link_modules(first: str, second: str, prefix: str) -> str:
     """Textual IR of `first` with what `second` has more.
 
     Parameters

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value, rename_origin
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
@@ -27,14 +27,14 @@ _DECLARATIONS = {
 }
 
 
-def name_threads(ir: str, function: str, index: str) -> str:
+def pass_thread_index(ir: str, function: str, index: str) -> str:
     """`ir` with the thread's `index` in what the text of one `function` of it reports."""
     named = _CALL.sub(rf"\1_in_thread(\2, i32 {index})\3", function)
     declared = (line for name, line in _DECLARATIONS.items() if f"{name}(" in named)
     return "\n".join((ir.replace(function, named), *declared, ""))
 
 
-def make_assertions(function: Function) -> None:
+def lower_assertions(function: Function) -> None:
     """Replace branches to failed assertions by ``assert`` instructions.
 
     Their operands are the condition and what the failure reports.
@@ -120,7 +120,7 @@ def _join_chains(function: Function, names: list[str]) -> None:
             block.body += following.body
             block.end = following.end
             for successor in following.successors:
-                rename_origin(blocks[successor], following.name, name)
+                replace_predecessor(blocks[successor], following.name, name)
                 of = predecessors[successor]
                 of[of.index(following.name)] = name
             del blocks[following.name]

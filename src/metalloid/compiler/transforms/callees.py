@@ -206,7 +206,7 @@ def _pointed_to(attributes: str, ir: str) -> Type:
     return type_of(match[1], ir) if match else Struct(())
 
 
-def pass_through_memory(function: Function, callees: Callees) -> None:
+def lower_call_arguments(function: Function, callees: Callees) -> None:
     """Make copies of arguments and the memory of results explicit in the calls of `function`."""
     computed_by = {i.result: i for i in function.instructions() if i.result}
     allocas: list[Instruction] = []

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value, rename_origin
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, I32
 from metalloid.compiler.transforms.clone_blocks import clone
 
@@ -163,7 +163,7 @@ class _Coarsening:
         block.end = Instruction("br", operands=[every], labels=[yes, name])
         end = Instruction("br", operands=[any_], labels=[f"%mtl{_APART}", no])
         self._function.blocks[name] = Block(name, end=end)
-        rename_origin(self._function.blocks[no], block.name, name)
+        replace_predecessor(self._function.blocks[no], block.name, name)
 
     def _add_rows_one_by_one(self, origins: list[str]) -> None:
         """Add a loop over the rows of what the function does for one, entered from `origins`."""

@@ -12,7 +12,7 @@ they are done, but the thread itself: it must not come to other memory of the de
 
 from __future__ import annotations
 
-from metalloid.compiler.analysis.addresses import origin_of
+from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.analysis.atomicrmw_ops import BOTH
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value
@@ -43,7 +43,7 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
         if access.reads_the_same or ONE_THREAD in access.detail:
             return False
         for place in (value for value in access.operands if value.type is POINTER):
-            origin = origin_of(place, computed_by)
+            origin = underlying_object(place, computed_by)
             made = computed_by.get(origin or "")
             if origin != threadgroup_memory.name and (made is None or made.op != "alloca"):
                 return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metalloid.compiler.ir.function import Function
 
 
-def mark_unchanging(function: Function, read_only: set[str]) -> None:
+def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
     """Mark loads of memory at `read_only` addresses, and at known distances from them.
 
     Not as LLVM's invariant ones: the driver writes a threadgroup's position before it calls the

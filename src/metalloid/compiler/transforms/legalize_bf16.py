@@ -1,7 +1,7 @@
 """bfloats as the 16 bits they are, computed with as floats.
 
 Few processors have registers for vectors of bfloat. On the others LLVM would take each load, choice
-and argument apart, lane by lane, and call a function to round a lane. So `keep_as_bits` leaves two
+and argument apart, lane by lane, and call a function to round a lane. So `legalize_bf16` leaves two
 operations on bfloats in a function, which `extended` and `rounded` write in integer arithmetic.
 """
 
@@ -21,7 +21,7 @@ _CASTS = frozenset(("bitcast", "fpext", "fptrunc"))
 _SIGNS = {"fneg": ("xor", -0x8000), "@llvm.fabs.bf16": ("and", 0x7FFF)}
 
 
-def keep_as_bits(function: Function, callees: Callees = NO_CALLEES) -> None:
+def legalize_bf16(function: Function, callees: Callees = NO_CALLEES) -> None:
     """Let all values of type bfloat in `function` be integers, and floats in arithmetic."""
     function.parameters = [_bits(parameter) for parameter in function.parameters]
     names = (f"%mtl.bfloat{number}" for number in itertools.count())

@@ -7,11 +7,11 @@ One exit block without instructions; two-way branches only; every loop with one 
 from __future__ import annotations
 
 from metalloid.compiler.ir.cfg import EXIT, Graph, Loop
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value, rename_origin
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, Unsupported
 
 
-def make_canonical(function: Function) -> Graph:
+def simplify_loops(function: Function) -> Graph:
     """Bring `function` into canonical form; the graph of the result."""
     _unify_exits(function)
     for block in list(function.blocks.values()):
@@ -129,6 +129,6 @@ def split_block(function: Function, block: Block, index: int, name: str) -> Bloc
     block.body = block.body[: index + 1]
     block.end = Instruction("br", labels=[name])
     for successor in rest.successors:
-        rename_origin(function.blocks[successor], block.name, name)
+        replace_predecessor(function.blocks[successor], block.name, name)
     function.blocks[name] = rest
     return rest

@@ -33,7 +33,7 @@ _FILL = "@llvm.memset."
 FILL = "fill"
 
 
-def expand_copies(function: Function) -> None:
+def lower_memcpy(function: Function) -> None:
     """Replace ``memcpy``, ``memmove`` and ``memset``."""
     count = 0
     computed_by = {i.result: i for i in function.instructions() if i.result}

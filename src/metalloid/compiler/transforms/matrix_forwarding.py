@@ -48,7 +48,7 @@ _DROPPED = frozenset(
 )  # fmt: skip
 
 
-def keep_whole(function: Function, divergence: Divergence, pairs: bool) -> bool:
+def forward_matrices(function: Function, divergence: Divergence, pairs: bool) -> bool:
     """Remove changes of form; whether `function` has changed, and `divergence` is out of date.
 
     Parameters

@@ -2,8 +2,8 @@
 
 A thread has two neighbours of a row (Apple's layout). Together they are one value of the simdgroup,
 the rows one behind the other: `MATRIX`, which is uniform. Two of them side by side are a `PAIR`,
-whose rows fill the widest registers. `find_products` rewrites the code of a thread in these terms,
-with operations of its own:
+whose rows fill the widest registers. `lower_matrix_products` rewrites the code of a thread
+in these terms, with operations of its own:
 
 - ``to_matrix``: the matrix whose elements the lanes hold, inactive lanes zeros
 - ``of_matrix``: the lane's first or second element
@@ -12,7 +12,7 @@ with operations of its own:
 - ``join_matrices``, ``half_of_pair``: two matrices as a pair, and back
 
 A product adds an element of a times a row of b to a row of c, 64 times: eight sums for the latency
-of one, elements of a read from memory by the multiplications themselves. `whole_matrices` removes
+of one, elements of a read from memory by the multiplications themselves. `matrix_forwarding` removes
 the changes of form between one operation and the next.
 """
 
@@ -24,7 +24,7 @@ from metalloid.compiler.ir.matrix_type import MATRIX
 from metalloid.compiler.ir.types import FLOAT, I64, Vector
 
 
-def find_products(function: Function) -> None:
+def lower_matrix_products(function: Function) -> None:
     """Write the products of `function` in terms of matrices."""
     for block in function.blocks.values():
         if not any(i.detail == MULTIPLY for i in block.body):

@@ -11,7 +11,7 @@ def is_private(instruction: Instruction) -> bool:
     return ONE_THREAD in instruction.detail
 
 
-def make_private_accesses_plain(function: Function) -> None:
+def demote_private_atomics(function: Function) -> None:
     """Loads and stores of what one thread of the operating system uses need not be atomic."""
     for instruction in function.instructions():
         if instruction.op in ("load", "store") and is_private(instruction):

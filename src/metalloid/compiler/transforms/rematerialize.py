@@ -13,7 +13,7 @@ import functools
 from dataclasses import replace
 from operator import or_
 
-from metalloid.compiler.analysis.barriers import waiting_blocks
+from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value
 
@@ -27,7 +27,7 @@ _PURE = frozenset(
 _MOST = 12
 
 
-def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str]) -> None:
+def rematerialize(function: Function, graph: Graph, uniform: set[str]) -> None:
     """Give each block copies of the cheap values that would come to it across a barrier.
 
     Parameters
@@ -40,7 +40,7 @@ def recompute_behind_barriers(function: Function, graph: Graph, uniform: set[str
         Parameters that all lanes have in common. A load of constant memory is cheap if its address
         depends on these alone.
     """
-    barriers = waiting_blocks(function)
+    barriers = barrier_blocks(function)
     if barriers:
         _Recomputing(function, graph, barriers, uniform).run()
 

@@ -40,7 +40,7 @@ _MIN_MAX = {"smin": "smin", "smax": "smax", "umin": "umin", "umax": "umax", "fmi
 _VECTOR_SUFFIX = re.compile(r"\.v\d+(?=[fib])")
 
 
-def take_apart(function: Function) -> None:
+def scalarize_vectors(function: Function) -> None:
     """Replace every value of vector type in `function` by its components.
 
     Raises

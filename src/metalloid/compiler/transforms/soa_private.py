@@ -13,7 +13,7 @@ are lanes.
 from __future__ import annotations
 
 from metalloid.compiler.analysis.shapes import alignment_of
-from metalloid.compiler.ir.function import Function, Instruction, Value, terms_of
+from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.types import I1, I8, I64, POINTER, Type, Unsupported
 from metalloid.compiler.transforms.callees import NO_CALLEES, PARAMETER, Callees
 
@@ -95,7 +95,7 @@ class _Array:
                 elif user.op == "bitcast" and user.type == POINTER:
                     todo.append(user)
                 elif user.op == "getelementptr" and user.operands[0].name == address.result:
-                    constant, variable = terms_of(user)
+                    constant, variable = gep_terms(user)
                     distances.append(constant)
                     distances += (size * _factor(index, computed_by) for index, size in variable)
                     self.steps.add(user.result)
@@ -145,7 +145,7 @@ def _factor(index: Value, computed_by: dict[str, Instruction], steps: int = _STE
 
 def _lengthened(step: Instruction, times: int) -> list[Instruction]:
     """A ``getelementptr`` over `times` the distance."""
-    constant, variable = terms_of(step)
+    constant, variable = gep_terms(step)
     made: list[Instruction] = []
     base = step.operands[0]
     for number, (index, size) in enumerate(variable):

@@ -12,7 +12,7 @@ from metalloid.compiler.ir.instruction_parser import variable_of
 from metalloid.compiler.ir.types import I64, POINTER, Integer, Unsupported
 
 
-def place_variables(function: Function, variables: dict[str, int], end: Value) -> None:
+def lower_threadgroup_variables(function: Function, variables: dict[str, int], end: Value) -> None:
     """Let instructions use addresses in front of `end` for the variables.
 
     Raises

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import Graph, Loop
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value, rename_origin
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
@@ -51,7 +51,7 @@ class _Counting:
     guard: str
 
 
-def keep_lanes_together(function: Function, positions: Set[str]) -> None:
+def version_uniform_loops(function: Function, positions: Set[str]) -> None:
     """Put such a copy in front of each loop over indices.
 
     Parameters
@@ -174,7 +174,7 @@ def _copy(function: Function, counting: _Counting) -> None:
 
     blocks[again] = Block(again, end=guard.end)
     for successor in blocks[again].successors:
-        rename_origin(blocks[successor], guard.name, again)
+        replace_predecessor(blocks[successor], guard.name, again)
     [into] = [label for label in guard.end.labels if label != counting.behind]
     guard.end = _branch(_asked(guard, guard.end, into, "all"), new[into], again)
 

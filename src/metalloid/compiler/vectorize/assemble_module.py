@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from metalloid.compiler.ir.function import EMPTY_NODE
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
 from metalloid.compiler.vectorize.memory.non_temporal import NONTEMPORAL
-from metalloid.compiler.vectorize.pipeline import Vectorised
+from metalloid.compiler.vectorize.pipeline import VectorizedFunction
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)
@@ -23,7 +23,9 @@ _SHORT_NUMBERS = tuple(map(re.compile, (r" x i8>", r" x i16>", r"half\b", r"bflo
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 
 
-def assemble(ir: str, scalar: str, functions: Sequence[Vectorised], rounds: str = "") -> str:
+def assemble(
+    ir: str, scalar: str, functions: Sequence[VectorizedFunction], rounds: str = ""
+) -> str:
     """The module with the functions added, and the loops over simdgroups."""
     texts = [*(function.text for function in functions), rounds]
     defined = {name for text in texts for name in _DEFINED.findall(text)}

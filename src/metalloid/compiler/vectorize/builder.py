@@ -28,7 +28,7 @@ SCALAR_BYTES = 8
 VECTOR_ATTRIBUTES = "#31999"
 
 
-class Writer:
+class Builder:
     """Writes one function for a simdgroup.
 
     A value has a scalar form (what is uniform, or the base of what is indexed) or a vector form, or

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import Type, Unsupported
-from metalloid.compiler.vectorize.builder import Writer, fast_math
+from metalloid.compiler.vectorize.builder import Builder, fast_math
 
 #: Intrinsics that work on each lane alone, and how many of their operands are values.
 _INTRINSICS = {
@@ -62,12 +62,12 @@ def text_of(
     raise Unsupported(f"the instruction {op}")
 
 
-def write(writer: Writer, instruction: Instruction, operands: Sequence[str], lanes: int) -> str:
+def write(builder: Builder, instruction: Instruction, operands: Sequence[str], lanes: int) -> str:
     """Write an instruction or a call of an intrinsic for so many lanes; its result.
 
     Parameters
     ----------
-    writer : Writer
+    builder : Writer
     instruction : Instruction
         Of one lane.
     operands : sequence of str
@@ -80,7 +80,7 @@ def write(writer: Writer, instruction: Instruction, operands: Sequence[str], lan
 
     flags = fast_math(instruction)
     if instruction.op != "call":
-        return writer.new(text_of(instruction, flags, operands, type_of))
+        return builder.new(text_of(instruction, flags, operands, type_of))
     match = _NAME.match(instruction.detail)
     assert match is not None
     suffix = ".".join(f"v{lanes}{part}" for part in match[2][1:].split("."))
@@ -90,4 +90,4 @@ def write(writer: Writer, instruction: Instruction, operands: Sequence[str], lan
         for v, text in zip(instruction.operands[:values], operands[:values], strict=True)
     ]
     given += [(str(v.type), v.name) for v in instruction.operands[values:]]
-    return writer.call(f"{flags}{type_of(instruction.type)}", f"@llvm.{match[1]}.{suffix}", given)
+    return builder.call(f"{flags}{type_of(instruction.type)}", f"@llvm.{match[1]}.{suffix}", given)

@@ -8,16 +8,16 @@ never runs without an active lane.
 
 from __future__ import annotations
 
-from metalloid.compiler.analysis.barriers import waiting_blocks
+from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.block_order import block_order
 from metalloid.compiler.analysis.divergence import Divergence
-from metalloid.compiler.analysis.libcalls import is_of_the_c_library
+from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import EXIT, Loop
 from metalloid.compiler.ir.function import Block
 from metalloid.compiler.ir.types import I1, Unsupported
 from metalloid.compiler.vectorize import instructions, phi_demotion
-from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Writer, quoted
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
 from metalloid.compiler.vectorize.lane_votes import HALVES, all_pass_each, any_and_all, first_lanes
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
@@ -28,24 +28,24 @@ _REGION = "mtl.region"  # in a line, until the number is known
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
-class Linearised:
+class Linearizer:
     """Writes the blocks of a function, in order, for a simdgroup.
 
     Parameters
     ----------
-    writer : Writer
+    builder : Writer
     entry_mask : str or None
         Active lanes at the beginning; None for all.
     has_state : bool
         Whether the simdgroup keeps a state and returns at barriers.
     """
 
-    def __init__(self, writer: Writer, entry_mask: str | None, has_state: bool) -> None:
-        self._writer, self._entry_mask, self._has_state = writer, entry_mask, has_state
+    def __init__(self, builder: Builder, entry_mask: str | None, has_state: bool) -> None:
+        self._writer, self._entry_mask, self._has_state = builder, entry_mask, has_state
         self.regions: list[str] = []  # labels behind the barriers
         self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
         self._partings: list[tuple[int, str]] = []  # lines that name the region of a block
-        self._divergence: Divergence = writer.divergence
+        self._divergence: Divergence = builder.divergence
         self._graph = self._divergence.graph
         self._blocks = self._divergence.function.blocks
         self.order = block_order(self._graph)
@@ -60,12 +60,12 @@ class Linearised:
         self.set_by = self._find_masks_set_once()
         self._gathered = self._find_gathered_masks()
         self._counted: set[str] = set()
-        self._waiting = waiting_blocks(self._divergence.function)
+        self._waiting = barrier_blocks(self._divergence.function)
         self._barriers = self._graph.bits(self._waiting)
         self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
         #: Edges that lanes follow at once, with no other block in between.
         self.straight: set[tuple[str, str]] = set()
-        writer.in_halves = has_state and any(
+        builder.in_halves = has_state and any(
             one.op == "icmp" and one.operands[1].integer in HALVES
             for one in self._divergence.function.instructions()
         )
@@ -110,20 +110,20 @@ class Linearised:
     # -- a block
 
     def _write_block(self, name: str) -> None:
-        writer, block = self._writer, self._blocks[name]
-        writer.begin(name)
-        writer.label(self.label(name))
+        builder, block = self._writer, self._blocks[name]
+        builder.begin(name)
+        builder.label(self.label(name))
         self._clear_masks(name)
         loop = self._loop_at.get(name)
         if loop is not None and loop.header in self._divergence.loops:
             self._deferred[name].update(loop.exits)
         slot = self._mask_slots.get(name)
-        writer.mask = None if slot is None else writer.load_mask(slot)
+        builder.mask = None if slot is None else builder.load_mask(slot)
         for phi in block.phis:
-            phi_demotion.read(writer, phi)
+            phi_demotion.read(builder, phi)
         is_wanted = self._skip_if_unwanted(name)
-        writer.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
-        if name in self.dispatched and not writer.first_lanes:
+        builder.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
+        if name in self.dispatched and not builder.first_lanes:
             self._write_dispatched(name)
         else:
             self._write_body(block)
@@ -144,36 +144,36 @@ class Linearised:
 
     def _skip_if_unwanted(self, name: str) -> bool:
         """Go past the block if no lane wants it; whether that is asked at all."""
-        writer, deferred = self._writer, self._deferred[name]
-        if writer.mask is None or not deferred:
+        builder, deferred = self._writer, self._deferred[name]
+        if builder.mask is None or not deferred:
             return False
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
             return False
         go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
-        writer.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
-        writer.label(skip)
+        builder.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
+        builder.label(skip)
         self._go(set(deferred))
-        writer.label(go)
+        builder.label(go)
         return True
 
     def _should_skip(self, name: str) -> bool:
         """Whether the block would do harm without an active lane, or cost much."""
-        writer = self._writer
+        builder = self._writer
         if name in self.dispatched or name in self._preheaders:
             return True
         for instruction in self._blocks[name].body:
             if instruction.op in ("load", "store", "copy"):
                 is_sized = instruction.op != "copy" or instruction.operands[1].is_constant
-                if not is_sized or writer.is_uniform(instruction.operands[-1]):
+                if not is_sized or builder.is_uniform(instruction.operands[-1]):
                     return True
             elif instruction.op in _DIVISIONS:
-                if not writer.own_shape(instruction.value).is_varying:
+                if not builder.own_shape(instruction.value).is_varying:
                     return True
             elif instruction.op in ("atomicrmw", "cmpxchg", "fence"):
                 return True
             elif instruction.op == "call":
                 callee = instruction.detail
-                if is_of_the_c_library(callee) or not is_lanewise(callee):
+                if is_libcall(callee) or not is_lanewise(callee):
                     return True
         return len(self._blocks[name].body) > _WORTH_SKIPPING
 
@@ -189,20 +189,20 @@ class Linearised:
 
     def _write_dispatched(self, name: str) -> None:
         """The block twice: for all lanes, and for some."""
-        writer, block, label = self._writer, self._blocks[name], self.label(name)
-        mask = writer.mask
+        builder, block, label = self._writer, self._blocks[name], self.label(name)
+        mask = builder.mask
         every = self._has_lanes(name, "all")
-        writer.emit(f"br i1 {every}, label %{label}.all, label %{label}.some")
-        saved = writer.registers()
+        builder.emit(f"br i1 {every}, label %{label}.all, label %{label}.some")
+        saved = builder.registers()
         for form, active in (("all", None), ("some", mask)):
-            writer.restore(saved)
-            writer.label(f"{label}.{form}")
-            writer.mask = active
+            builder.restore(saved)
+            builder.label(f"{label}.{form}")
+            builder.mask = active
             self._write_body(block)
-            writer.emit(f"br label %{label}.end")
-        writer.label(f"{label}.end")
-        writer.restore(saved)
-        writer.mask = mask
+            builder.emit(f"br label %{label}.end")
+        builder.label(f"{label}.end")
+        builder.restore(saved)
+        builder.mask = mask
 
     # -- where it goes
 
@@ -216,7 +216,7 @@ class Linearised:
         self._writer.emit(f"br label %{self.label(nearest)}")
 
     def _write_end(self, name: str) -> None:
-        writer, end, deferred = self._writer, self._blocks[name].end, self._deferred[name]
+        builder, end, deferred = self._writer, self._blocks[name].end, self._deferred[name]
         if name == EXIT:
             self._leave(0, "0")
         elif name in self._latch_of:
@@ -235,12 +235,12 @@ class Linearised:
             if name in self._divergence.agreed:
                 self._agree(name, yes, no)
             else:
-                condition = writer.scalar(end.operands[0])
-                writer.emit(f"br i1 {condition}, label %{yes}, label %{no}")
-            saved = writer.registers()
+                condition = builder.scalar(end.operands[0])
+                builder.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+            saved = builder.registers()
             for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
-                writer.restore(saved)
-                writer.label(way)
+                builder.restore(saved)
+                builder.label(way)
                 self._follow(name, target, None)
                 if self._nearest(deferred | {target}) == target:
                     self.straight.add((name, target))
@@ -248,39 +248,39 @@ class Linearised:
 
     def _part(self, name: str) -> None:
         """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
-        writer, end = self._writer, self._blocks[name].end
+        builder, end = self._writer, self._blocks[name].end
         [condition], ways = end.operands, (end.labels, (True, False))
         targets = self._deferred[name] | set(end.labels)
         known = None
         if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
-            known = all_pass_each(writer, condition)
+            known = all_pass_each(builder, condition)
         if known is not None:
             together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
-            writer.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
-            saved = writer.registers()
-            writer.label(together)
+            builder.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
+            saved = builder.registers()
+            builder.label(together)
             for target, holds in zip(*ways, strict=True):
                 way = holds == known[1]
                 self._follow(name, target, None if way else "zeroinitializer")
                 self._note_lanes(name, target, ("true", "true") if way else ("false", "false"))
             self._go(targets)
-            writer.restore(saved)
-            writer.label(apart)
-        taken = writer.vector(condition)
-        not_taken = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
+            builder.restore(saved)
+            builder.label(apart)
+        taken = builder.vector(condition)
+        not_taken = builder.new(f"xor {builder.wide(I1)} {taken}, splat (i1 true)")
         for target, holds in zip(*ways, strict=True):
             lanes = taken if holds else not_taken
             self._follow(name, target, lanes)
             if known is None:
-                counted = any_and_all(writer, condition, holds)
+                counted = any_and_all(builder, condition, holds)
             elif holds == known[1]:
-                counted = writer.any(writer.mask_and(None, lanes)), "false"
+                counted = builder.any(builder.mask_and(None, lanes)), "false"
             else:
-                mask = writer.mask_and(None, lanes)
-                counted = writer.any(mask), writer.all(mask)
+                mask = builder.mask_and(None, lanes)
+                counted = builder.any(mask), builder.all(mask)
             self._note_lanes(name, target, counted)
             if self.set_by.get(target) == name:
-                self._first_lanes[target] = first_lanes(writer, condition, holds)
+                self._first_lanes[target] = first_lanes(builder, condition, holds)
         self._go(targets)
 
     def _agree(self, name: str, yes: str, no: str) -> None:
@@ -288,29 +288,29 @@ class Linearised:
 
         Then those that come to a barrier are said to be there, and the others are missed.
         """
-        writer, [condition] = self._writer, self._blocks[name].end.operands
+        builder, [condition] = self._writer, self._blocks[name].end.operands
         side, barrier = self._divergence.forbidden[name]
-        known = any_and_all(writer, condition, True) if writer.mask is None else None
+        known = any_and_all(builder, condition, True) if builder.mask is None else None
         if known is None:
-            taken = writer.vector(condition)
-            other = writer.new(f"xor {writer.wide(I1)} {taken}, splat (i1 true)")
-            some, others = (writer.any(writer.mask_and(writer.mask, c)) for c in (taken, other))
-            known = some, writer.new(f"xor i1 {others}, true")
+            taken = builder.vector(condition)
+            other = builder.new(f"xor {builder.wide(I1)} {taken}, splat (i1 true)")
+            some, others = (builder.any(builder.mask_and(builder.mask, c)) for c in (taken, other))
+            known = some, builder.new(f"xor i1 {others}, true")
         some, every = known
-        writer.emit(f"br i1 {some}, label %{yes}.some, label %{no}")
-        writer.label(f"{yes}.some")
-        writer.emit(f"br i1 {every}, label %{yes}, label %{yes}.parted")
-        saved = writer.registers()
-        writer.label(f"{yes}.parted")
-        going = writer.vector(condition)
+        builder.emit(f"br i1 {some}, label %{yes}.some, label %{no}")
+        builder.label(f"{yes}.some")
+        builder.emit(f"br i1 {every}, label %{yes}, label %{yes}.parted")
+        saved = builder.registers()
+        builder.label(f"{yes}.parted")
+        going = builder.vector(condition)
         if side == 1:
-            going = writer.new(f"xor {writer.wide(I1)} {going}, splat (i1 true)")
-        bits = writer.mask_as_bits(writer.mask_and(writer.mask, going))
+            going = builder.new(f"xor {builder.wide(I1)} {going}, splat (i1 true)")
+        bits = builder.mask_as_bits(builder.mask_and(builder.mask, going))
         assert bits is not None
-        lanes = writer.new(f"zext i{writer.width} {writer.bits_as_integer(bits)} to i64")
-        self._partings.append((len(writer.lines), barrier))
-        writer.emit(f"ret i64 {writer.new(f'or i64 {lanes}, {_REGION}')}")
-        writer.restore(saved)
+        lanes = builder.new(f"zext i{builder.width} {builder.bits_as_integer(bits)} to i64")
+        self._partings.append((len(builder.lines), barrier))
+        builder.emit(f"ret i64 {builder.new(f'or i64 {lanes}, {_REGION}')}")
+        builder.restore(saved)
 
     def _note_lanes(self, name: str, target: str, known: tuple[str, str] | None) -> None:
         """Let `target` know whether any lane comes to it, and whether all do."""
@@ -322,12 +322,12 @@ class Linearised:
 
     def _has_lanes(self, name: str, kind: str) -> str:
         """Whether "any" lane, or "all", of the mask of a block are active."""
-        writer, mask = self._writer, self._writer.mask
+        builder, mask = self._writer, self._writer.mask
         if name in self._counted:
-            slot = writer.slot(quoted(kind, name), "i1")
-            return writer.new(f"load i1, ptr {slot}, align {SCALAR_BYTES}")
+            slot = builder.slot(quoted(kind, name), "i1")
+            return builder.new(f"load i1, ptr {slot}, align {SCALAR_BYTES}")
         assert mask is not None
-        return writer.any(mask) if kind == "any" else writer.all(mask)
+        return builder.any(mask) if kind == "any" else builder.all(mask)
 
     def _wait(self, name: str) -> None:
         """Return at a barrier, to be called again to go on behind it.
@@ -337,17 +337,17 @@ class Linearised:
         """
         if self._reach_another_barrier(self._deferred[name], name):
             raise Unsupported("different threadgroup barriers for different threads")
-        writer, lanes = self._writer, self._writer.width
-        bits = writer.mask_as_bits()
+        builder, lanes = self._writer, self._writer.width
+        bits = builder.mask_as_bits()
         arrived = str((1 << lanes) - 1)
         if bits is not None:
-            arrived = writer.bits_as_integer(bits)
+            arrived = builder.bits_as_integer(bits)
             if lanes < 32:
-                arrived = writer.new(f"zext i{lanes} {arrived} to i32")
+                arrived = builder.new(f"zext i{lanes} {arrived} to i32")
         self.regions.append(f"behind{len(self.regions) + 1}")
         self._region_of[name] = len(self.regions)
         self._leave(len(self.regions), arrived)
-        writer.label(self.regions[-1])
+        builder.label(self.regions[-1])
 
     def _reach_another_barrier(self, starts: set[str], name: str) -> bool:
         """Whether a path from `starts` meets a barrier that none from `name` does."""
@@ -367,34 +367,36 @@ class Linearised:
         self._writer.emit(f"ret i64 {reached}")
 
     def _write_latch(self, loop: Loop) -> None:
-        writer = self._writer
+        builder = self._writer
         if loop.header not in self._divergence.loops:
             self._follow(loop.latch, loop.header, None)
-            writer.emit(f"br label %{self.label(loop.header)}")
+            builder.emit(f"br label %{self.label(loop.header)}")
             return
-        mask = writer.mask
+        mask = builder.mask
         assert mask is not None
         self._follow(loop.latch, loop.header, None)
         done = f"{self.label(loop.latch)}.done"
-        again = writer.any(mask)
-        writer.emit(f"br i1 {again}, label %{self.label(loop.header)}, label %{done}")
-        writer.label(done)
+        again = builder.any(mask)
+        builder.emit(f"br i1 {again}, label %{self.label(loop.header)}, label %{done}")
+        builder.label(done)
         self._go(set(self._deferred[loop.latch]))
 
     def _follow(self, name: str, target: str, condition: str | None) -> None:
         """Let the active lanes for which `condition` holds be active in `target`."""
-        writer = self._writer
-        lanes = writer.mask if condition is None else writer.mask_and(writer.mask, condition)
+        builder = self._writer
+        lanes = builder.mask if condition is None else builder.mask_and(builder.mask, condition)
         plain = self._is_first_way(name, target)
         slot = self._mask_slots.get(target)
         is_back = name in self._latch_of
         if slot is not None and not (is_back and target not in self._divergence.loops):
             if lanes is None or plain:
-                writer.store_mask(lanes or writer.all_lanes, slot)
+                builder.store_mask(lanes or builder.all_lanes, slot)
             else:
-                wide = writer.wide(writer.mask_type)
-                writer.store_mask(writer.new(f"or {wide} {writer.load_mask(slot)}, {lanes}"), slot)
-        phi_demotion.give(writer, self._blocks[target], name, lanes, plain or lanes is None)
+                wide = builder.wide(builder.mask_type)
+                builder.store_mask(
+                    builder.new(f"or {wide} {builder.load_mask(slot)}, {lanes}"), slot
+                )
+        phi_demotion.give(builder, self._blocks[target], name, lanes, plain or lanes is None)
 
     def _is_first_way(self, name: str, target: str) -> bool:
         """Whether no lane can have come to `target` before, in this round of its loop."""

@@ -8,7 +8,7 @@ from metalloid.compiler.ir.function import Function
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
 from metalloid.compiler.vectorize.prologue import EXISTING, LANE_COUNT, SIZE_X, SIZE_Y
 from metalloid.compiler.vectorize.region_cfg import Definitions, Regions
-from metalloid.compiler.vectorize.spec import Form
+from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, STATE
 
 #: Regions share blocks. So many copies of them all are made at most, or so many lines.
@@ -19,7 +19,7 @@ _REGION = "%mtl.region"
 
 def functions_text(
     function: Function,
-    form: Form,
+    form: VectorSpec,
     definitions: Sequence[str],
     regions: Regions,
 ) -> str:
@@ -63,7 +63,7 @@ def _choice(starts: Sequence[str]) -> list[str]:
     ]
 
 
-def _one_for_all(function: Function, form: Form, lines: list[str], regions: int) -> list[str]:
+def _one_for_all(function: Function, form: VectorSpec, lines: list[str], regions: int) -> list[str]:
     """One function with all regions, for what they share is long, and those that call it."""
     parameters = _parameters(function, form)
     texts = [_define(_head(form, "", [*parameters, f"i32 {_REGION}"]), lines)]
@@ -76,7 +76,7 @@ def _one_for_all(function: Function, form: Form, lines: list[str], regions: int)
     return texts
 
 
-def _parameters(function: Function, form: Form) -> list[str]:
+def _parameters(function: Function, form: VectorSpec) -> list[str]:
     parameters = [
         f"<{form.width} x {p.type}> {p.name}" if place in form.vectors else f"{p.type} {p.name}"
         for place, p in enumerate(function.parameters)
@@ -92,14 +92,14 @@ def _parameters(function: Function, form: Form) -> list[str]:
     return parameters
 
 
-def _inlining(form: Form) -> str:
+def _inlining(form: VectorSpec) -> str:
     """Whether a function is part of those that call it."""
     if form.masked:
         return "noinline "
     return "" if form.partial and not form.computed else "alwaysinline "
 
 
-def _head(form: Form, suffix: str, parameters: Sequence[str], inlining: str = "") -> str:
+def _head(form: VectorSpec, suffix: str, parameters: Sequence[str], inlining: str = "") -> str:
     """Result, name, parameters and attributes of a function."""
     named = f"{'i64' if form.has_state else 'void'} @{form.name}{suffix}"
     return f"{named}({', '.join(parameters)}) {inlining}{VECTOR_ATTRIBUTES}"

@@ -5,56 +5,56 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from metalloid.compiler.analysis.barrier_divergence import forbidden_partings
+from metalloid.compiler.analysis.barrier_divergence import must_be_uniform
 from metalloid.compiler.analysis.divergence import Divergence, analyse
 from metalloid.compiler.analysis.shapes import VARYING, uniform
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.ir.types import Unsupported
-from metalloid.compiler.transforms.assertions import make_assertions
+from metalloid.compiler.transforms.assertions import lower_assertions
 from metalloid.compiler.transforms.callees import (
     NO_CALLEES,
     Callee,
     Callees,
-    pass_through_memory,
+    lower_call_arguments,
     receive,
     vector_places,
     with_units,
 )
 from metalloid.compiler.transforms.defer_atomics import defer_atomics, deferred_number
-from metalloid.compiler.transforms.invariant_loads import mark_unchanging
-from metalloid.compiler.transforms.legalize_bf16 import keep_as_bits
-from metalloid.compiler.transforms.loop_simplify import make_canonical
-from metalloid.compiler.transforms.lower_memcpy import expand_copies
-from metalloid.compiler.transforms.matrix_forwarding import keep_whole
-from metalloid.compiler.transforms.matrix_products import find_products
-from metalloid.compiler.transforms.private_atomics import make_private_accesses_plain
-from metalloid.compiler.transforms.rematerialize import recompute_behind_barriers
-from metalloid.compiler.transforms.scalarize_vectors import take_apart
+from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
+from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
+from metalloid.compiler.transforms.lower_memcpy import lower_memcpy
+from metalloid.compiler.transforms.matrix_forwarding import forward_matrices
+from metalloid.compiler.transforms.matrix_products import lower_matrix_products
+from metalloid.compiler.transforms.private_atomics import demote_private_atomics
+from metalloid.compiler.transforms.rematerialize import rematerialize
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 from metalloid.compiler.transforms.soa_private import interleave
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
-from metalloid.compiler.transforms.threadgroup_variables import place_variables
-from metalloid.compiler.transforms.version_uniform_loops import keep_lanes_together
+from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
+from metalloid.compiler.transforms.version_uniform_loops import version_uniform_loops
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
-from metalloid.compiler.vectorize.builder import Writer, quoted
-from metalloid.compiler.vectorize.linearize import Linearised
+from metalloid.compiler.vectorize.builder import Builder, quoted
+from metalloid.compiler.vectorize.linearize import Linearizer
 from metalloid.compiler.vectorize.memory.interleave_groups import find_groups
 from metalloid.compiler.vectorize.memory.non_temporal import streamable
 from metalloid.compiler.vectorize.memory.prefetch import computes_much
 from metalloid.compiler.vectorize.outline_regions import functions_text
 from metalloid.compiler.vectorize.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.vectorize.region_cfg import Regions
-from metalloid.compiler.vectorize.spec import Form
-from metalloid.compiler.vectorize.widening import find_uses
+from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.widening import find_widened_values
 from metalloid.compiler.vectorize.workgroup.frame_layout import places
-from metalloid.compiler.vectorize.workgroup.live_across_barriers import Crossing
-from metalloid.compiler.vectorize.workgroup.workgroup_uniform import common_values
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
+from metalloid.compiler.vectorize.workgroup.workgroup_uniform import workgroup_uniform_values
 
 
 @dataclass(frozen=True)
-class Vectorised:
-    """The result of `vectorise`.
+class VectorizedFunction:
+    """The result of `vectorize`.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Vectorised:
 
 
 @dataclass(frozen=True)
-class Scalar:
+class KernelABI:
     """The function of one thread.
 
     Attributes
@@ -111,8 +111,8 @@ class Scalar:
     variables: dict[str, int]
 
 
-def parse(ir: str, scalar: Scalar, callees: Callees = NO_CALLEES) -> Function:
-    """The function of one thread in a module without address spaces, ready for `vectorise`.
+def parse(ir: str, scalar: KernelABI, callees: Callees = NO_CALLEES) -> Function:
+    """The function of one thread in a module without address spaces, ready for `vectorize`.
 
     Raises
     ------
@@ -120,9 +120,9 @@ def parse(ir: str, scalar: Scalar, callees: Callees = NO_CALLEES) -> Function:
         If the function does what has no vector form.
     """
     function = parse_function(ir, scalar.name)
-    place_variables(function, scalar.variables, function.parameters[scalar.memory])
-    make_assertions(function)
-    mark_unchanging(function, {function.parameters[i].name for i in scalar.read_only})
+    lower_threadgroup_variables(function, scalar.variables, function.parameters[scalar.memory])
+    lower_assertions(function)
+    mark_invariant_loads(function, {function.parameters[i].name for i in scalar.read_only})
     _lower(function, callees)
     if not callees:
         defer_atomics(function, function.parameters[scalar.memory])
@@ -132,17 +132,17 @@ def parse(ir: str, scalar: Scalar, callees: Callees = NO_CALLEES) -> Function:
 
 def _lower(function: Function, callees: Callees) -> None:
     """The steps that any function needs."""
-    pass_through_memory(function, callees)
-    make_private_accesses_plain(function)
-    expand_copies(function)
-    find_products(function)
-    take_apart(function)
-    keep_as_bits(function, callees)
+    lower_call_arguments(function, callees)
+    demote_private_atomics(function)
+    lower_memcpy(function)
+    lower_matrix_products(function)
+    scalarize_vectors(function)
+    legalize_bf16(function, callees)
 
 
-def vectorise_callees(
-    ir: str, scalar: Scalar, callees: dict[str, Callee], form: Form
-) -> list[Vectorised]:
+def vectorize_callees(
+    ir: str, scalar: KernelABI, callees: dict[str, Callee], form: VectorSpec
+) -> list[VectorizedFunction]:
     """Vector forms of functions; `callees` learn how their private arrays lie.
 
     Parameters
@@ -169,17 +169,19 @@ def vectorise_callees(
         receive(function, callee)
         _lower(function, callees)
         places = vector_places(callee)
-        form_of_callee = Form(
+        form_of_callee = VectorSpec(
             callee.vector_name, form.width, form.mask_bits, dict.fromkeys(places, VARYING), 0,
             vectors=places, masked=True,
         )  # fmt: skip
         interleave(function, form.width, callees)
         callees[name] = with_units(callee, function)
-        made.append(vectorise(function, form_of_callee, callees))
+        made.append(vectorize(function, form_of_callee, callees))
     return made
 
 
-def vectorise(function: Function, form: Form, callees: Callees = NO_CALLEES) -> Vectorised:
+def vectorize(
+    function: Function, form: VectorSpec, callees: Callees = NO_CALLEES
+) -> VectorizedFunction:
     """The function that does for a simdgroup of threads what `function` does for one.
 
     Parameters
@@ -198,45 +200,45 @@ def vectorise(function: Function, form: Form, callees: Callees = NO_CALLEES) -> 
     if not form.masked:
         interleave(function, form.width, callees)
     if not (form.partial or form.masked):
-        keep_lanes_together(function, {function.parameters[place].name for place in form.shapes})
-    graph = make_canonical(function)
+        version_uniform_loops(function, {function.parameters[place].name for place in form.shapes})
+    graph = simplify_loops(function)
     names = [parameter.name for parameter in function.parameters]
-    recompute_behind_barriers(
+    rematerialize(
         function, graph, {name for place, name in enumerate(names) if place not in form.shapes}
     )
     common = None
     if form.has_state:
-        common = common_values(function, graph, {names[place] for place in form.common})
+        common = workgroup_uniform_values(function, graph, {names[place] for place in form.common})
     divergence = _divergence(function, graph, form)
     accumulators = _accumulators(function, form)
-    writer = Writer(divergence, form.mask_bits, accumulators, callees)
-    writer.first_index = names[form.index]
-    writer.looks_ahead = form.streams or (not form.has_state and computes_much(function))
-    writer.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
-    writer.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
+    builder = Builder(divergence, form.mask_bits, accumulators, callees)
+    builder.first_index = names[form.index]
+    builder.looks_ahead = form.streams or (not form.has_state and computes_much(function))
+    builder.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
+    builder.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
     some = form.partial or form.masked
-    linearised = Linearised(writer, EXISTING if some else None, form.has_state)
-    writer.groups.update(find_groups(divergence))
-    find_uses(writer, linearised)
+    linearizer = Linearizer(builder, EXISTING if some else None, form.has_state)
+    builder.groups.update(find_groups(divergence))
+    find_widened_values(builder, linearizer)
     streamed, streamed_bytes = streamable(function, graph) if not callees else (set(), 0)
     if form.streams:
-        writer.streamed.update(streamed)
-    linearised.write()
-    starts = [linearised.label(graph.entry), *linearised.regions]
+        builder.streamed.update(streamed)
+    linearizer.write()
+    starts = [linearizer.label(graph.entry), *linearizer.regions]
     kept: set[str] = set()
-    if linearised.regions:
-        crossing = Crossing(
-            function, graph, linearised.order, linearised.set_by, linearised.straight
+    if linearizer.regions:
+        crossing = LiveAcrossBarriers(
+            function, graph, linearizer.order, linearizer.set_by, linearizer.straight
         )
-        kept = {slot for slot in writer.slots if crossing.is_crossed(slot)}
-    slots, state_bytes = places(function, writer, kept, common or (), starts)
+        kept = {slot for slot in builder.slots if crossing.is_crossed(slot)}
+    slots, state_bytes = places(function, builder, kept, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
-    regions = Regions(writer.lines, starts)
+    regions = Regions(builder.lines, starts)
     in_common = {quoted("s", value.name): number for number, value in enumerate(common or ())}
-    return Vectorised(
+    return VectorizedFunction(
         functions_text(function, form, definitions, regions),
-        writer.declarations,
+        builder.declarations,
         state_bytes,
         regions.outcomes(),
         tuple(str(value.type) for value in common or ()),
@@ -248,7 +250,7 @@ def vectorise(function: Function, form: Form, callees: Callees = NO_CALLEES) -> 
     )
 
 
-def _accumulators(function: Function, form: Form) -> Accumulators | None:
+def _accumulators(function: Function, form: VectorSpec) -> Accumulators | None:
     """Those that the function's updates need, if the form has any."""
     if form.accumulators is None:
         return None
@@ -261,13 +263,13 @@ def _accumulators(function: Function, form: Form) -> Accumulators | None:
     )
 
 
-def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
+def _divergence(function: Function, graph: Graph, form: VectorSpec) -> Divergence:
     """Where lanes part, after matrices have got the form that they keep."""
     shapes = {
         parameter.name: form.shapes.get(place, uniform(form.width))
         for place, parameter in enumerate(function.parameters)
     }
-    forbidden = forbidden_partings(function, graph) if form.is_strict else {}
+    forbidden = must_be_uniform(function, graph) if form.is_strict else {}
     find = functools.partial(
         analyse,
         function,
@@ -278,4 +280,4 @@ def _divergence(function: Function, graph: Graph, form: Form) -> Divergence:
         forbidden=forbidden,
     )
     found = find()
-    return find() if keep_whole(function, found, pairs=form.mask_bits == 1) else found
+    return find() if forward_matrices(function, found, pairs=form.mask_bits == 1) else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.types import I32
-from metalloid.compiler.vectorize.spec import Form
+from metalloid.compiler.vectorize.spec import VectorSpec
 
 #: Parameters that the function of one thread has not.
 LANE_COUNT, SIZE_X, SIZE_Y = "%mtl.lanes", "%mtl.size_x", "%mtl.size_y"
@@ -12,7 +12,7 @@ LANE_COUNT, SIZE_X, SIZE_Y = "%mtl.lanes", "%mtl.size_x", "%mtl.size_y"
 EXISTING = "%mtl.existing"
 
 
-def existing_lanes(form: Form) -> list[str]:
+def existing_lanes(form: VectorSpec) -> list[str]:
     """The mask of the lanes that there are."""
     lanes = f"<{form.width} x i32>"
     numbers = ", ".join(f"i32 {lane}" for lane in range(form.width))
@@ -31,7 +31,7 @@ def existing_lanes(form: Form) -> list[str]:
     ]
 
 
-def positions(function: Function, form: Form) -> list[str]:
+def positions(function: Function, form: VectorSpec) -> list[str]:
     """Positions of threads whose simdgroup covers several rows, from their index."""
     if not form.computed:
         return []

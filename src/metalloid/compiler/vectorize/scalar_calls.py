@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1
-from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 
 _NAMESPACE = "@_ZN9metalloid7by_lane"  # metalloid::by_lane
 
@@ -18,20 +18,20 @@ def is_by_lane(callee: str) -> bool:
     return callee.startswith(_NAMESPACE)
 
 
-def call_by_lane(writer: Writer, instruction: Instruction) -> None:
+def call_by_lane(builder: Builder, instruction: Instruction) -> None:
     """Write a call of one."""
     callee = instruction.detail
     around = f"@mtl.by_lane{callee[1:]}"
     types = [value.type for value in instruction.operands]
-    wide = [writer.wide(type) for type in types]
-    vectors = [writer.vector(value) for value in instruction.operands]
-    bits = writer.wide(I1)
-    given = [*zip(wide, vectors, strict=True), (bits, writer.active())]
-    writer.call("void", around, given)
+    wide = [builder.wide(type) for type in types]
+    vectors = [builder.vector(value) for value in instruction.operands]
+    bits = builder.wide(I1)
+    given = [*zip(wide, vectors, strict=True), (bits, builder.active())]
+    builder.call("void", around, given)
     lanes = [f"  %v{n} = extractelement {wide[n]} %all{n}, i32 %lane" for n in range(len(types))]
     arguments = ", ".join(f"{type} %v{n}" for n, type in enumerate(types))
     parameters = [f"{type} %all{n}" for n, type in enumerate(wide)]
-    writer.declarations[around] = "\n".join(
+    builder.declarations[around] = "\n".join(
         (
             f"define internal void {around}({', '.join([*parameters, f'{bits} %active'])})"
             f" noinline {VECTOR_ATTRIBUTES} {{",
@@ -47,7 +47,7 @@ def call_by_lane(writer: Writer, instruction: Instruction) -> None:
             "  br label %end",
             "end:",
             "  %following = add i32 %lane, 1",
-            f"  %is_last = icmp eq i32 %following, {writer.width}",
+            f"  %is_last = icmp eq i32 %following, {builder.width}",
             "  br i1 %is_last, label %done, label %next",
             "done:",
             "  ret void",

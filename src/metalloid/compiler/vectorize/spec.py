@@ -8,7 +8,7 @@ from metalloid.compiler.analysis.shapes import Shape
 
 
 @dataclass(frozen=True)
-class Form:
+class VectorSpec:
     """How the vector code of a function is to look.
 
     Attributes

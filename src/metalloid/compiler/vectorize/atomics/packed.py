@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import Type
-from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 
 _EACH, _TOGETHER = 4, 4  # bytes of a number, and numbers that are exchanged at once
 #: With zeros these change nothing, as where most counts of a histogram are none.
 _IDLE_WITH_ZERO = ("add", "sub", "or", "xor")
 
 
-def are_side_by_side(writer: Writer, address: Value, type: Type) -> bool:
+def are_side_by_side(builder: Builder, address: Value, type: Type) -> bool:
     """Whether all lanes are active, and lane after lane has the next number of four bytes."""
-    if writer.mask is not None or type.size != _EACH or writer.width % _TOGETHER:
+    if builder.mask is not None or type.size != _EACH or builder.width % _TOGETHER:
         return False
-    offsets = writer.shape(address).offsets
-    return offsets == tuple(_EACH * lane for lane in range(writer.width))
+    offsets = builder.shape(address).offsets
+    return offsets == tuple(_EACH * lane for lane in range(builder.width))
 
 
-def update(writer: Writer, operation: str, type: Type, given: tuple[str, str]) -> None:
+def update(builder: Builder, operation: str, type: Type, given: tuple[str, str]) -> None:
     """Write the update of numbers from an address on, by a vector."""
-    name, text = function(operation, type, writer.width)
+    name, text = function(operation, type, builder.width)
     address, vector = given
-    writer.call("void", name, [("ptr", address), (writer.wide(type), vector)])
-    writer.declarations[name] = text
+    builder.call("void", name, [("ptr", address), (builder.wide(type), vector)])
+    builder.declarations[name] = text
 
 
 def function(operation: str, type: Type, width: int) -> tuple[str, str]:

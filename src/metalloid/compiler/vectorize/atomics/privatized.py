@@ -10,11 +10,11 @@ from metalloid.compiler.analysis.atomicrmw_ops import BOTH, computed
 from metalloid.compiler.ir.types import Type
 from metalloid.compiler.vectorize.atomics import packed
 from metalloid.compiler.vectorize.atomics.accumulators import LINE_BYTES, ONE_BYTES, Accumulators
-from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 
 
 def accumulate(
-    writer: Writer,
+    builder: Builder,
     accumulators: Accumulators,
     number: int,
     operation: str,
@@ -31,26 +31,26 @@ def accumulate(
     """
     address, value = given
     distance = number * (accumulators.row_bytes if is_row else ONE_BYTES)
-    words = writer.new(f"getelementptr ptr, ptr {accumulators.words}, i64 {accumulators.word}")
-    accumulator = writer.new(f"load ptr, ptr {words}")
+    words = builder.new(f"getelementptr ptr, ptr {accumulators.words}, i64 {accumulators.word}")
+    accumulator = builder.new(f"load ptr, ptr {words}")
     offset = f"{distance}"
     if is_row:
-        simdgroup = writer.new(f"udiv i32 {writer.first_index}, {accumulators.width}")
-        own = writer.new(f"mul i32 {simdgroup}, {accumulators.own_bytes}")
-        offset = writer.new(f"add i32 {own}, {accumulators.shared_bytes + distance}")
-    accumulator = writer.new(f"getelementptr i8, ptr {accumulator}, i32 {offset}")
+        simdgroup = builder.new(f"udiv i32 {builder.first_index}, {accumulators.width}")
+        own = builder.new(f"mul i32 {simdgroup}, {accumulators.own_bytes}")
+        offset = builder.new(f"add i32 {own}, {accumulators.shared_bytes + distance}")
+    accumulator = builder.new(f"getelementptr i8, ptr {accumulator}, i32 {offset}")
     kind = f"{'row' if is_row else 'one'}.{operation}.{type}"
     flush, accumulated = f"@mtl.flush.{kind}", f"@mtl.accumulate.{kind}"
-    wide = writer.wide(type) if is_row else str(type)
-    writer.call("void", accumulated, [("ptr", accumulator), ("ptr", address), (wide, value)])
+    wide = builder.wide(type) if is_row else str(type)
+    builder.call("void", accumulated, [("ptr", accumulator), ("ptr", address), (wide, value)])
     numbers = LINE_BYTES if is_row else ONE_BYTES // 2
     update = f"%old = atomicrmw {operation} ptr %address, {wide} %sum monotonic"
     if is_row:
-        row, writer.declarations[row] = packed.function(operation, type, accumulators.width)
+        row, builder.declarations[row] = packed.function(operation, type, accumulators.width)
         update = f"call void {row}(ptr %address, {wide} %sum)"
-    writer.declarations[flush] = _flush(flush, update, wide, numbers)
-    both = computed(writer.declarations, BOTH[operation], wide, "%sum", "%given")
-    writer.declarations[accumulated] = _accumulate(accumulated, flush, both, wide, numbers)
+    builder.declarations[flush] = _flush(flush, update, wide, numbers)
+    both = computed(builder.declarations, BOTH[operation], wide, "%sum", "%given")
+    builder.declarations[accumulated] = _accumulate(accumulated, flush, both, wide, numbers)
     accumulators.used.add((is_row, distance, flush))
 
 

@@ -15,7 +15,7 @@ from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY
 from metalloid.compiler.ir.types import BFLOAT, Float, Integer
 from metalloid.compiler.vectorize import elementwise
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import permute, shuffled
 
 _ALIKE = {*FLOAT_BINARY, *CASTS, "fneg", "add", "sub", "mul", "and", "or", "xor", "call"}
@@ -28,18 +28,18 @@ class _Unlike(Exception):
     """The members do not come about alike, or too much has to be spread."""
 
 
-def woven(writer: Writer, members: Sequence[Value], loaded: Loaded) -> str | None:
+def woven(builder: Builder, members: Sequence[Value], loaded: Loaded) -> str | None:
     """The members of the first lane, then those of the second, and so on, as one vector.
 
     None if it is quicker to compute each for all lanes, and to put them in order then.
 
     Parameters
     ----------
-    writer : Writer
+    builder : Writer
     members : sequence of Value
     loaded : callable
     """
-    weaving = _Weaving(writer, len(members), loaded)
+    weaving = _Weaving(builder, len(members), loaded)
     try:
         write = weaving.plan(members)
     except _Unlike:
@@ -51,22 +51,22 @@ def woven(writer: Writer, members: Sequence[Value], loaded: Loaded) -> str | Non
 class _Weaving:
     """Plans are functions that write what has been planned: nothing is written in vain."""
 
-    def __init__(self, writer: Writer, count: int, loaded: Loaded) -> None:
-        self._writer, self._count, self._loaded = writer, count, loaded
+    def __init__(self, builder: Builder, count: int, loaded: Loaded) -> None:
+        self._writer, self._count, self._loaded = builder, count, loaded
         self.spread: set[str] = set()
 
     def plan(self, members: Sequence[Value]) -> Callable[[], str]:
-        writer, first = self._writer, members[0]
+        builder, first = self._writer, members[0]
         if not isinstance(first.type, Integer | Float) or first.type == BFLOAT:
             raise _Unlike
         if any(member.type != first.type for member in members):
             raise _Unlike
-        if all(map(writer.is_uniform, members)):
+        if all(map(builder.is_uniform, members)):
             return functools.partial(self._write_uniform, members)
         if all(member.name == first.name for member in members):
             self.spread.add(first.name)
             return functools.partial(self._write_spread, first)
-        made = [writer.made_here(member) for member in members]
+        made = [builder.made_here(member) for member in members]
         accesses = [one for one in made if one is not None]
         if len(accesses) < len(made) or len({(i.op, i.detail, i.flags) for i in accesses}) > 1:
             raise _Unlike

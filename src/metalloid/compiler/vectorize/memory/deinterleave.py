@@ -12,23 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metalloid.compiler.ir.types import I1, Integer
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import shuffled
 
 _REGISTER = 64  # bytes
 
 
-def lanes_at_once(writer: Writer, count: int, member: Integer) -> int:
+def lanes_at_once(builder: Builder, count: int, member: Integer) -> int:
     """Lanes of a register, if `count` members should be moved in this way; else 0.
 
     The processor has to permute two registers by one instruction, as AVX-512 does.
     """
     lanes = _REGISTER // member.size
-    is_possible = writer.mask_type == I1 and writer.width % lanes == 0
+    is_possible = builder.mask_type == I1 and builder.width % lanes == 0
     return lanes if is_possible and count in (4, 8) else 0
 
 
-def taken_apart(writer: Writer, registers: Sequence[str], member: Integer) -> list[str]:
+def taken_apart(builder: Builder, registers: Sequence[str], member: Integer) -> list[str]:
     """A register of each member, from as many registers with all of them, lane after lane."""
     count, lanes = len(registers), _REGISTER // member.size
     rows, held = [[register] for register in registers], count
@@ -36,7 +36,7 @@ def taken_apart(writer: Writer, registers: Sequence[str], member: Integer) -> li
         sources = _sources(lanes, held, held == count)
         rows = [
             [
-                shuffled(writer, f"<{lanes} x {member}>", *pair, half)
+                shuffled(builder, f"<{lanes} x {member}>", *pair, half)
                 for pair in zip(first, second, strict=True)
                 for half in (sources[:lanes], sources[lanes:])
             ]
@@ -46,7 +46,7 @@ def taken_apart(writer: Writer, registers: Sequence[str], member: Integer) -> li
     return rows[0]
 
 
-def put_together(writer: Writer, members: Sequence[str], member: Integer) -> list[str]:
+def put_together(builder: Builder, members: Sequence[str], member: Integer) -> list[str]:
     """The opposite."""
     count, lanes = len(members), _REGISTER // member.size
     rows, held = [list(members)], 1
@@ -56,7 +56,7 @@ def put_together(writer: Writer, members: Sequence[str], member: Integer) -> lis
         back = sorted(range(2 * lanes), key=sources.__getitem__)
         rows = [
             [
-                shuffled(writer, f"<{lanes} x {member}>", *pair, half)
+                shuffled(builder, f"<{lanes} x {member}>", *pair, half)
                 for pair in zip(row[::2], row[1::2], strict=True)
             ]
             for row in rows

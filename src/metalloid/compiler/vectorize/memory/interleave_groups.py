@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from metalloid.compiler.analysis.addresses import Root, origin_of, root_of
+from metalloid.compiler.analysis.addresses import Root, root_of, underlying_object
 from metalloid.compiler.analysis.divergence import Divergence
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1, Integer, Type
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory import non_temporal
 from metalloid.compiler.vectorize.memory.aos_arithmetic import woven
 from metalloid.compiler.vectorize.memory.deinterleave import (
@@ -124,7 +124,7 @@ def _groups_of(
 
 def _is_interleaved_array(access: Instruction, computed_by: dict[str, Instruction]) -> bool:
     """Whether it is to a private array that `private` has interleaved."""
-    made = computed_by.get(origin_of(access.operands[-1], computed_by) or "")
+    made = computed_by.get(underlying_object(access.operands[-1], computed_by) or "")
     return made is not None and made.op == "alloca" and bool(made.detail)
 
 
@@ -161,103 +161,103 @@ def _key(
 # ---- writing -------------------------------------------------------------------------------------
 
 
-def load(writer: Writer, instruction: Instruction) -> bool:
+def load(builder: Builder, instruction: Instruction) -> bool:
     """Write a load as a part of its group; False if it has none."""
-    found = writer.groups.get(id(instruction))
+    found = builder.groups.get(id(instruction))
     if found is None:
         return False
     group, place = found
     assert isinstance(group, Group)
     member = Integer(8 * group.size)
-    everything = writer.remembered(id(group))
+    everything = builder.remembered(id(group))
     if everything is None:
-        everything = _load_all(writer, group, member)
-        writer.remember(id(group), everything)
-    part = _members_of(writer, group, everything, member)[place]
-    writer.set(instruction, vector=_as(writer, part, member, instruction.type))
+        everything = _load_all(builder, group, member)
+        builder.remember(id(group), everything)
+    part = _members_of(builder, group, everything, member)[place]
+    builder.set(instruction, vector=_as(builder, part, member, instruction.type))
     return True
 
 
-def _members_of(writer: Writer, group: Group, everything: str, member: Integer) -> list[str]:
+def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
     """What lanes have of each member; what nobody wants is left out by LLVM."""
-    parts: list[str] | None = writer.remembered((id(group), "members"))
+    parts: list[str] | None = builder.remembered((id(group), "members"))
     if parts is None:
-        count, total = group.count, group.count * writer.width
-        lanes = lanes_at_once(writer, count, member)
+        count, total = group.count, group.count * builder.width
+        lanes = lanes_at_once(builder, count, member)
         if lanes:
-            registers = cut(writer, everything, total, lanes, member)
+            registers = cut(builder, everything, total, lanes, member)
             blocks = [
-                taken_apart(writer, registers[first : first + count], member)
+                taken_apart(builder, registers[first : first + count], member)
                 for first in range(0, len(registers), count)
             ]
-            parts = [joined(writer, row, lanes, member) for row in zip(*blocks, strict=True)]
+            parts = [joined(builder, row, lanes, member) for row in zip(*blocks, strict=True)]
         else:
             wide = f"<{total} x {member}>"
             parts = [
-                shuffled(writer, wide, everything, "poison", range(place, total, count))
+                shuffled(builder, wide, everything, "poison", range(place, total, count))
                 for place in range(count)
             ]
-        writer.remember((id(group), "members"), parts)
+        builder.remember((id(group), "members"), parts)
     return parts
 
 
-def _load_all(writer: Writer, group: Group, member: Integer) -> str:
+def _load_all(builder: Builder, group: Group, member: Integer) -> str:
     # By the address of the first access: that of another may be computed further on.
     first, lowest = group.order[0], min(group.members)
     [place] = [place for place, accesses in group.members.items() if first in accesses]
-    address = writer.scalar(first.operands[0])
+    address = builder.scalar(first.operands[0])
     if place != lowest:
         back = (lowest - place) * group.size
-        address = writer.new(f"getelementptr i8, ptr {address}, i64 {back}")
+        address = builder.new(f"getelementptr i8, ptr {address}, i64 {back}")
     align = group.lowest.align or group.size
     span = max(group.members) - min(group.members) + 1
-    bits, count = writer.mask_as_bits(), group.count * writer.width
+    bits, count = builder.mask_as_bits(), group.count * builder.width
     wide = f"<{count} x {member}>"
     if bits is None and span == group.count:
-        if lanes := lanes_at_once(writer, group.count, member):
-            return _load_in_order(writer, group, address, lanes, align)
-        return writer.new(f"load {wide}, ptr {address}, align {align}")
-    return writer.call(
+        if lanes := lanes_at_once(builder, group.count, member):
+            return _load_in_order(builder, group, address, lanes, align)
+        return builder.new(f"load {wide}, ptr {address}, align {align}")
+    return builder.call(
         wide,
         f"@llvm.masked.load.v{count}{member}.p0",
         [
             (f"ptr align {align}", address),
-            (f"<{count} x i1>", _member_mask(writer, group.count, span, bits)),
+            (f"<{count} x i1>", _member_mask(builder, group.count, span, bits)),
             (wide, "poison"),
         ],
     )
 
 
-def _load_in_order(writer: Writer, group: Group, address: str, lanes: int, align: int) -> str:
+def _load_in_order(builder: Builder, group: Group, address: str, lanes: int, align: int) -> str:
     """One register after the other, with so many members each.
 
     A processor that is to guess what comes next wants to see the order of memory: float4s that are
     asked for in another take up to 1.6 times as long. LLVM keeps it where loads are volatile.
     """
     member = Integer(8 * group.size)
-    volatile = "volatile " if is_in_buffer(writer, group.lowest.operands[0]) else ""
+    volatile = "volatile " if is_in_buffer(builder, group.lowest.operands[0]) else ""
     loaded = []
-    for start in range(0, group.count * writer.width * group.size, lanes * group.size):
-        place = writer.new(f"getelementptr i8, ptr {address}, i64 {start}")
+    for start in range(0, group.count * builder.width * group.size, lanes * group.size):
+        place = builder.new(f"getelementptr i8, ptr {address}, i64 {start}")
         wide = f"<{lanes} x {member}>"
-        loaded.append(writer.new(f"load {volatile}{wide}, ptr {place}, align {min(align, 64)}"))
-    return joined(writer, loaded, lanes, member)
+        loaded.append(builder.new(f"load {volatile}{wide}, ptr {place}, align {min(align, 64)}"))
+    return joined(builder, loaded, lanes, member)
 
 
 def _store_in_order(
-    writer: Writer, everything: str, group: Group, address: str, lanes: int, align: int
+    builder: Builder, everything: str, group: Group, address: str, lanes: int, align: int
 ) -> None:
     """The same for stores, of which LLVM keeps the order anyway."""
     member = Integer(8 * group.size)
-    registers = cut(writer, everything, group.count * writer.width, lanes, member)
+    registers = cut(builder, everything, group.count * builder.width, lanes, member)
     for number, register in enumerate(registers):
-        place = writer.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
-        writer.emit(f"store <{lanes} x {member}> {register}, ptr {place}, align {min(align, 64)}")
+        place = builder.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
+        builder.emit(f"store <{lanes} x {member}> {register}, ptr {place}, align {min(align, 64)}")
 
 
-def _member_mask(writer: Writer, count: int, span: int, bits: str | None) -> str:
+def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
     """A bit for each member of each lane; none beyond the last member that is wanted."""
-    lanes = writer.width
+    lanes = builder.width
     if bits is None:
         flags = ", ".join(
             f"i1 {str(lane < lanes - 1 or place < span).lower()}"
@@ -267,15 +267,15 @@ def _member_mask(writer: Writer, count: int, span: int, bits: str | None) -> str
         return f"<{flags}>"
     source = [lane if place < span else lanes for lane in range(lanes) for place in range(count)]
     mask = ", ".join(f"i32 {lane}" for lane in source)
-    wide = writer.wide(I1)
-    return writer.new(
+    wide = builder.wide(I1)
+    return builder.new(
         f"shufflevector {wide} {bits}, {wide} zeroinitializer, <{lanes * count} x i32> <{mask}>"
     )
 
 
-def store(writer: Writer, instruction: Instruction) -> bool:
+def store(builder: Builder, instruction: Instruction) -> bool:
     """Write a store as a part of its group, with the last of which all is written."""
-    found = writer.groups.get(id(instruction))
+    found = builder.groups.get(id(instruction))
     if found is None:
         return False
     group, _ = found
@@ -285,55 +285,55 @@ def store(writer: Writer, instruction: Instruction) -> bool:
     member = Integer(8 * group.size)
     places = sorted(group.members)
     values = [group.members[place][0].operands[0] for place in places]
-    count = group.count * writer.width
+    count = group.count * builder.width
     wide = f"<{count} x {member}>"
-    everything = woven(writer, values, lambda loads: _loaded_in_order(writer, loads))
+    everything = woven(builder, values, lambda loads: _loaded_in_order(builder, loads))
     if everything is None:
-        parts = [_as(writer, writer.vector(value), value.type, member) for value in values]
-        everything = _interleave(writer, parts, member)
+        parts = [_as(builder, builder.vector(value), value.type, member) for value in values]
+        everything = _interleave(builder, parts, member)
     elif values[0].type != member:
-        everything = writer.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
+        everything = builder.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
     lowest = group.lowest
-    address, align = writer.scalar(lowest.operands[1]), lowest.align or group.size
-    bits = writer.mask_as_bits()
+    address, align = builder.scalar(lowest.operands[1]), lowest.align or group.size
+    bits = builder.mask_as_bits()
     if bits is None:
-        if id(instruction) in writer.streamed:
-            non_temporal.store(writer, everything, count, member, address, align)
-        elif lanes := lanes_at_once(writer, group.count, member):
-            _store_in_order(writer, everything, group, address, lanes, align)
+        if id(instruction) in builder.streamed:
+            non_temporal.store(builder, everything, count, member, address, align)
+        elif lanes := lanes_at_once(builder, group.count, member):
+            _store_in_order(builder, everything, group, address, lanes, align)
         else:
-            writer.emit(f"store {wide} {everything}, ptr {address}, align {align}")
+            builder.emit(f"store {wide} {everything}, ptr {address}, align {align}")
         return True
-    writer.call(
+    builder.call(
         "void",
         f"@llvm.masked.store.v{count}{member}.p0",
         [
             (wide, everything),
             (f"ptr align {align}", address),
-            (f"<{count} x i1>", _member_mask(writer, group.count, group.count, bits)),
+            (f"<{count} x i1>", _member_mask(builder, group.count, group.count, bits)),
         ],
     )
     return True
 
 
-def _loaded_in_order(writer: Writer, loads: Sequence[Instruction]) -> str | None:
+def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
     """What the loads, one of each member, give together; None if they are not of one group."""
-    found = [writer.groups.get(id(load)) for load in loads]
+    found = [builder.groups.get(id(load)) for load in loads]
     group = found[0][0] if found[0] else None
     is_whole = isinstance(group, Group) and group.count == len(loads)
     if not is_whole or found != [(group, place) for place in range(len(loads))]:
         return None
-    everything: str | None = writer.remembered(id(group))
+    everything: str | None = builder.remembered(id(group))
     return everything
 
 
-def _interleave(writer: Writer, parts: list[str], member: Integer) -> str:
+def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
     """One vector with the first lane of each part, then the second, and so on."""
-    width, count = writer.width, len(parts)
-    if lanes := lanes_at_once(writer, count, member):
-        rows = zip(*(cut(writer, part, width, lanes, member) for part in parts), strict=True)
-        registers = [one for row in rows for one in put_together(writer, row, member)]
-        return joined(writer, registers, lanes, member)
+    width, count = builder.width, len(parts)
+    if lanes := lanes_at_once(builder, count, member):
+        rows = zip(*(cut(builder, part, width, lanes, member) for part in parts), strict=True)
+        registers = [one for row in rows for one in put_together(builder, row, member)]
+        return joined(builder, registers, lanes, member)
     everything, length = parts[0], width
     for part in parts[1:]:  # one behind the other, then in order
         grown = length + width
@@ -341,19 +341,19 @@ def _interleave(writer: Writer, parts: list[str], member: Integer) -> str:
         widened = part
         if length > width:
             padding = [*range(width), *["poison"] * (length - width)]
-            widened = shuffled(writer, narrow, part, "poison", padding)
-        everything = shuffled(writer, wide, everything, widened, range(grown))
+            widened = shuffled(builder, narrow, part, "poison", padding)
+        everything = shuffled(builder, wide, everything, widened, range(grown))
         length = grown
     places = [part * width + lane for lane in range(width) for part in range(count)]
-    return shuffled(writer, f"<{length} x {member}>", everything, "poison", places)
+    return shuffled(builder, f"<{length} x {member}>", everything, "poison", places)
 
 
-def _as(writer: Writer, vector: str, given: Type, wanted: Type) -> str:
+def _as(builder: Builder, vector: str, given: Type, wanted: Type) -> str:
     """The same bits as another type."""
     if given == wanted:
         return vector
     if str(wanted) == "ptr":
-        return writer.new(f"inttoptr {writer.wide(given)} {vector} to {writer.wide(wanted)}")
+        return builder.new(f"inttoptr {builder.wide(given)} {vector} to {builder.wide(wanted)}")
     if str(given) == "ptr":
-        return writer.new(f"ptrtoint {writer.wide(given)} {vector} to {writer.wide(wanted)}")
-    return writer.new(f"bitcast {writer.wide(given)} {vector} to {writer.wide(wanted)}")
+        return builder.new(f"ptrtoint {builder.wide(given)} {vector} to {builder.wide(wanted)}")
+    return builder.new(f"bitcast {builder.wide(given)} {vector} to {builder.wide(wanted)}")

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from metalloid.compiler.analysis.addresses import parts_of
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I64, Integer
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 
 _WORD = 64
 
 
-def lane_by_lane(writer: Writer, address: Value) -> Callable[[int], str]:
+def lane_by_lane(builder: Builder, address: Value) -> Callable[[int], str]:
     """What writes the address of a lane."""
-    offsets = writer.shape(address).offsets
+    offsets = builder.shape(address).offsets
     if offsets is not None:
-        base = writer.scalar(address)
-        return lambda lane: writer.new(f"getelementptr i8, ptr {base}, i64 {offsets[lane]}")
-    indexed = _Indexed.of(writer, address)
+        base = builder.scalar(address)
+        return lambda lane: builder.new(f"getelementptr i8, ptr {base}, i64 {offsets[lane]}")
+    indexed = _Indexed.of(builder, address)
     if indexed is not None:
-        return indexed.lanes(writer)
-    return lambda lane: writer.lane(address, lane)
+        return indexed.lanes(builder)
+    return lambda lane: builder.lane(address, lane)
 
 
 @dataclass(frozen=True)
@@ -41,42 +41,44 @@ class _Indexed:
     size: int
 
     @staticmethod
-    def of(writer: Writer, address: Value) -> _Indexed | None:
+    def of(builder: Builder, address: Value) -> _Indexed | None:
         """How `address` is made, if it is of this kind; by instructions of the current block."""
-        parts = parts_of(address, writer.made_here, writer.is_uniform)
+        parts = parts_of(address, builder.made_here, builder.is_uniform)
         if parts is None or len(parts[2]) != 1:
             return None
         base, distance, [(index, size)] = parts
-        widening = writer.made_here(index)
+        widening = builder.made_here(index)
         if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
             return None
         type = widening.operands[0].type
         assert isinstance(type, Integer)
-        if type.bits not in (8, 16, 32) or type.bits * writer.width % _WORD:
+        if type.bits not in (8, 16, 32) or type.bits * builder.width % _WORD:
             return None
         return _Indexed(base, distance, widening, size)
 
-    def lanes(self, writer: Writer) -> Callable[[int], str]:
+    def lanes(self, builder: Builder) -> Callable[[int], str]:
         """What writes the address of a lane."""
         [narrow] = self.widening.operands
         assert isinstance(narrow.type, Integer)
         bits = narrow.type.bits
-        count = bits * writer.width // _WORD
-        given = f"{writer.wide(narrow.type)} {writer.vector(narrow)}"
-        words = writer.new(f"bitcast {given} to <{count} x {I64}>")
-        base = writer.new(f"getelementptr i8, ptr {writer.scalar(self.base)}, i64 {self.distance}")
+        count = bits * builder.width // _WORD
+        given = f"{builder.wide(narrow.type)} {builder.vector(narrow)}"
+        words = builder.new(f"bitcast {given} to <{count} x {I64}>")
+        base = builder.new(
+            f"getelementptr i8, ptr {builder.scalar(self.base)}, i64 {self.distance}"
+        )
 
         @functools.cache
         def word(number: int) -> str:
-            taken = writer.new(f"extractelement <{count} x {I64}> {words}, i64 {number}")
+            taken = builder.new(f"extractelement <{count} x {I64}> {words}, i64 {number}")
             # Or else LLVM would take each part out of the vector by itself.
-            return writer.new(f'call {I64} asm "", "=r,0"({I64} {taken})')
+            return builder.new(f'call {I64} asm "", "=r,0"({I64} {taken})')
 
         def lane_address(lane: int) -> str:
             number, first_bit = divmod(lane * bits, _WORD)
-            lowest = writer.new(f"lshr {I64} {word(number)}, {first_bit}")
-            index = writer.new(f"trunc {I64} {lowest} to {narrow.type}")
-            far = writer.new(f"{self.widening.op} {narrow.type} {index} to {I64}")
-            return writer.new(f"getelementptr [{self.size} x i8], ptr {base}, {I64} {far}")
+            lowest = builder.new(f"lshr {I64} {word(number)}, {first_bit}")
+            index = builder.new(f"trunc {I64} {lowest} to {narrow.type}")
+            far = builder.new(f"{self.widening.op} {narrow.type} {index} to {I64}")
+            return builder.new(f"getelementptr [{self.size} x i8], ptr {base}, {I64} {far}")
 
         return lane_address

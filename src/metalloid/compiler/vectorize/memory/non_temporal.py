@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from metalloid.compiler.analysis.addresses import origin_of
+from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.types import Type
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import cut
 
 #: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
@@ -44,7 +44,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
                 return set(), 0
             if not is_access:
                 continue
-            origin = origin_of(one.operands[-1], computed_by)
+            origin = underlying_object(one.operands[-1], computed_by)
             if origin is None:
                 return set(), 0
             made = computed_by.get(origin)
@@ -70,24 +70,24 @@ def _work(function: Function, graph: Graph) -> dict[str, float]:
     return work
 
 
-def store(writer: Writer, vector: str, total: int, type: Type, address: str, align: int) -> None:
+def store(builder: Builder, vector: str, total: int, type: Type, address: str, align: int) -> None:
     """Store so many elements side by side past the caches, if they are aligned."""
     if total * type.size < _BYTES:
-        writer.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+        builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
         return
-    past, through, done = (writer.fresh_label(stem) for stem in ("past", "through", "stored"))
-    number = writer.new(f"ptrtoint ptr {address} to i64")
-    rest = writer.new(f"and i64 {number}, {_BYTES - 1}")
-    is_aligned = writer.new(f"icmp eq i64 {rest}, 0")
-    writer.emit(f"br i1 {is_aligned}, label %{past}, label %{through}")
-    writer.label(past)
+    past, through, done = (builder.fresh_label(stem) for stem in ("past", "through", "stored"))
+    number = builder.new(f"ptrtoint ptr {address} to i64")
+    rest = builder.new(f"and i64 {number}, {_BYTES - 1}")
+    is_aligned = builder.new(f"icmp eq i64 {rest}, 0")
+    builder.emit(f"br i1 {is_aligned}, label %{past}, label %{through}")
+    builder.label(past)
     lanes = _BYTES // type.size
-    for place, part in enumerate(cut(writer, vector, total, lanes, type)):
-        there = writer.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
+    for place, part in enumerate(cut(builder, vector, total, lanes, type)):
+        there = builder.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
         hint = f"align {_BYTES}, !nontemporal {NONTEMPORAL}"
-        writer.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
-    writer.emit(f"br label %{done}")
-    writer.label(through)
-    writer.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
-    writer.emit(f"br label %{done}")
-    writer.label(done)
+        builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
+    builder.emit(f"br label %{done}")
+    builder.label(through)
+    builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+    builder.emit(f"br label %{done}")
+    builder.label(done)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from metalloid.compiler.ir.cfg import Loop
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Pointer
-from metalloid.compiler.vectorize.builder import Writer
+from metalloid.compiler.vectorize.builder import Builder
 
 #: Bytes: the time of the memory, in rows of a kernel that computes, and in rounds of a loop.
 _AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
@@ -32,39 +32,43 @@ def computes_much(function: Function) -> bool:
     return len(all_) >= _MUCH * loads
 
 
-def look_ahead(writer: Writer, address: Value, size: int) -> None:
+def look_ahead(builder: Builder, address: Value, size: int) -> None:
     """Ask for what will be loaded next where this simdgroup loads `size` bytes from `address` on.
 
     In a loop that is its own next rounds', else what the simdgroups after it load.
     """
-    if writer.mask_as_bits() is not None:
+    if builder.mask_as_bits() is not None:
         return
-    ahead = _AHEAD if writer.looks_ahead else 0
-    loop = writer.divergence.graph.loop_of[writer.block]
+    ahead = _AHEAD if builder.looks_ahead else 0
+    loop = builder.divergence.graph.loop_of[builder.block]
     if loop is not None:
-        step = Rounds(writer, loop).step(address)
+        step = Rounds(builder, loop).step(address)
         ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
-    if not ahead or not is_in_buffer(writer, address):
+    if not ahead or not is_in_buffer(builder, address):
         return
     for start in range(0, size, _LINE):
-        place = writer.new(f"getelementptr i8, ptr {writer.scalar(address)}, i64 {start + ahead}")
+        place = builder.new(f"getelementptr i8, ptr {builder.scalar(address)}, i64 {start + ahead}")
         options = [("i32", option) for option in ("0", "3", "1")]  # to read, often, as data
-        writer.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
+        builder.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
 
 
-def is_in_buffer(writer: Writer, address: Value) -> bool:
+def is_in_buffer(builder: Builder, address: Value) -> bool:
     """Whether an address comes from a pointer in memory: variables are in the cache anyway."""
-    made = writer.computed_by.get(address.name)
+    made = builder.computed_by.get(address.name)
     while made is not None and made.op in ("getelementptr", "bitcast"):
-        made = writer.computed_by.get(made.operands[0].name)
+        made = builder.computed_by.get(made.operands[0].name)
     return made is not None and made.op == "load"
 
 
 class Rounds:
     """By how much values of a loop are larger in the next round; None where nobody knows."""
 
-    def __init__(self, writer: Writer, loop: Loop) -> None:
-        self._computed_by, self._home, self._loop = writer.computed_by, writer.divergence.home, loop
+    def __init__(self, builder: Builder, loop: Loop) -> None:
+        self._computed_by, self._home, self._loop = (
+            builder.computed_by,
+            builder.divergence.home,
+            loop,
+        )
         self._steps: dict[str, int | None] = {}
 
     def step(self, value: Value, depth: int = 0) -> int | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from metalloid.compiler.analysis.addresses import parts_of
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import I1, I32, I64
-from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Writer
+from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 
 _LANES = 16  # of a register
 _REGISTER_BYTES, _PAGE_BYTES = 64, 4096
@@ -54,50 +54,50 @@ class NearAddresses:
     size: int
 
 
-def near_addresses(writer: Writer, address: Value) -> NearAddresses | None:
+def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
     """How addresses are computed from the position of the thread; None if they are not.
 
     Nor are they of use unless all lanes are active, on a processor that permutes two registers.
     """
-    if writer.mask_type != I1 or writer.width % _LANES or writer.mask_as_bits() is not None:
+    if builder.mask_type != I1 or builder.width % _LANES or builder.mask_as_bits() is not None:
         return None
-    parts = parts_of(address, writer.made_here, writer.is_uniform)
+    parts = parts_of(address, builder.made_here, builder.is_uniform)
     if parts is None or len(parts[2]) != 1:
         return None
     base, distance, [(index, size)] = parts
-    widening = writer.made_here(index)
+    widening = builder.made_here(index)
     if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
         return None
     [narrow] = widening.operands
-    if narrow.type != I32 or (size > 1 and size % WORD_BYTES) or not _is_computed(writer, narrow):
+    if narrow.type != I32 or (size > 1 and size % WORD_BYTES) or not _is_computed(builder, narrow):
         return None
-    start = writer.new(f"getelementptr i8, ptr {writer.scalar(base)}, i64 {distance}")
-    while widening.op == "sext" and (terms := _uniform_term(writer, narrow)):
+    start = builder.new(f"getelementptr i8, ptr {builder.scalar(base)}, i64 {distance}")
+    while widening.op == "sext" and (terms := _uniform_term(builder, narrow)):
         # What lanes share goes to the base, so that the rest is the same in several rows.
         shared, narrow = terms
-        far = writer.new(f"sext i32 {writer.scalar(shared)} to i64")
-        start = writer.new(f"getelementptr [{size} x i8], ptr {start}, i64 {far}")
-    return NearAddresses(start, writer.vector(narrow), widening.op, size)
+        far = builder.new(f"sext i32 {builder.scalar(shared)} to i64")
+        start = builder.new(f"getelementptr [{size} x i8], ptr {start}, i64 {far}")
+    return NearAddresses(start, builder.vector(narrow), widening.op, size)
 
 
-def _uniform_term(writer: Writer, index: Value) -> tuple[Value, Value] | None:
+def _uniform_term(builder: Builder, index: Value) -> tuple[Value, Value] | None:
     """The term of a sum that all lanes share, and the other."""
-    made = writer.made_here(index)
+    made = builder.made_here(index)
     if made is None or made.op != "add" or "nsw" not in made.flags:
         return None
     for shared, other in (made.operands, made.operands[::-1]):
-        if writer.is_uniform(shared) and not writer.is_uniform(other):
+        if builder.is_uniform(shared) and not builder.is_uniform(other):
             return shared, other
     return None
 
 
-def _is_computed(writer: Writer, index: Value) -> bool:
+def _is_computed(builder: Builder, index: Value) -> bool:
     """Whether an index follows from the position of the thread, at small distances or any."""
     todo, seen = [(index, True)], set()
     while todo:
         value, is_term = todo.pop()
-        made = writer.computed_by.get(value.name)
-        if made is None or value.name in seen or writer.own_shape(made.value).is_uniform:
+        made = builder.computed_by.get(value.name)
+        if made is None or value.name in seen or builder.own_shape(made.value).is_uniform:
             continue
         seen.add(value.name)
         is_intrinsic = made.op == "call" and made.detail.startswith("@llvm.")
@@ -109,7 +109,7 @@ def _is_computed(writer: Writer, index: Value) -> bool:
     return True
 
 
-def gather_near(writer: Writer, addresses: NearAddresses, unaligned: str = "") -> str:
+def gather_near(builder: Builder, addresses: NearAddresses, unaligned: str = "") -> str:
     """The words at some addresses.
 
     Parameters
@@ -118,16 +118,16 @@ def gather_near(writer: Writer, addresses: NearAddresses, unaligned: str = "") -
         A scalar of less than a word that is added to all indices. With it the base is aligned as
         words are, and the words are those that the addresses lie in.
     """
-    wide = writer.wide(I32)
+    wide = builder.wide(I32)
     name = f"@mtl.gather.near.{addresses.widening}.{addresses.size}"
     given = [("ptr", addresses.base), (wide, addresses.index)]
     if unaligned:
         name += ".aligned"
         given.append(("i32", unaligned))
-    found = writer.call(wide, name, given)
-    writer.declarations.update(_declarations(writer.width))
-    lines = _definition(name, writer.width, addresses.widening, addresses.size, bool(unaligned))
-    writer.declarations[name] = "\n".join(lines)
+    found = builder.call(wide, name, given)
+    builder.declarations.update(_declarations(builder.width))
+    lines = _definition(name, builder.width, addresses.widening, addresses.size, bool(unaligned))
+    builder.declarations[name] = "\n".join(lines)
     return found
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from metalloid.compiler.ir.function import Function, Value
-from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Writer, quoted
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
 from metalloid.compiler.vectorize.region_cfg import blocks_of, targets_of
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
 
@@ -28,7 +28,7 @@ Accesses = list[tuple[str, bool]]  # slots in order, and whether they are writte
 
 def places(
     function: Function,
-    writer: Writer,
+    builder: Builder,
     kept: Set[str],
     common: Sequence[Value],
     starts: Sequence[str],
@@ -39,7 +39,7 @@ def places(
     ----------
     function : Function
         Of one thread.
-    writer : Writer
+    builder : Writer
         What has been written of the simdgroup, and its slots.
     kept : set of str
         Slots that are needed behind a barrier.
@@ -50,9 +50,11 @@ def places(
     """
     lines, offset = [], HEADER_BYTES
     place_in_common = {quoted("s", value.name): n for n, value in enumerate(common)}
-    own = {name: type for name, type in writer.slots.items() if name in kept - set(place_in_common)}
-    shared = shared_places(function, own, writer.lines, starts)
-    for name, type in writer.slots.items():
+    own = {
+        name: type for name, type in builder.slots.items() if name in kept - set(place_in_common)
+    }
+    shared = shared_places(function, own, builder.lines, starts)
+    for name, type in builder.slots.items():
         if name not in kept:
             lines.append(f"  {name} = alloca {type}, align 64")
         elif name in place_in_common:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Set
 from types import MappingProxyType
 
-from metalloid.compiler.analysis.barriers import waiting_blocks
+from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.vectorize.builder import bare
@@ -23,7 +23,7 @@ STATE = "%mtl.state"
 COMMON = "%mtl.common"
 
 
-class Crossing:
+class LiveAcrossBarriers:
     """Which slots have contents that are needed behind a barrier that comes after they are written.
 
     Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
@@ -52,7 +52,7 @@ class Crossing:
         self._graph = graph
         self._place = {name: place for place, name in enumerate(order)}
         blocks = function.blocks
-        barriers = waiting_blocks(function)
+        barriers = barrier_blocks(function)
         #: Their places, and the headers of the loops that they are in.
         self._barriers = [self._place[name] for name in order if name in barriers]
         self._waiting = {loop.header for loop in graph.loops if loop.blocks & barriers}

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from metalloid.compiler.analysis.barriers import waiting_blocks
+from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.block_order import block_order
 from metalloid.compiler.analysis.divergence import analyse
 from metalloid.compiler.analysis.shapes import VARYING, uniform
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES, quoted
-from metalloid.compiler.vectorize.workgroup.live_across_barriers import Crossing
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 
 
-def common_values(function: Function, graph: Graph, parameters: Set[str]) -> list[Value] | None:
+def workgroup_uniform_values(
+    function: Function, graph: Graph, parameters: Set[str]
+) -> list[Value] | None:
     """Values needed behind barriers that all simdgroups have in common; None if they may part.
 
     Parameters
@@ -33,9 +35,9 @@ def common_values(function: Function, graph: Graph, parameters: Set[str]) -> lis
     shapes = {p.name: uniform(1) if p.name in parameters else VARYING for p in function.parameters}
     # Whether all threads are together is asked as of the lanes of a simdgroup.
     found = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
-    if found.masked & waiting_blocks(function):
+    if found.masked & barrier_blocks(function):
         return None
-    crossing = Crossing(function, graph, block_order(graph))
+    crossing = LiveAcrossBarriers(function, graph, block_order(graph))
     return [
         instruction.value
         for name in graph.order
