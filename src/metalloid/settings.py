@@ -244,6 +244,37 @@ class Settings:
         "Who makes Fourier transforms: auto; host, its NumPy; kernels; cufft, NVIDIA's.",
     )
 
+    verify_passes = _Setting(
+        "METALLOID_VERIFY",
+        _truth,
+        False,
+        "Whether the compiler verifies its IR after every pass; for developers.",
+    )
+    print_after = _Setting(
+        "METALLOID_PRINT_AFTER",
+        str,
+        "",
+        "Name of a pass after which the compiler prints its IR to stderr, or all; for developers.",
+    )
+    disable_pass = _Setting(
+        "METALLOID_DISABLE_PASS",
+        str,
+        "",
+        "Optional passes that the compiler leaves out, with commas between; for developers.",
+    )
+    pass_limit = _Setting(
+        "METALLOID_PASS_LIMIT",
+        int,
+        -1,
+        "Number of optional passes that the compiler runs, to find a wrong one; -1: all.",
+    )
+    time_passes = _Setting(
+        "METALLOID_TIME_PASSES",
+        _truth,
+        False,
+        "Whether the time of each pass of the compiler is printed when the process ends.",
+    )
+
     def observe(self, name: str, observer: Callable[[Any], None]) -> None:
         """Call a function with the value of a setting, now and whenever the program sets it."""
         observer(getattr(self, name))

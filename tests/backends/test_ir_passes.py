@@ -32,7 +32,7 @@ from metalloid.compiler.transforms.lower_memcpy import FILL, lower_memcpy
 from metalloid.compiler.transforms.private_atomics import demote_private_atomics
 from metalloid.compiler.transforms.rematerialize import rematerialize
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
-from metalloid.compiler.transforms.soa_private import interleave
+from metalloid.compiler.transforms.soa_private import soa_private
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.transforms.version_uniform_loops import version_uniform_loops
 
@@ -47,7 +47,7 @@ def collect(function):
 
 def interleave_one(function):
     """For one lane all arrays are interleaved as they are."""
-    interleave(function, 1)
+    soa_private(function, 1)
 
 
 def together(function):
@@ -82,7 +82,11 @@ def as_llvm(function):
     """Our own instructions as LLVM's, which do the same for one thread."""
     for block in function.blocks.values():
         for one in block.body:
-            one.flags = tuple(flag for flag in one.flags if not flag.startswith("collected"))
+            one.flags = tuple(
+                flag for flag in one.flags if not flag.startswith(("deferred.", "call_invariant"))
+            )
+            if one.op == "alloca":
+                one.detail = ""  # the step from a lane's array to the next
             if one.op == "copy":
                 source, size, target = one.operands
                 name = "memset.p0" if one.detail == FILL else "memmove.p0.p0"

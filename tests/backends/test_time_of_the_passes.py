@@ -100,10 +100,10 @@ class MeasuredError(Exception):
     "shape", [s if s in IN_CI else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES]
 )
 def test_5000_instructions(shape, monkeypatch):
-    lower, parse, counted = vector.lower, vector.parse, []
+    lower, lower_kernel, counted = vector.lower, vector.lower_kernel, []
 
     def counting(*args):
-        function = parse(*args)
+        function = lower_kernel(*args)
         counted.append(sum(1 for _ in function.instructions()))
         return function
 
@@ -113,7 +113,7 @@ def test_5000_instructions(shape, monkeypatch):
         raise MeasuredError(time.process_time() - started)
 
     monkeypatch.setattr(vector, "lower", timed)
-    monkeypatch.setattr(vector, "parse", counting)
+    monkeypatch.setattr(vector, "lower_kernel", counting)
     times, statement = SHAPES[shape]
     text = f"""#include <metal_stdlib>
     using namespace metal;

@@ -18,8 +18,8 @@ from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.link import shared_object
 from metalloid.compiler.vectorize.assemble_module import assemble
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.pipeline import KernelABI, parse, vectorize
-from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize
+from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 
 WIDTH, ROUNDS, BITS = 8, 12, 2**32
 
@@ -127,7 +127,7 @@ def compiled(programs, mask_bits, tmp_path):
     ir += "attributes #0 = { nounwind }\n"
     made = [
         vectorize(
-            parse(ir, KernelABI(name, (), 0, {})),
+            lower_kernel(ir, KernelABI(name, (), 0, {})),
             VectorSpec(f"lanes_{name}", WIDTH, mask_bits, {2: consecutive(WIDTH)}, 2),
         )
         for name in names

@@ -13,7 +13,7 @@ from metalloid.compiler.transforms.loop_simplify import simplify_loops
 from metalloid.compiler.transforms.rematerialize import rematerialize
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
-from metalloid.compiler.vectorize.region_cfg import Definitions, Regions
+from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
 from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.compiler.vectorize.workgroup.workgroup_uniform import workgroup_uniform_values
 
@@ -100,7 +100,7 @@ def test_loads_at_known_places_of_read_only_memory_are_marked():
     )  # fmt: skip
     mark_invariant_loads(function, {"%p"})
     loads = {i.result: i.flags for i in function.instructions() if i.op == "load"}
-    assert loads == {"%a": ("meanwhile",), "%b": ()}
+    assert loads == {"%a": ("call_invariant",), "%b": ()}
 
 
 # ---- regions

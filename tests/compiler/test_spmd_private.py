@@ -6,7 +6,7 @@ from metalloid.compiler.analysis.shapes import lane_step
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.transforms.lower_memcpy import lower_memcpy
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
-from metalloid.compiler.transforms.soa_private import interleave
+from metalloid.compiler.transforms.soa_private import soa_private
 
 WIDTH = 16
 
@@ -17,7 +17,7 @@ def interleaved(array, body):
     function = parse_function(text, "f")
     lower_memcpy(function)
     scalarize_vectors(function)
-    interleave(function, WIDTH)
+    soa_private(function, WIDTH)
     return {i.result: i for i in function.instructions() if i.result}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered, kernel_ir
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
@@ -153,6 +155,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         "kernel" if request.is_linked else "object", wanted, request.variant,
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
+        *(("passes", secrets.token_hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:

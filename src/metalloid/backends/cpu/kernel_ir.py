@@ -61,7 +61,7 @@ _IR_FLAGS = (
     # Each round would be another exit, with a mask of the lanes that leave there.
     *("-mllvm", "-unroll-allow-partial=false"),
     # Several comparisons joined to one condition, rather than a branch each: so one knows what all
-    # lanes do (vectorize/lane_votes.py).
+    # lanes do (vectorize/control_flow/lane_votes.py).
     *("-mllvm", "-bonus-inst-threshold=4"),
     # Stores of two branches made one, to an address that depends on the branch, could not become
     # vector stores any more; nor could loads from a table instead of a switch.

@@ -48,14 +48,9 @@ from metalloid.compiler.vectorize.assemble_module import assemble
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
 from metalloid.compiler.vectorize.atomics.privatized import flush_all
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES
-from metalloid.compiler.vectorize.pipeline import (
-    KernelABI,
-    VectorizedFunction,
-    parse,
-    vectorize,
-    vectorize_callees,
-)
-from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.context import VectorizedFunction
+from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize, vectorize_callees
+from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.runtime.program import Size
 
@@ -223,12 +218,12 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     callees = callees_of(ir, _SCALAR)
     called = vectorize_callees(ir, scalar, callees, forms[0])
-    functions = [parse(ir, scalar, callees) for _ in forms]
+    functions = [lower_kernel(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
     is_independent = not (kernel.synchronises or streams or callees)
     if reads and is_independent and _uses(kernel, f"(?:grid_)?{below}"):
-        several = parse(ir, scalar, callees)
+        several = lower_kernel(ir, scalar, callees)
         rows = _rows_at_a_time(several, kernel)
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))

@@ -17,7 +17,7 @@ def is_libcall(callee: str) -> bool:
 
     Examples
     --------
-    >>> is_of_the_c_library("@llvm.sin.f64"), is_of_the_c_library("@erf")
+    >>> is_libcall("@llvm.sin.f64"), is_libcall("@erf")
     (True, True)
     """
     if callee.startswith("@llvm."):

@@ -16,6 +16,19 @@ from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, 
 #: Metadata without contents, as ``!invariant.load`` wants it.
 EMPTY_NODE = "!99999"
 
+#: Instructions that LLVM does not have: passes make them, and the vectoriser writes code for them.
+#:
+#: - ``assert`` (condition, reported...; detail ``true`` or ``false``, which it must be)
+#: - ``copy`` (source or byte, size, target; detail ``fill`` for a byte)
+#: - ``to_matrix``, ``of_matrix``, ``load_matrix``, ``multiply_matrices``, ``join_matrices``,
+#:   ``half_of_pair``: see `transforms.matrix_products`
+DIALECT = frozenset(
+    (
+        "assert", "copy", "to_matrix", "of_matrix", "load_matrix", "multiply_matrices",
+        "join_matrices", "half_of_pair",
+    )
+)  # fmt: skip
+
 _INTEGER = re.compile(r"-?\d+$")
 
 
@@ -65,7 +78,7 @@ class Instruction:
         ``store`` the value, then the address.
     flags : tuple of str
         ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...; ``"invariant"`` of loads from
-        memory that never changes, ``"meanwhile"`` if it does not while the function runs.
+        memory that never changes, ``"call_invariant"`` if it does not during a call.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
     detail : str
@@ -96,7 +109,7 @@ class Instruction:
     @property
     def reads_the_same(self) -> bool:
         """Whether it is a load that gives the same wherever it stands in the function."""
-        return "invariant" in self.flags or "meanwhile" in self.flags
+        return "invariant" in self.flags or "call_invariant" in self.flags
 
 
 @dataclass(slots=True, eq=False)

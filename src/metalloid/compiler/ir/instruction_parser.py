@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.compiler.ir.function import Instruction, Value, gep_terms
+from metalloid.compiler.ir.function import DIALECT, Instruction, Value, gep_terms
+from metalloid.compiler.ir.matrix_type import matrix_type
 from metalloid.compiler.ir.types import (
     I1,
     POINTER,
@@ -33,7 +34,7 @@ FAST_MATH = frozenset(("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn",
 _FLAGS = FAST_MATH | frozenset(
     (
         "nuw", "nsw", "exact", "disjoint", "nneg", "samesign", "inbounds", "nusw", "tail",
-        "musttail", "notail", "volatile", "weak", "fastcc", "inrange",
+        "musttail", "notail", "volatile", "weak", "fastcc", "inrange", "call_invariant",
     )
 )  # fmt: skip
 #: Scope of an atomic operation on what no other thread can see.
@@ -82,7 +83,7 @@ class Line:
     def flags(self) -> tuple[str, ...]:
         """Take the flags that come next."""
         found = []
-        while self.peek() in _FLAGS:
+        while self.peek() in _FLAGS or self.peek().startswith("deferred."):
             found.append(self.next())
         return tuple(found)
 
@@ -223,12 +224,33 @@ class Line:
             operand = self.value()
             self.skip("to")
             return Instruction(op, type=self.type(), operands=[operand], flags=flags)
+        if op.startswith('"mtl.'):
+            return self._dialect(op[5:-1])
         handler = getattr(self, f"_{op}", None)
         if handler is None:
             raise Unsupported(f"the instruction {op}")
         made: Instruction = handler(flags)
         made.op = op
         return made
+
+    def _dialect(self, op: str) -> Instruction:
+        """One of our own instructions, in the generic form that `printer` writes."""
+        if op not in DIALECT:
+            raise Unsupported(f"the instruction mtl.{op}")
+        self.skip("(")
+        operands = []
+        while not self.skip(")"):
+            value = self.value()
+            operands.append(Value(matrix_type(value.type), value.name))
+            self.skip(",")
+        detail = ""
+        if self.skip("{"):
+            detail = self.next()[1:-1]
+            self.skip("}")
+        source = self.type() if self.skip("from") else VOID
+        self.skip(":")
+        type_ = VOID if self.skip("void") else matrix_type(self.type())
+        return Instruction(op, type=type_, operands=operands, detail=detail, source=source)
 
     def _select(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
@@ -312,7 +334,8 @@ class Line:
         source = self.type()
         if self.peek() == "," and self._tokens[self._at + 1] not in ("align", "addrspace"):
             raise Unsupported("an array of a size known only when it runs")
-        return Instruction("", type=POINTER, source=source, align=self.align())
+        lane_step = self._tokens[-1] if "lane_step" in self._tokens else ""
+        return Instruction("", type=POINTER, source=source, align=self.align(), detail=lane_step)
 
     def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()

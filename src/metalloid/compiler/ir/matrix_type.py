@@ -27,6 +27,11 @@ class Matrix(Type):
 MATRIX, PAIR = Matrix(SIDE), Matrix(2 * SIDE)
 
 
+def matrix_type(type: Type) -> Type:
+    """`MATRIX` or `PAIR` if that is how a type is written, else the type."""
+    return next((each for each in (MATRIX, PAIR) if str(each) == str(type)), type)
+
+
 def row_of(lane: int) -> int:
     """The row of a lane's elements."""
     return (lane // 4 & 4) + lane // 2 % 4

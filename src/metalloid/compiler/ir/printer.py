@@ -1,16 +1,17 @@
 """From `Function`s back to text: what the parser reads, as LLVM writes it.
 
 The text stands in for the function's own in its module. Hints that the parser skips are gone:
-metadata, attributes of parameters and calls.
+metadata, attributes of parameters and calls. Instructions of our own (`DIALECT`) are written in the
+generic form of MLIR: ``%r = "mtl.name"(operands) {"detail"} from source : type``.
 """
 
 from __future__ import annotations
 
 import re
 
-from metalloid.compiler.ir.function import EMPTY_NODE, Block, Function, Instruction, Value
+from metalloid.compiler.ir.function import DIALECT, EMPTY_NODE, Block, Function, Instruction, Value
 from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.ir.types import Vector
+from metalloid.compiler.ir.types import VOID, Vector
 
 _PLAIN_NAME = re.compile(r'[%@](?:[\w.$-]+|"[^"]*")$')
 _INVARIANT = "invariant"
@@ -51,6 +52,10 @@ def _right_side(i: Instruction) -> str:
         return _binary(f"{op} {i.detail}", i)
     if i.op in CASTS:
         return f"{op} {operands} to {i.type}"
+    if i.op in DIALECT:
+        detail = f' {{"{i.detail}"}}' if i.detail else ""
+        source = f" from {i.source}" if i.source is not VOID else ""
+        return f'"mtl.{i.op}"({operands}){detail}{source} : {i.type}'
     match i.op:
         case "load" | "store":
             atomic = f"{i.op} atomic" if i.detail else op
@@ -61,7 +66,8 @@ def _right_side(i: Instruction) -> str:
         case "getelementptr":
             return f"{op} {i.source}, {operands}"
         case "alloca":
-            return f"{op} {i.source}{align}"
+            lane_step = f", lane_step {i.detail}" if i.detail else ""
+            return f"{op} {i.source}{align}{lane_step}"
         case "phi":
             origins = zip(i.operands, i.labels, strict=True)
             pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in origins)

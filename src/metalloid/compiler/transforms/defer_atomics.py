@@ -21,7 +21,7 @@ from metalloid.compiler.ir.types import POINTER, Integer
 
 #: So many instructions of a kernel have collectors.
 _MOST = 8
-_FLAG = "collected by "
+_FLAG = "deferred."
 _ACCESSES = ("load", "store", "copy", "atomicrmw", "cmpxchg")
 
 

@@ -19,4 +19,4 @@ def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
             if all(v.is_constant for v in operands[1:]):
                 addresses.add(instruction.result)
         elif instruction.op == "load" and at_known_place and not instruction.detail:
-            instruction.flags = (*instruction.flags, "meanwhile")
+            instruction.flags = (*instruction.flags, "call_invariant")

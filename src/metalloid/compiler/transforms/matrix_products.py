@@ -12,8 +12,8 @@ in these terms, with operations of its own:
 - ``join_matrices``, ``half_of_pair``: two matrices as a pair, and back
 
 A product adds an element of a times a row of b to a row of c, 64 times: eight sums for the latency
-of one, elements of a read from memory by the multiplications themselves. `matrix_forwarding` removes
-the changes of form between one operation and the next.
+of one, elements of a read from memory by the multiplications themselves.
+`matrix_forwarding` removes the changes of form between one operation and the next.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _ARITHMETIC = ("zext", "sext", "shl", "mul", "and", "or", "add", "sub")
 _STEPS = 6
 
 
-def interleave(function: Function, width: int, callees: Callees = NO_CALLEES) -> None:
+def soa_private(function: Function, width: int, callees: Callees = NO_CALLEES) -> None:
     """Interleave what private arrays of `function` can be.
 
     Raises

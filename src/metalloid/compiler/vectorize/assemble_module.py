@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from metalloid.compiler.ir.function import EMPTY_NODE
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
+from metalloid.compiler.vectorize.context import VectorizedFunction
 from metalloid.compiler.vectorize.memory.non_temporal import NONTEMPORAL
-from metalloid.compiler.vectorize.pipeline import VectorizedFunction
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)

@@ -10,8 +10,8 @@ from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer,
 from metalloid.compiler.transforms.callees import VARYING, Callee
 from metalloid.compiler.vectorize import bf16, elementwise, reports
 from metalloid.compiler.vectorize.builder import Builder, fast_math
+from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
-from metalloid.compiler.vectorize.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.memory import accesses
 from metalloid.compiler.vectorize.register_chunks import by_registers
 from metalloid.compiler.vectorize.scalar_calls import call_by_lane, is_by_lane

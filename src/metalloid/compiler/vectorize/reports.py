@@ -7,8 +7,8 @@ from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.assertions import FAILED_IN_THREAD, LOG_IN_THREAD
 from metalloid.compiler.vectorize.atomics.operations import in_turn
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.failures import fail_where, thread_of
-from metalloid.compiler.vectorize.lane_votes import all_lanes_pass
+from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
+from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 
 
 def write_assertion(builder: Builder, instruction: Instruction) -> None:

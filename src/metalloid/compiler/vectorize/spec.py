@@ -1,4 +1,4 @@
-"""How the vector code of a function is to look."""
+"""What the vectoriser is told: the ABI of a kernel, and how its vector code is to look."""
 
 from __future__ import annotations
 
@@ -61,3 +61,24 @@ class VectorSpec:
     accumulators: tuple[int, int] | None = None
     vectors: tuple[int, ...] = ()
     masked: bool = False
+
+
+@dataclass(frozen=True)
+class KernelABI:
+    """The function of one thread.
+
+    Attributes
+    ----------
+    name : str
+    read_only : tuple of int
+        Positions of parameters that point to memory which nobody writes meanwhile.
+    memory : int
+        Position of the parameter that points behind the threadgroup variables.
+    variables : dict of int
+        How far in front of that each of them begins.
+    """
+
+    name: str
+    read_only: tuple[int, ...]
+    memory: int
+    variables: dict[str, int]

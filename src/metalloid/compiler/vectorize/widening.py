@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.linearize import Linearizer
+from metalloid.compiler.vectorize.control_flow.linearize import Linearizer
 
 
 def find_widened_values(builder: Builder, linearizer: Linearizer) -> None:

@@ -8,7 +8,7 @@ from metalloid.compiler.analysis.simdgroup_functions import WIDTH
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1, I16, I32, Type
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.failures import fail_where, thread_of
+from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
 from metalloid.compiler.vectorize.permute import is_active, permute, read_lanes
 
 #: Lane that each lane reads, from its place, its operand and the width; out of range its own.

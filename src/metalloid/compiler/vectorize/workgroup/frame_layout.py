@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
-from metalloid.compiler.vectorize.region_cfg import blocks_of, targets_of
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
+from metalloid.compiler.vectorize.workgroup.region_cfg import blocks_of, targets_of
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
-from metalloid.compiler.vectorize.prologue import EXISTING, LANE_COUNT, SIZE_X, SIZE_Y
-from metalloid.compiler.vectorize.region_cfg import Definitions, Regions
+from metalloid.compiler.vectorize.control_flow.prologue import EXISTING, LANE_COUNT, SIZE_X, SIZE_Y
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, STATE
+from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
 
 #: Regions share blocks. So many copies of them all are made at most, or so many lines.
 _MOST_COPIES, _MOST_LINES = 1.2, 3000

@@ -16,9 +16,15 @@ from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import EXIT, Loop
 from metalloid.compiler.ir.function import Block
 from metalloid.compiler.ir.types import I1, Unsupported
-from metalloid.compiler.vectorize import instructions, phi_demotion
+from metalloid.compiler.vectorize import instructions
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
-from metalloid.compiler.vectorize.lane_votes import HALVES, all_pass_each, any_and_all, first_lanes
+from metalloid.compiler.vectorize.control_flow import phi_demotion
+from metalloid.compiler.vectorize.control_flow.lane_votes import (
+    HALVES,
+    all_pass_each,
+    any_and_all,
+    first_lanes,
+)
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8

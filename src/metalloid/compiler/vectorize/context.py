@@ -1,0 +1,112 @@
+"""What the passes of the vectoriser share besides the function, and their result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from metalloid.compiler.analysis.divergence import Divergence
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Function, Value
+from metalloid.compiler.transforms.callees import (
+    NO_CALLEES,
+    Callee,
+    Callees,
+)
+from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.memory.interleave_groups import Group
+from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
+
+
+@dataclass(frozen=True)
+class VectorizedFunction:
+    """The result of `vectorize`.
+
+    Attributes
+    ----------
+    text : str
+        The function.
+    declarations : dict of str
+        Declarations of the functions it calls, by name.
+    state_bytes : int
+        Size of a simdgroup's state.
+    outcomes : tuple of int or None
+        What each region's function (``name.0``, ``name.1`` ...) returns, where that is known.
+    common : tuple of str
+        Types of what all simdgroups of a threadgroup have in common.
+    uses, changes : tuple of set of int
+        Which of these each region needs, and which of those it changes.
+    in_step : bool
+        Whether all simdgroups come to the same barriers for certain, with all their lanes.
+    streamable : int
+        Bytes that each thread could store past the caches.
+    accumulators : Accumulators or None
+        Of atomic updates, if the form has any.
+    """
+
+    text: str
+    declarations: dict[str, str]
+    state_bytes: int
+    outcomes: tuple[int | None, ...]
+    common: tuple[str, ...]
+    uses: tuple[set[int], ...]
+    changes: tuple[set[int], ...]
+    in_step: bool
+    streamable: int
+    accumulators: Accumulators | None
+
+
+@dataclass
+class Context:
+    """What the passes share besides the function.
+
+    Attributes
+    ----------
+    callees : mapping of Callee
+        Functions that have a vector form of their own.
+    abi : KernelABI, optional
+        That of a kernel.
+    callee : Callee, optional
+        The function itself, if kernels call it.
+    spec : VectorSpec, optional
+        How the vector code is to look.
+    """
+
+    callees: Callees = field(default_factory=lambda: NO_CALLEES)
+    abi: KernelABI | None = None
+    callee: Callee | None = None
+    spec: VectorSpec | None = None
+    valid: set[str] = field(default_factory=set)
+    _graph: Graph | None = None
+    _divergence: Divergence | None = None
+    common: list[Value] | None = None
+    groups: dict[int, tuple[Group, int]] = field(default_factory=dict)
+    result: VectorizedFunction | None = None
+
+    @property
+    def kernel(self) -> KernelABI:
+        """The ABI, in pipelines of kernels."""
+        assert self.abi is not None
+        return self.abi
+
+    @property
+    def form(self) -> VectorSpec:
+        """The spec, once there is one."""
+        assert self.spec is not None
+        return self.spec
+
+    @property
+    def graph(self) -> Graph:
+        """The analysis ``cfg``."""
+        assert self._graph is not None
+        return self._graph
+
+    @property
+    def divergence(self) -> Divergence:
+        """The analysis ``divergence``."""
+        assert self._divergence is not None
+        return self._divergence
+
+    def parameters(self, function: Function, positions: Iterable[int]) -> set[str]:
+        """Names of the parameters at some positions."""
+        return {function.parameters[position].name for position in positions}
