@@ -10,7 +10,7 @@ import pytest
 import metalloid as mtl
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.plan import make_plan
-from metalloid.backends.cpu.device import open_device
+from metalloid.backends.cpu.runtime.device import open_device
 
 
 @pytest.fixture

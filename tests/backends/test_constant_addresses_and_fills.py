@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 from metalloid.compiler.llvm.constants import constant_bits, constant_of
 from metalloid.compiler.llvm.line import Line
 from metalloid.compiler.llvm.parser import parse_function

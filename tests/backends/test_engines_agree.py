@@ -8,10 +8,10 @@ import pytest
 import random_kernels
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 from metalloid.compiler.spmd.writer import Writer
 from metalloid.errors import KernelFault
-from metalloid.runtime.messages import LOGGER
+from metalloid.runtime.launch.log_messages import LOGGER
 
 pytestmark = pytest.mark.needs("the CPU")
 

@@ -13,7 +13,7 @@ import random_kernels
 from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
-from metalloid.backends.cpu import engines, reference
+from metalloid.backends.cpu.compile import engines, reference
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.cfg import Graph
 from metalloid.compiler.llvm.ir import Value

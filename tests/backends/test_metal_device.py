@@ -12,7 +12,7 @@ import metalloid as mtl
 from metalloid.backends.metal import batch, binding, device
 from metalloid.backends.metal.device import open_device
 from metalloid.compat import Metal
-from metalloid.runtime import registry
+from metalloid.runtime.devices import registry
 
 SOURCE = """
 #include <metal_stdlib>

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu.vector import variant_for
+from metalloid.backends.cpu.compile.vector import variant_for
 
 TEXT = """
 #include <metal_stdlib>

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 
 pytestmark = pytest.mark.needs("the CPU")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import device
+from metalloid.backends.cpu.runtime import device
 from metalloid.compiler import clang
 
 SOURCE = """

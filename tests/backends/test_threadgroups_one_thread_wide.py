@@ -5,8 +5,8 @@ import pytest
 from test_engines_agree import check
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
-from metalloid.backends.cpu.grouping import contiguous_axis
+from metalloid.backends.cpu.compile import vector
+from metalloid.backends.cpu.compile.thread_axes import contiguous_axis
 from metalloid.compiler.llvm.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")

@@ -17,9 +17,9 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, CudaExchange
-from metalloid.runtime import registry
-from metalloid.runtime.dlpack import make_capsule, read_capsule
-from metalloid.runtime.strided import Borrowed
+from metalloid.runtime.devices import registry
+from metalloid.runtime.interop.dlpack import make_capsule, read_capsule
+from metalloid.runtime.interop.strided import Borrowed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from own_memory_device import OwnMemoryDevice

@@ -22,7 +22,7 @@ import numpy as np
 
 import metalloid as mtl
 from metalloid.compat.metallib import COMPILED_BY_APPLE, msl_file
-from metalloid.runtime.buffer import BorrowedBuffer
+from metalloid.runtime.memory.buffer import BorrowedBuffer
 
 _CASTS: dict[str, Any] = {
     "fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int16": np.int16, "int32": np.int32,

@@ -14,10 +14,10 @@ import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.interop.dlpack import from_dlpack
+from metalloid.runtime.memory.buffer import BorrowedBuffer, Buffer, Window
 
 #: Type in the signature by NumPy's name of the dtype.
 _MSL_TYPES = {

@@ -7,17 +7,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from metalloid.errors import ArgumentError, LaunchError
-from metalloid.runtime.device import Device
-from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.failures import replace
-from metalloid.runtime.launches import Arguments, Launch, buffers_of
-from metalloid.runtime.program import Size
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.launches import (
+    Arguments,
+    Launch,
+    LaunchBuffer,
+    buffers_of,
+    clear_seen_failures,
+)
+from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from metalloid.runtime.buffer import Buffer
 
 
 class Graph:
@@ -52,7 +55,7 @@ class Graph:
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = get_device(device)
         self._launches: list[Launch] = []
-        self._buffers: list[Buffer] = []
+        self._buffers: list[LaunchBuffer] = []
         self._replay: Callable[[], Event] | None = None
         self._thread = 0
 
@@ -134,7 +137,7 @@ class Graph:
             buffer.used_by(event)
         if any(buffer.failure for buffer in self._buffers):
             for recorded in self._launches:
-                replace(recorded.program.signature, recorded.arguments)
+                clear_seen_failures(recorded.program.signature, recorded.arguments)
         if wait:
             event.wait()
         return event

@@ -24,9 +24,9 @@ from metalloid.arrays.ir.operands import (
     where_node,
 )
 from metalloid.arrays.ir.views import as_shape
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import from_dlpack as _numpy_from_dlpack
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.interop.dlpack import from_dlpack as _numpy_from_dlpack
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = None,

@@ -21,12 +21,12 @@ from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
 from metalloid.arrays.ir.operands import can_share, from_numpy
 from metalloid.arrays.ir.ops import CAST
 from metalloid.errors import ArgumentError, DeviceUnavailable
-from metalloid.runtime.buffer import BorrowedBuffer
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import can_say_read_only, capsule_of_array
-from metalloid.runtime.exchange import HOST
-from metalloid.runtime.lending import Lent, stays
-from metalloid.runtime.registry import device_at, get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import device_at, get_device
+from metalloid.runtime.interop.dlpack import can_say_read_only, capsule_of_array
+from metalloid.runtime.interop.exchange import HOST
+from metalloid.runtime.interop.export import Lent, stays
+from metalloid.runtime.memory.buffer import BorrowedBuffer
 
 
 def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None:
@@ -128,7 +128,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
     BufferError
         With ``copy=False``, if it takes a copy.
     """
-    is_on_device = stays(node.device, device, copy)
+    is_on_device = stays(node.device.exchange, device, copy)
     is_copied = copy or not can_say_read_only(max_version)
     if is_copied and copy is False:
         raise BufferError(
@@ -158,5 +158,5 @@ def lent(node: Node) -> Lent:
         node.shape,
         tuple(step * size for step in strides),
         node.memory,
-        node.device,
+        node.device.exchange,
     )

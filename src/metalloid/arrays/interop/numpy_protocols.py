@@ -19,11 +19,11 @@ from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
-from metalloid.runtime.buffer import Window
-from metalloid.runtime.device import Device
-from metalloid.runtime.exporting import Exporting
-from metalloid.runtime.lending import require_cuda
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.interop.buffer_protocol import Exporting
+from metalloid.runtime.interop.export import require_cuda
+from metalloid.runtime.memory.buffer import Window
 
 #: NumPy's universal functions by their names there.
 _UFUNCS = {row.reference or name: row for name, row in OPS.items()}
@@ -130,7 +130,7 @@ class Interop(Exporting):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        require_cuda(self._node.device)
+        require_cuda(self._node.device.exchange)
         found = lent(self._node)
         # Who asks keeps the array, which may forget this memory.
         weakref.finalize(self, _keep, found.owner).atexit = False

@@ -109,5 +109,5 @@ def cpu_target(
     triple = f"{architecture}-{'apple-macosx' if is_mac else 'unknown-linux-gnu'}"
     flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map",
              "-fno-stack-protector")  # which clang puts in for macOS  # fmt: skip
-    entry_header = Path(__file__).parent / "native" / "entries.h"
+    entry_header = Path(__file__).parent / "native" / "include" / "entries.h"
     return Target(architecture, flags, entry_header, identity, vectors)

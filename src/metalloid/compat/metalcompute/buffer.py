@@ -9,7 +9,7 @@ import numpy as np
 import metalloid as mtl
 from metalloid.compat.memory import CopiedBytes, SharedMemory, bytes_of
 from metalloid.compat.metalcompute.failure import error
-from metalloid.runtime.exporting import Exporting
+from metalloid.runtime.interop.buffer_protocol import Exporting
 
 
 class Buffer(Exporting):

@@ -1,0 +1,174 @@
+"""Kernels as machine code of this process, and the variants of them that launches need."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections.abc import Callable, Mapping
+
+from metalloid.backends.cpu import host
+from metalloid.backends.cpu.compile.engines import CompiledKernel
+from metalloid.backends.cpu.compile.texture_specialization import TextureVariants
+from metalloid.backends.cpu.compile.thread_axes import lane_axis
+from metalloid.backends.cpu.compile.vector import exactly, variant_for
+from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
+from metalloid.backends.cpu.runtime.threadgroup_fusion import (
+    default_group_size,
+    fused,
+    fused_along,
+    sees_threadgroups,
+)
+from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size
+from metalloid.settings import settings
+
+_MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
+_FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
+
+
+class CpuProgram(Program):
+    """A kernel as machine code of this process."""
+
+    def __init__(
+        self,
+        kernel: CompiledKernel,
+        entry: EntryPoint,
+        variant: Callable[[str], CompiledKernel],
+        names: dict[int | None, str],
+    ) -> None:
+        self.signature = build_signature(entry, kernel.layouts)
+        self._first = kernel
+        self.logs = kernel.logs
+        self._names = names
+        self.entry, self.flags = code = self._load(kernel)
+        self._widths, self.waits = kernel.widths, kernel.waits
+        self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
+        self.threadgroup_bytes = kernel.threadgroup_bytes
+        self._variable_bytes = kernel.variable_bytes
+        self._compile_variant = variant
+        self._variants = {kernel.variant: code}
+        self._textures = TextureVariants(self.signature)
+        # By grid, group, whether barriers are lenient, and what is known of textures.
+        self._chosen: dict[tuple[Size, Size, bool, str], tuple[int, int]] = {}
+        # Of strict launches, by grid and group: what stands before the words.
+        self.jobs: dict[tuple[Size, Size], bytes] = {}
+        self.can_fuse = bool(kernel.widths) and not (
+            kernel.waits
+            or kernel.shares
+            or kernel.logs  # each message names its threadgroup
+            or sees_threadgroups(self.signature)
+        )
+        self.engine = kernel.engine
+        self.max_group_size = min(
+            self.signature.limits.most or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
+        )
+        # The runtime keeps the measured time per threadgroup here.
+        self._cost = ctypes.c_double(0.0)
+        self.cost_address = ctypes.addressof(self._cost)
+        self._job = native_library.job_layout(len(self.signature.sources))
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and assembly (made when asked for)."""
+        return self._first.asm()
+
+    def default_group_size(self, grid: Size) -> Size:
+        """See `Program.default_group_size`."""
+        left = self.max_group_size
+        if self.flags & native_library.FIBRES:
+            left = min(left, _FIBRES_BY_DEFAULT)
+        return default_group_size(grid, left, self._reads_in_loops and self.can_fuse, self._rows)
+
+    def _code_for(
+        self, grid: Size, group: Size, is_lenient: bool, textures: str
+    ) -> tuple[int, int]:
+        """Address and flags of the variant that a launch needs."""
+        by_shape = self._first.variant.startswith(("row", "column"))
+        variant = variant_for(grid, group, self._widths, self.waits, by_shape)
+        if exactly(variant, grid, group) == self._first.variant:
+            variant = self._first.variant
+        if textures:
+            variant += f"_{textures}"
+        if is_lenient:
+            variant += "_lenient"
+        elif self._first.streamable * math.prod(grid) >= host.cache_bytes():
+            variant += "_streaming"
+        code = self._variants.get(variant)
+        if code is None:
+            kernel = self._compile_variant(variant)
+            code = self._variants[variant] = self._load(kernel)
+            self.engine = kernel.engine
+        if len(self._chosen) >= _MOST_REMEMBERED:
+            self._chosen.clear()
+        self._chosen[grid, group, is_lenient, textures] = code
+        return code
+
+    def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
+        """Load a kernel's code, for as long as this program lives: its address and flags."""
+        library = ctypes.CDLL(str(kernel.code))
+        unload = weakref.finalize(self, native_library.runtime().unload, library._handle)
+        unload.atexit = False
+        symbol = getattr(library, ENTRY_SYMBOL)
+        address = ctypes.cast(symbol, ctypes.c_void_p).value
+        assert address is not None
+        if self.logs:
+            self._names[address] = self.signature.name
+        return address, native_library.FIBRES if kernel.fibres else 0
+
+    def _fusion(self, grid: Size, group: Size) -> Size:
+        """How many threadgroups run as one in each direction."""
+        if not self.can_fuse:
+            return (1, 1, 1)
+        axis = lane_axis(group)
+        if axis != "x" and axis == self._first.axis:
+            return fused_along(axis, grid, group)
+        return (*fused(grid, group, self._rows), 1)
+
+    def failure(self, outcome: native_library.Outcome, grid: Size, group: Size) -> BaseException:
+        """The exception for a launch that was waited for: ours, or what Ctrl-C has raised."""
+        if outcome.status == INTERRUPTED:
+            return native_library.runtime().interruption()
+        return self.error(outcome, grid, group)
+
+    def error(self, outcome: native_library.Outcome, grid: Size, group: Size) -> MetalloidError:
+        """The exception for a launch that did not end well."""
+        together = self._fusion(grid, group)
+
+        def run_as_one(position: Size) -> tuple[Size, Size]:
+            x, y, z = (p * n for p, n in zip(position, together, strict=True))
+            right, bottom, back = (
+                min(p + n, -(-size // each)) - 1
+                for p, n, size, each in zip((x, y, z), together, grid, group, strict=True)
+            )
+            return (x, y, z), (right, bottom, back)
+
+        return error_of(outcome, self.signature.name, run_as_one, group)
+
+    def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
+        """A launch as the runtime reads it."""
+        words, wanted, (across, down, back) = arguments.words, group, self._fusion(grid, group)
+        group = (group[0] * across, group[1] * down, group[2] * back)
+        entry, flags = self.entry, self.flags
+        is_lenient = self.waits and not settings.strict_barriers
+        if self._widths:
+            textures = self._textures.of_launch(words, math.prod(grid))
+            shape = grid, group, is_lenient, textures
+            entry, flags = self._chosen.get(shape) or self._code_for(*shape)
+        if is_lenient:
+            flags |= native_library.LENIENT
+        job = self._job.pack(
+            entry, flags, len(words), *grid, *group,
+            arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
+            arguments.limit_ns, *words,
+        )  # fmt: skip
+        if not (is_lenient or arguments.limit_ns) and (grid, wanted) not in self.jobs:
+            if len(self.jobs) >= _MOST_REMEMBERED:
+                self.jobs.clear()
+            self.jobs[grid, wanted] = job[: native_library.JOB_BYTES]
+        return job

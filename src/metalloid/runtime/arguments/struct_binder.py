@@ -1,0 +1,150 @@
+"""Parameters that hold more than one value: structs by their members, and arrays of resources.
+
+Structs with pointers, textures or samplers in them are Metal's argument buffers. Their bytes are
+put together here from a mapping of member names to values; each member is checked as a parameter of
+its type would be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from metalloid.msl.layout import Layout
+from metalloid.msl.signature import BoundParameter
+from metalloid.runtime.arguments.argument_binder import Slot
+from metalloid.runtime.arguments.buffer_binder import BufferSlot, aligned_bytes
+from metalloid.runtime.arguments.member_writers import WORD_BYTES, Members, writer_for
+from metalloid.runtime.arguments.tensor_binder import TensorSlot
+from metalloid.runtime.arguments.texture_binder import SamplerSlot, TextureSlot
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.launches import Arguments
+
+_ARRAY_EXTENT = re.compile(r"\[\s*(\d+)\s*\]$")
+
+
+def slot_for(kernel: str, parameter: BoundParameter, device: Device) -> Slot:
+    """The slot of a parameter, by its type."""
+    layout = parameter.layout
+    if layout.count and layout.form != "value":
+        return ResourceArraySlot(kernel, parameter, device)
+    if layout.form == "texture":
+        return TextureSlot(kernel, parameter, device)
+    if layout.form == "sampler":
+        return SamplerSlot(kernel, parameter, device)
+    if layout.form == "tensor":
+        return TensorSlot(kernel, parameter, device)
+    if layout.members:
+        return StructSlot(kernel, parameter, device)
+    return BufferSlot(kernel, parameter, device)
+
+
+class EncodedStruct:
+    """The bytes of a struct, with what they refer to.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of the parameter it was made for.
+    memory : ndarray
+    arguments : Arguments
+        What must live, and what is waited for, as long as a launch uses it.
+    """
+
+    def __init__(self, layout: Layout, memory: np.ndarray, arguments: Arguments) -> None:
+        self.layout, self.memory, self.arguments = layout, memory, arguments
+
+    def bind(self, bound: Arguments) -> int:
+        """Address of the bytes; all they refer to is added to `bound`."""
+        bound.keep.append(self)
+        bound.buffers += self.arguments.buffers
+        bound.host_memory |= self.arguments.host_memory
+        bound.staged += self.arguments.staged
+        bound.pointers += self.arguments.pointers
+        return int(self.memory.__array_interface__["data"][0])
+
+
+class StructSlot(BufferSlot):
+    """A pointer or reference to a struct whose members are known."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
+        super().__init__(kernel, parameter, device)
+        self._members: Members | None = None  # made when needed: few launches bind members
+
+    def bind(self, value: Any, bound: Arguments) -> int:
+        """Address of a struct, or of several behind each other."""
+        if type(value) is bytearray:
+            return super().bind(value, bound)
+        if isinstance(value, EncodedStruct):
+            mine = self.parameter.layout
+            if value.layout is not mine and value.layout.members != mine.members:
+                raise self.refuse(value, "it was made for another struct")
+            return self._bind_encoded(value, bound)
+        if isinstance(value, Mapping | tuple | list):
+            return self._bind_encoded(self.encode(value), bound)
+        return super().bind(value, bound)
+
+    def _bind_encoded(self, struct: EncodedStruct, bound: Arguments) -> int:
+        address = struct.bind(bound)
+        if self.stages:
+            self.stage(bound, address, struct.memory.nbytes, False)
+        return address
+
+    def encode(self, value: Any) -> EncodedStruct:
+        """The bytes of a mapping (or tuple) of members, or of a list of such."""
+        layout = self.parameter.layout
+        if self._writes and not layout.holds_resources:
+            raise self.refuse(value, "the kernel may write to it", "Pass an array or a Buffer.")
+        if self._members is None:
+            self._members = Members(self, self.parameter.name, layout.members, slot_for)
+        elements = self._elements(value)
+        bound = Arguments(0)
+        memory = aligned_bytes(len(elements) * layout.bytes)
+        for number, element in enumerate(elements):
+            self._members.write(memory[number * layout.bytes :], element, bound)
+        return EncodedStruct(layout, memory, bound)
+
+    def _elements(self, value: Any) -> list[Any]:
+        """The structs, or the pointers or textures, that `value` stands for."""
+        (first, *_) = self.parameter.layout.members
+        if isinstance(value, list) and (first.name or not first.count):
+            elements = value
+        elif isinstance(value, tuple) and not first.name and not first.count:
+            elements = list(value)
+        else:
+            elements = [value]
+        if self._is_reference and len(elements) != 1:
+            raise self.refuse(value, "a reference is to one struct")
+        # `device float* x[3]` as a parameter means a pointer; the number stands in the text only.
+        written = _ARRAY_EXTENT.search(self.parameter.declaration)
+        if written and not first.name and len(elements) != int(written[1]):
+            raise self.refuse(
+                value,
+                f"it wants {written[1]} elements, the {type(value).__name__} has {len(value)}",
+            )
+        return elements
+
+
+class ResourceArraySlot(Slot):
+    """``array<texture2d<float>, 4>`` and its relatives: a parameter that is several."""
+
+    __slots__ = ("_writer",)
+
+    def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
+        super().__init__(kernel, parameter, device)
+        self._writer = writer_for(self, parameter.name, parameter.layout, slot_for)
+
+    def bind(self, value: Any, bound: Arguments) -> int:
+        """Address of the words of the elements."""
+        memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
+        self._writer.write(memory, value, bound)
+        bound.keep.append(memory)
+        address = int(memory.__array_interface__["data"][0])
+        if self.stages:
+            self.stage(bound, address, memory.nbytes, False)
+        return address

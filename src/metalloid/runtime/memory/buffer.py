@@ -1,0 +1,260 @@
+"""Memory of a device that Python can read and write."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metalloid.errors import ArgumentError, OutOfMemory
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.interop.dlpack import capsule_of_array
+from metalloid.runtime.interop.export import Lent, require_cuda, stays
+from metalloid.runtime.interop.strided import Borrowed
+from metalloid.runtime.launch.event import Event
+from metalloid.runtime.launch.failures import Failure
+from metalloid.runtime.memory.host_copy import Bytes, HostCopy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Buffer:
+    """Memory that kernels can use by name, kept on a device between launches.
+
+    Parameters
+    ----------
+    source : int or array-like
+        A number of bytes (zero-filled), or an array to copy.
+    device : str or Device, optional
+        Where; the default device without.
+    visible : bool, optional
+        Whether Python should see the memory where it lies, on NVIDIA GPUs as well: CUDA then moves
+        its pages to whoever touches them, which is slower than a copy of all.
+
+    Attributes
+    ----------
+    nbytes : int
+    dtype, shape
+        Of the array it was made from; bytes otherwise.
+    device : Device
+    host_copy : HostCopy or None
+        What Python sees of it, where the device's memory is its own.
+    failure : Failure or None
+        Of a launch that wrote to it and failed; reads raise it.
+
+    Raises
+    ------
+    OutOfMemory
+        If the device has no room.
+    ArgumentError
+        For a negative size, or an object that is no array.
+
+    Notes
+    -----
+    ``numpy.asarray(buffer)`` is a view of the same memory on the CPU and on Apple GPUs. It waits
+    for the launches that use the buffer, so what it shows is complete; later launches go on behind
+    its back. On NVIDIA GPUs it is a copy, fetched when the device's is newer. What Python writes to
+    it goes back before the next launch that uses the buffer.
+
+    torch, CuPy and others take a buffer on a GPU as it lies there (``torch.from_dlpack(buffer)``,
+    ``cupy.asarray(buffer)``); its memory lives as long as what they make of it.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> mtl.Buffer(16).nbytes
+    16
+    >>> np.asarray(mtl.Buffer(np.array([1, 2, 3], dtype=np.int16)))
+    array([1, 2, 3], dtype=int16)
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def __init__(
+        self, source: int | Any, device: str | Device | None = None, visible: bool = False
+    ) -> None:
+        import numpy as np
+
+        self.device = get_device(device)
+        contents: np.ndarray | None = None
+        if isinstance(source, int | np.integer) and not isinstance(source, bool):
+            if source < 0:
+                raise ArgumentError(f"[Buffer] a size cannot be negative ({source}).")
+            self.nbytes, self.dtype, self.shape = int(source), np.dtype(np.uint8), (int(source),)
+        else:
+            contents = np.ascontiguousarray(source).reshape(np.shape(source))
+            if contents.dtype.kind not in "biufcV" or contents.dtype.hasobject:
+                raise ArgumentError(
+                    f"[Buffer] wants a number of bytes or an array of numbers, "
+                    f"got {type(source).__name__}."
+                )
+            self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape
+        self._is_visible = visible or self.device.memory != "own"
+        allocate = self.device.allocate_visible if visible else self.device.allocate
+        try:
+            self.address = allocate(self.nbytes)
+        except OutOfMemory:
+            gc.collect()  # a buffer and the launch that uses it may hold each other
+            self.address = allocate(self.nbytes)
+        self._pending: Event | None = None
+        self.failure: Failure | None = None
+        self.host_copy: HostCopy | None = None
+        self._is_lent = False
+        self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
+        # When the process ends a kernel may still run; the memory goes with the process.
+        self._release.atexit = False
+        if contents is not None and contents.nbytes:
+            given = contents.reshape(-1).view(np.uint8)
+            if visible:
+                self.host_bytes()[...] = given
+            else:
+                self.device.copy_in(self.address, given.data)
+
+    def used_by(self, event: Event) -> None:
+        """Record the latest launch that uses this buffer."""
+        self._pending = event
+        if self.host_copy is not None:
+            self.host_copy.is_current = False
+
+    def wait(self) -> None:
+        """Wait for the launches that use this buffer.
+
+        Raises
+        ------
+        KernelFault, LaunchTimeout, LaunchCancelled
+            If one that wrote to it failed, until another launch writes to it.
+        """
+        event = self._pending
+        if event is not None:
+            event.settle()
+            self.device.settle()
+            if self._pending is event:
+                self._pending = None
+        if self.failure is not None:
+            self.failure.throw()
+
+    def host_bytes(self) -> np.ndarray:
+        """What it holds, as bytes that Python can read and write, after the launches so far."""
+        import numpy as np
+
+        self.wait()
+        if self._is_visible:
+            return np.asarray(Bytes(self, self.address, self.nbytes))
+        if self.host_copy is None:
+            self.host_copy = HostCopy(self.device, self.address, self.nbytes)
+            self.host_copy.is_shared = self._is_lent
+        return self.host_copy.view()
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if not self._is_visible:
+            raise AttributeError("__array_interface__")  # NumPy then asks __array__
+        self.wait()
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self.address, False),
+        }
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        import numpy as np
+
+        array = self.host_bytes().view(self.dtype).reshape(self.shape)
+        return np.array(array, dtype, copy=copy)
+
+    # -- other libraries
+
+    def _lent(self) -> Lent:
+        """The memory for others, who may write to it from now on."""
+        self._is_lent = True
+        if self.host_copy is not None:
+            self.host_copy.to_device()
+            self.host_copy.share()
+        return Lent(self.address, self.dtype, self.shape, None, self, self.device.exchange)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.exchange.dlpack_device
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
+                   dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:  # fmt: skip
+        if not stays(self.device.exchange, dl_device, copy):
+            return capsule_of_array(self.__array__(copy=copy), max_version, bool(copy))
+        if copy:
+            raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
+        return self._lent().to_dlpack(stream, max_version)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        require_cuda(self.device.exchange)
+        return self._lent().to_cuda()
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 1
+
+    def __repr__(self) -> str:
+        return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
+
+
+class BorrowedBuffer(Buffer):
+    """Memory of a device that another library owns.
+
+    Parameters
+    ----------
+    memory : Borrowed
+        Its elements need not lie behind each other.
+
+    Attributes
+    ----------
+    start : int
+        Where the first element lies, in bytes.
+    """
+
+    def __init__(self, device: Device, memory: Borrowed) -> None:
+        below, above = memory.reach
+        self.device, self.dtype, self.shape = device, memory.dtype, memory.shape
+        self.address, self.start, self.nbytes = memory.address - below, below, below + above
+        self._memory = memory  # and with it the owner
+        self._pending = self.failure = self.host_copy = None
+        self._is_lent, self._is_visible = True, False
+
+    def used_by(self, event: Event) -> None:
+        """Let the library's own work wait for the launch.
+
+        The launch holds the buffer. Held by it as well, another library's memory would be free only
+        when garbage is collected.
+        """
+        if self._memory.then is not None:
+            self._memory.then()
+
+
+@dataclass(frozen=True)
+class Window:
+    """An array in a part of a buffer.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    start : int
+        Where it begins, in bytes.
+    dtype : numpy.dtype
+        "V1": bytes, which are taken as what a parameter wants.
+    shape : tuple of int
+    """
+
+    buffer: Buffer
+    start: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of it."""
+        return math.prod(self.shape) * self.dtype.itemsize
