@@ -11,6 +11,7 @@ from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
+from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL
@@ -27,11 +28,11 @@ from metalloid.msl.entry_points import EntryPoint
 class Engine(Protocol):
     """A way to run kernels: a module with these."""
 
-    def functions(self, reports: bool, variant: str, parameters: int) -> str:
+    def functions(self, reports: bool, variant: Variant | None, parameters: int) -> str:
         """C++ of what the runtime calls, of a kernel with so many parameters."""
 
-    def lower(self, kernel: KernelIR, variant: str) -> Lowered:
-        """IR that is ready to become code; without a `variant`, of that to begin with."""
+    def lower(self, kernel: KernelIR, variant: Variant | None) -> Lowered:
+        """IR that is ready to become code; without a `variant`, of the initial one."""
 
 
 _ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
@@ -69,8 +70,8 @@ class CompiledKernel:
         Bytes that each thread could store past the caches.
     axis : str
         Along which neighbours access memory side by side: ``"x"``, ``"y"`` or ``"z"``.
-    variant : str
-        Which variant it is.
+    variant : Variant or None
+        None if there is one only.
     engine : str
         What runs it, and why.
     code_command : tuple of str
@@ -93,7 +94,7 @@ class CompiledKernel:
     rows: int
     streamable: int
     axis: str
-    variant: str
+    variant: Variant | None
     engine: str
     code_command: tuple[str, ...]
     stages: dict[str, Path]
@@ -120,8 +121,8 @@ class KernelRequest:
     target : Target
     engine : str
         That of the settings; what has no vector form gets the reference engine.
-    variant : str
-        Which variant; without, the one to begin with.
+    variant : Variant or None
+        Without, the initial one.
     is_linked : bool
         Whether this process shall load it.
     """
@@ -131,7 +132,7 @@ class KernelRequest:
     constants: Mapping[int, str]
     target: Target
     engine: str
-    variant: str = ""
+    variant: Variant | None = None
     is_linked: bool = True
 
 
@@ -150,7 +151,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     if wanted not in _ENGINES:
         raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {wanted!r}")
     key = digest(
-        "kernel" if request.is_linked else "object", wanted, request.variant,
+        "kernel" if request.is_linked else "object", wanted, str(request.variant or ""),
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
     )  # fmt: skip
@@ -174,7 +175,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         facts["rows"],
         facts["streamable"],
         facts["axis"],
-        facts["variant"],
+        parse_variant(facts["variant"]) if facts["variant"] else None,
         facts["engine"],
         tuple(facts["code_command"]),
         {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
@@ -234,7 +235,7 @@ def _compiled_by(
         "rows": lowered.rows,
         "streamable": lowered.streamable,
         "axis": lowered.axis,
-        "variant": lowered.variant,
+        "variant": str(lowered.variant or ""),
         "engine": lowered.engine + reason,
         "code_command": command,
     }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
+from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import entry_text, read_layouts
@@ -124,8 +125,8 @@ class Lowered:
         How it becomes code.
     engine : str
         How it runs, for people.
-    variant : str
-        Which variant it is; empty if there is one only.
+    variant : Variant or None
+        None if there is one only.
     widths : tuple of int
         Lanes that its simdgroups may have, the best first; none if it is not vector code.
     variable_bytes : int
@@ -145,7 +146,7 @@ class Lowered:
     ir: str
     code_command: tuple[str, ...]
     engine: str
-    variant: str = ""
+    variant: Variant | None = None
     widths: tuple[int, ...] = ()
     variable_bytes: int = 0
     fibres: bool = False

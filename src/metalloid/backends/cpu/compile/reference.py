@@ -9,6 +9,7 @@ from __future__ import annotations
 from metalloid.backends.cpu.compile.convergence_points import number_call_sites
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
+from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
@@ -20,7 +21,7 @@ CODE_COMMAND = (
 )  # fmt: skip
 
 
-def functions(reports: bool, variant: str, parameters: int) -> str:
+def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
     """What the runtime calls: a loop over a box of threads."""
     return (
         f"{textures(are_known=False, by_lane=False)}"
@@ -30,7 +31,7 @@ def functions(reports: bool, variant: str, parameters: int) -> str:
     )
 
 
-def lower(kernel: KernelIR, variant: str) -> Lowered:
+def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     """IR that is ready to become code; there is one variant.
 
     Threadgroup variables are those of the system's threads (variables.c).

@@ -2,17 +2,8 @@
 
 The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`);
 loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
-engine.
-
-A kernel comes in variants, made when a launch needs them: ``whole`` if all simdgroups are complete
-and lie in one row; ``ragged`` if some have missing lanes. Where threads wait for each other there
-are also ``row`` and ``column``, if the simdgroups of a threadgroup lie side by side or one below
-the other, and ``scattered``, if a simdgroup covers several rows; and each with ``_lenient`` behind
-it, for launches in which threads may miss a barrier. Independent threads have ``_streaming`` ones,
-for launches that write more than the caches hold. Where threadgroups are one thread wide, lanes lie
-along another axis: ``row_32_y``, ``row_32_z``. What is compiled before there is a launch may be
-for threadgroups of one size alone, as in ``row_32_256x1x1``: then LLVM knows how many simdgroups
-there are, and can keep in registers what they hand on at barriers.
+engine. `variants` says which variants a
+kernel has.
 """
 
 from __future__ import annotations
@@ -25,13 +16,8 @@ from dataclasses import replace
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.texture_specialization import known_words
-from metalloid.backends.cpu.compile.thread_axes import (
-    axis_first,
-    axis_order,
-    contiguous_axis,
-    lane_axis,
-    reads_in_loops,
-)
+from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
+from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.compiler.entry import ENTRY_SYMBOL
 from metalloid.compiler.llvm.ir import Function
 from metalloid.compiler.llvm.join import join_modules
@@ -56,7 +42,6 @@ from metalloid.compiler.spmd.vectorise import (
     vectorise_callees,
 )
 from metalloid.compiler.spmd.writer import SCALAR_BYTES
-from metalloid.runtime.launch.program import Size
 
 #: From IR to code: what is not vector code already is not worth it.
 CODE_COMMAND = (
@@ -76,12 +61,6 @@ _CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
 #: Instructions that store past the caches, in pieces that any array of NumPy's is aligned to.
 _STREAMING = ("AVX-512", "AVX2", "SSE4.2")
 
-#: So many threads may run one by one rather than have a variant compiled for them.
-_FEW_THREADS = 4096
-#: In a row of so many simdgroups an incomplete one more does not matter.
-_LONG_ROW = 4
-#: Nor are fewer than so many in a row worth it.
-_WORTH_A_MASK = 3
 #: Threadgroup variables of so many bytes lie on the stack, where LLVM knows how long they live.
 _FEW_BYTES = 4096
 #: For at most so many simdgroups code is made for their number alone, where that can be told.
@@ -91,7 +70,7 @@ _FEW_SIMDGROUPS = 16
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
 _COMMON = (_IDS, _WORDS, _MEMORY)  # to all threads of a threadgroup
 #: Where simdgroup %i begins, whose first thread has the index %index.
-_POSITIONS = {"row": ("%index", "0", "0"), "column": ("0", "%i", "0")}
+_POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.ONE_WIDE: ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
 _POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
@@ -109,9 +88,9 @@ def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
     return _FORMS.get(vectors, _NARROW)
 
 
-def functions(reports: bool, variant: str, parameters: int) -> str:
+def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
     """The code of one thread."""
-    known = known_words(variant)
+    known = known_words(variant.textures if variant else ())
     words = "".join(f"{known.get(n, f'words[{n}]')}, " for n in range(parameters))
     return (
         f"{textures(are_known=bool(known), by_lane=not known)}"
@@ -120,52 +99,6 @@ def functions(reports: bool, variant: str, parameters: int) -> str:
         " metalloid::run_thread<mtl_entry_type>"
         "(ids, known, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
     )
-
-
-def variant_for(grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool) -> str:
-    """The variant that a launch should have, or must if threads wait for each other.
-
-    Rows and columns of simdgroups have variants of their own where positions matter (`by_shape`).
-    """
-    if not waits and math.prod(grid) <= _FEW_THREADS:
-        return f"whole_{widths[0]}"
-    axis = lane_axis(group)
-    if axis != "x":
-        longest_first = sorted(widths, reverse=True)
-        turned = axis_first(grid, axis), axis_first(group, axis)
-        return f"{_variant_along_x(*turned, longest_first, waits, by_shape)}_{axis}"
-    return _variant_along_x(grid, group, widths, waits, by_shape)
-
-
-def _variant_along_x(
-    grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool
-) -> str:
-    x, y, z = group
-    several_rows = y * z > 1
-    if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
-        return f"column_{x}"
-    may_end_anywhere = not (waits and several_rows)
-    fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
-    width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
-    if not waits:
-        groups, rest = divmod(grid[0], x)
-        ends = x % width, rest % width
-        left_over = (groups * ends[0] + ends[1]) * grid[1] * grid[2]
-        worth_it = left_over > _FEW_THREADS and max(ends) >= _WORTH_A_MASK
-        return f"ragged_{width}" if worth_it else f"whole_{width}"
-    if several_rows and (not fitting or grid[0] % x):
-        return f"scattered_{width}"
-    exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
-    if not exact:
-        return f"ragged_{width}"
-    return f"whole_{width}" if several_rows or not by_shape else f"row_{width}"
-
-
-def exactly(variant: str, grid: Size, group: Size) -> str:
-    """The variant for threadgroups of this size alone, if all of the grid have it."""
-    if any(n % m for n, m in zip(grid, group, strict=True)):
-        return variant
-    return f"{variant}_{'x'.join(map(str, group))}"
 
 
 def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
@@ -179,28 +112,28 @@ def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     return widths
 
 
-def _first_variant(kernel: KernelIR, ir: str) -> str:
-    """What to compile before there is a launch."""
-    kind, widths = "whole", _widths_of(kernel)
+def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
+    """The variant to compile before there is a launch."""
+    kind, widths = Kind.FULL, _widths_of(kernel)
     if kernel.synchronises and _uses(kernel, "y"):
-        kind = "column"
+        kind = Kind.ONE_WIDE
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
-        kind = "row"
-    likely = None if kind == "whole" else likely_threads(ir, definition(ir, _SCALAR))
+        kind = Kind.SINGLE_ROW
+    likely = None if kind is Kind.FULL else likely_threads(ir, definition(ir, _SCALAR))
     if likely is not None:
         size = (*likely, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
-        if variant.startswith(kind) and math.prod(size) <= _FEW_SIMDGROUPS * widths[0]:
-            return exactly(variant, size, size)
-    return f"{kind}_{widths[0]}"
+        if variant.kind is kind and math.prod(size) <= _FEW_SIMDGROUPS * widths[0]:
+            return variant.for_group_of(size, size)
+    return Variant(kind, widths[0])
 
 
 def _uses(kernel: KernelIR, position: str) -> bool:
     return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
 
 
-def lower(kernel: KernelIR, variant: str) -> Lowered:
-    """IR that is ready to become code, of the variant asked for or that to begin with.
+def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
+    """IR that is ready to become code, of a variant or, without one, of the initial variant.
 
     Raises
     ------
@@ -213,13 +146,10 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         ir = name_threads(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
     scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
-    variant = variant or _first_variant(kernel, ir)
-    kind, lanes_of_variant, *manner = variant.split("_")
-    size = next((each.split("x") for each in manner if each[0].isdigit()), ("0", "0", "0"))
-    axis = next((each for each in manner if each in ("y", "z")), "x")
+    variant = variant or _initial_variant(kernel, ir)
+    kind, width, axis, streams = variant.kind, variant.width, variant.axis, variant.streams
     ir = _with_axis_first(ir, axis)
-    width, streams = int(lanes_of_variant), "streaming" in manner
-    forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
+    forms = _forms(kernel, variant)
     callees = callees_of(ir, _SCALAR)
     called = vectorise_callees(ir, scalar, callees, forms[0])
     functions = [parse(ir, scalar, callees) for _ in forms]
@@ -232,7 +162,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
-    adjacent = contiguous_axis(functions[0])
+    adjacent, size = contiguous_axis(functions[0]), variant.group or (0, 0, 0)
     made = [vectorise(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
@@ -240,7 +170,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         ("rows", "i32", rows),
         ("streams", "i8", int(streams)),
         ("axis", "i8", "xyz".index(axis)),
-        *((f"size_{axis}", "i32", int(count)) for axis, count in zip("xyz", size, strict=True)),
+        *((f"size_{each}", "i32", count) for each, count in zip("xyz", size, strict=True)),
         *_sizes(made),
     )
     rounds = ""
@@ -331,13 +261,13 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool) -> list[Form]:
+def _forms(kernel: KernelIR, variant: Variant) -> list[Form]:
     """Forms of the functions that a variant calls."""
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
-        forms = _waiting(width, kind, mask_bits, is_strict)
+        forms = _waiting(variant.width, variant.kind, mask_bits, not variant.is_relaxed)
     else:
-        forms = _independent(width, kind, mask_bits, streams)
+        forms = _independent(variant.width, variant.kind, mask_bits, variant.streams)
     return [
         form
         if form.partial and not form.has_state  # called for the rest of a row
@@ -346,19 +276,19 @@ def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bo
     ]
 
 
-def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[Form]:
+def _independent(width: int, kind: Kind, mask_bits: int, streams: bool) -> list[Form]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
     forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
-    if kind == "ragged":
+    if kind is Kind.TAIL:
         forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
     return forms
 
 
-def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
+def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Form]:
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
-    if kind == "scattered":
+    if kind is Kind.MULTI_ROW:
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
@@ -367,19 +297,19 @@ def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[For
                 is_strict,
             )
         ]  # fmt: skip
-    if kind == "column":
+    if kind is Kind.ONE_WIDE:
         row[_X] = consecutive(width, MOST_ALIGNED)
     whole = Form(
         "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
     )
-    if kind != "ragged":
+    if kind is not Kind.TAIL:
         return [whole]
     return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
 
 
-def _with_driver(ir: str, kernel: KernelIR, kind: str) -> str:
+def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
     """With the kernel's entry: the loops that call its vector code."""
-    run = f"run_rows<{kernel.parameters}, {str(kind == 'ragged').lower()}>"
+    run = f"run_rows<{kernel.parameters}, {str(kind is Kind.TAIL).lower()}>"
     if kernel.synchronises:
         run = f"run_simdgroups<{kernel.parameters}>"
     driver = (

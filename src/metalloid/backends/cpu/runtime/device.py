@@ -13,6 +13,7 @@ from typing import Any
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
+from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import fast_launch
 from metalloid.backends.cpu.runtime.faults import nested
@@ -162,10 +163,10 @@ class CpuDevice(Device):
         """See `Device.compile`."""
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
-        def variant(name: str) -> CompiledKernel:
-            return compile_kernel(replace(first, variant=name), shared_cache())
+        def compile_variant(variant: Variant | None) -> CompiledKernel:
+            return compile_kernel(replace(first, variant=variant), shared_cache())
 
-        return CpuProgram(variant(""), entry, variant, self._names)
+        return CpuProgram(compile_variant(None), entry, compile_variant, self._names)
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""

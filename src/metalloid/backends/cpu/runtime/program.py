@@ -6,12 +6,13 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.engines import CompiledKernel
-from metalloid.backends.cpu.compile.texture_specialization import TextureVariants
+from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.thread_axes import lane_axis
-from metalloid.backends.cpu.compile.vector import exactly, variant_for
+from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
@@ -30,6 +31,8 @@ from metalloid.settings import settings
 
 _MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
+#: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
+_Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 
 
 class CpuProgram(Program):
@@ -39,7 +42,7 @@ class CpuProgram(Program):
         self,
         kernel: CompiledKernel,
         entry: EntryPoint,
-        variant: Callable[[str], CompiledKernel],
+        compile_variant: Callable[[Variant | None], CompiledKernel],
         names: dict[int | None, str],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
@@ -51,11 +54,10 @@ class CpuProgram(Program):
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.threadgroup_bytes
         self._variable_bytes = kernel.variable_bytes
-        self._compile_variant = variant
+        self._compile_variant = compile_variant
         self._variants = {kernel.variant: code}
         self._textures = TextureVariants(self.signature)
-        # By grid, group, whether barriers are lenient, and what is known of textures.
-        self._chosen: dict[tuple[Size, Size, bool, str], tuple[int, int]] = {}
+        self._chosen: dict[_Shape, tuple[int, int]] = {}
         # Of strict launches, by grid and group: what stands before the words.
         self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.can_fuse = bool(kernel.widths) and not (
@@ -86,19 +88,22 @@ class CpuProgram(Program):
         return default_group_size(grid, left, self._reads_in_loops and self.can_fuse, self._rows)
 
     def _code_for(
-        self, grid: Size, group: Size, is_lenient: bool, textures: str
+        self, grid: Size, group: Size, is_relaxed: bool, textures: tuple[KnownWord, ...]
     ) -> tuple[int, int]:
         """Address and flags of the variant that a launch needs."""
-        by_shape = self._first.variant.startswith(("row", "column"))
+        initial = self._first.variant
+        assert initial is not None
+        by_shape = initial.kind in (Kind.SINGLE_ROW, Kind.ONE_WIDE)
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
-        if exactly(variant, grid, group) == self._first.variant:
-            variant = self._first.variant
-        if textures:
-            variant += f"_{textures}"
-        if is_lenient:
-            variant += "_lenient"
-        elif self._first.streamable * math.prod(grid) >= host.cache_bytes():
-            variant += "_streaming"
+        if variant.for_group_of(grid, group) == initial:
+            variant = initial
+        streams = self._first.streamable * math.prod(grid) >= host.cache_bytes()
+        variant = replace(
+            variant,
+            textures=textures,
+            is_relaxed=is_relaxed,
+            streams=streams and not is_relaxed,
+        )
         code = self._variants.get(variant)
         if code is None:
             kernel = self._compile_variant(variant)
@@ -106,7 +111,7 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MOST_REMEMBERED:
             self._chosen.clear()
-        self._chosen[grid, group, is_lenient, textures] = code
+        self._chosen[grid, group, is_relaxed, textures] = code
         return code
 
     def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
@@ -155,19 +160,19 @@ class CpuProgram(Program):
         words, wanted, (across, down, back) = arguments.words, group, self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
-        is_lenient = self.waits and not settings.strict_barriers
+        is_relaxed = self.waits and not settings.strict_barriers
         if self._widths:
             textures = self._textures.of_launch(words, math.prod(grid))
-            shape = grid, group, is_lenient, textures
+            shape = grid, group, is_relaxed, textures
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
-        if is_lenient:
+        if is_relaxed:
             flags |= native_library.LENIENT
         job = self._job.pack(
             entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
             arguments.limit_ns, *words,
         )  # fmt: skip
-        if not (is_lenient or arguments.limit_ns) and (grid, wanted) not in self.jobs:
+        if not (is_relaxed or arguments.limit_ns) and (grid, wanted) not in self.jobs:
             if len(self.jobs) >= _MOST_REMEMBERED:
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native_library.JOB_BYTES]
