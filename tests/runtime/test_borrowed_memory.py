@@ -19,7 +19,7 @@ import metalloid as mtl
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, CudaExchange
 from metalloid.runtime.devices import registry
 from metalloid.runtime.interop.dlpack import make_capsule, read_capsule
-from metalloid.runtime.interop.strided import Borrowed
+from metalloid.runtime.interop.strided import Imported
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from own_memory_device import OwnMemoryDevice
@@ -437,7 +437,7 @@ def test_python_and_others_write_to_a_buffer_in_turn(gpu):
 
 def test_contiguity():
     def memory(shape, strides):
-        return Borrowed(4096, np.dtype(np.float32), shape, strides, None)
+        return Imported(4096, np.dtype(np.float32), shape, strides, None)
 
     assert memory((2, 3), (12, 4)).is_contiguous
     assert memory((2, 1), (4, 999)).is_contiguous

@@ -11,7 +11,7 @@ import numpy as np
 
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
-from metalloid.runtime.arguments.signature_binder import Binder
+from metalloid.runtime.arguments.signature_binder import SignatureBinder
 from metalloid.runtime.arguments.struct_dtypes import dtype_of
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
@@ -46,7 +46,7 @@ class Kernel:
         self._program, self.device, self._source = program, device, source
         self._origin = origin  # how pickle makes it
         self.name = program.signature.name
-        self._binder = Binder(program.signature, device)
+        self._binder = SignatureBinder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
         plain = self._binder.plain()
         self._quick = None if plain is None else device.quick(program, plain, self._sizes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, exported, lent
+from metalloid.arrays.interop.dlpack import copied, export_of, exported
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
@@ -21,7 +21,7 @@ from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
-from metalloid.runtime.interop.buffer_protocol import Exporting
+from metalloid.runtime.interop.buffer_protocol import BufferExporter
 from metalloid.runtime.interop.export import require_cuda
 from metalloid.runtime.memory.buffer import Window
 
@@ -64,7 +64,7 @@ class _DroppedError(threading.local):
 _dropped = _DroppedError()
 
 
-class Interop(Exporting):
+class Interop(BufferExporter):
     """What others see of an array."""
 
     __slots__ = ()
@@ -131,7 +131,7 @@ class Interop(Exporting):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         require_cuda(self._node.device.exchange)
-        found = lent(self._node)
+        found = export_of(self._node)
         # Who asks keeps the array, which may forget this memory.
         weakref.finalize(self, _keep, found.owner).atexit = False
         return found.to_cuda()

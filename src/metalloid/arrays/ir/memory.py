@@ -124,7 +124,7 @@ class Memory:
     ----------
     device : Device
     bound : Buffer or ndarray
-        The argument of launches. Imported memory is an ndarray or a `BorrowedBuffer`.
+        The argument of launches. Imported memory is an ndarray or an `ImportedBuffer`.
     sharing : int
         Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
     """

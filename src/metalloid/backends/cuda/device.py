@@ -37,7 +37,9 @@ from metalloid.runtime.launch.launches import (
     Arguments,
     Launch,
     PlainParameter,
-    QuickLaunch,
+)
+from metalloid.runtime.launch.launches import (
+    FastLaunch as QuickLaunch,
 )
 from metalloid.runtime.launch.program import Size
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from metalloid.backends.cuda.events import CudaEvent, TimedEvent
-from metalloid.runtime.launch.launches import PlainParameter, QuickLaunch
+from metalloid.runtime.launch.launches import FastLaunch as QuickLaunch
+from metalloid.runtime.launch.launches import PlainParameter
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 

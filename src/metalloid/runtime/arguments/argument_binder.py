@@ -13,7 +13,7 @@ from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, HostMemory, PlainParameter
-from metalloid.runtime.memory.buffer import BorrowedBuffer, Buffer, Window
+from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
 
 #: Libraries whose arrays are immutable although their protocols say otherwise, by package.
 _IMMUTABLE = {"mlx": "MLX", "jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow"}
@@ -26,7 +26,7 @@ class ThreadgroupMemory:
     nbytes: int
 
 
-class Slot(ABC):
+class ArgumentBinder(ABC):
     """A parameter, or a member of one, ready to check values.
 
     Attributes
@@ -68,7 +68,7 @@ class Slot(ABC):
         """Have the memory brought to the device that this parameter points to."""
         bound.staged.append(HostMemory(address, nbytes, written, self.position))
 
-    def borrow(self, value: Any, bound: Arguments) -> BorrowedBuffer | None:
+    def import_memory(self, value: Any, bound: Arguments) -> ImportedBuffer | None:
         """Another library's memory of the device, in place; None if it is not there."""
         if not self.stages or isinstance(value, Buffer):
             return None
@@ -86,7 +86,7 @@ class Slot(ABC):
                 value, "the kernel may write to it and the array is read-only", "Pass a copy."
             )
         bound.host_memory |= memory.waits
-        return BorrowedBuffer(self.device, memory)
+        return ImportedBuffer(self.device, memory)
 
     def check_mutable(self, value: Any) -> None:
         """Refuse an immutable array whose memory its library lends as if it were not."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError
-from metalloid.runtime.arguments.struct_binder import EncodedStruct, StructSlot, slot_for
+from metalloid.runtime.arguments.struct_binder import EncodedStruct, StructBinder, binder_for
 
 if TYPE_CHECKING:
     from metalloid.kernels.kernel import Kernel
@@ -55,13 +55,13 @@ class ArgumentBuffer(EncodedStruct):
                 f"[{kernel.name}] has no parameter {parameter!r}. "
                 f"Its parameters: {', '.join(p.name for p in signature.arguments) or 'none'}."
             )
-        slot = slot_for(kernel.name, found, kernel.device)
-        if not isinstance(slot, StructSlot):
+        binder = binder_for(kernel.name, found, kernel.device)
+        if not isinstance(binder, StructBinder):
             raise ArgumentError(
                 f"[{kernel.name}] {found.label} is {found.declaration}, not a struct whose members "
                 "are known."
             )
-        encoded = slot.encode(values)
+        encoded = binder.encode(values)
         super().__init__(encoded.layout, encoded.memory, encoded.arguments)
         self._name = f"{kernel.name}.{parameter}"
 

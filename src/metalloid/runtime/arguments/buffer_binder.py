@@ -11,8 +11,8 @@ import numpy as np
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.arguments.argument_binder import Slot
-from metalloid.runtime.arguments.struct_dtypes import differs, dtype_text, layout_text
+from metalloid.runtime.arguments.argument_binder import ArgumentBinder
+from metalloid.runtime.arguments.struct_dtypes import dtype_text, is_incompatible, layout_text
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
@@ -45,7 +45,7 @@ _BYTES = np.dtype("V1")
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
-class BufferSlot(Slot):
+class BufferBinder(ArgumentBinder):
     """A parameter that takes memory, ready to check values quickly."""
 
     __slots__ = (
@@ -96,7 +96,7 @@ class BufferSlot(Slot):
 
     @property
     def plain(self) -> PlainParameter:
-        """See `Slot.plain`."""
+        """See `ArgumentBinder.plain`."""
         layout = self.parameter.layout
         number = layout.kind if self._takes_floats or self._takes_ints else ""
         dtype = None if self._is_padded else self._dtype
@@ -182,7 +182,7 @@ class BufferSlot(Slot):
             if (
                 dtype.fields
                 and layout.members
-                and (dtype.itemsize != self._bytes or differs(layout, dtype))
+                and (dtype.itemsize != self._bytes or is_incompatible(layout, dtype))
             ):
                 raise self._other_layout(array)
             if dtype.itemsize == self._bytes:
@@ -265,9 +265,9 @@ class BufferSlot(Slot):
             pass
         else:
             return self._bind_array(self._array_of_view(value, view), bound)
-        borrowed = self.borrow(value, bound)
-        if borrowed is not None:
-            return self._bind_window(Window(borrowed, 0, borrowed.dtype, borrowed.shape), bound)
+        imported = self.import_memory(value, bound)
+        if imported is not None:
+            return self._bind_window(Window(imported, 0, imported.dtype, imported.shape), bound)
         if hasattr(value, "__dlpack__"):
             try:
                 array = from_dlpack(value)

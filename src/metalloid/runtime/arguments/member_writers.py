@@ -17,7 +17,7 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.arguments.argument_binder import Slot
+from metalloid.runtime.arguments.argument_binder import ArgumentBinder
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, HostMemory
 from metalloid.runtime.memory.buffer import Buffer
@@ -25,7 +25,7 @@ from metalloid.runtime.memory.buffer import Buffer
 #: A pointer, a texture and a sampler each take as much in a struct.
 WORD_BYTES = 8
 
-MakeSlot = Callable[[str, BoundParameter, Device], Slot]
+MakeBinder = Callable[[str, BoundParameter, Device], ArgumentBinder]
 
 
 @dataclass(frozen=True)
@@ -47,50 +47,53 @@ class MemberWriter(ABC):
         """Write `value` to the first bytes of `memory`; what it needs to live goes to `bound`."""
 
 
-def writer_for(slot: Slot, path: str, layout: Layout, make_slot: MakeSlot) -> MemberWriter:
+def writer_for(
+    binder: ArgumentBinder, path: str, layout: Layout, make_binder: MakeBinder
+) -> MemberWriter:
     """The writer of a member.
 
     Parameters
     ----------
-    slot : Slot
+    binder : Slot
         Of the parameter it is a part of.
     path : str
         Where it stands there, for messages: ``"scene.lights[2]"``.
-    make_slot : callable
-        `slot_for`.
+    make_binder : callable
+        `binder_for`.
     """
     is_value = layout.form == "value"
     if layout.count and not (is_value and not layout.members):
         one = replace(layout, count=0)
         writers = [
-            writer_for(slot, f"{path}[{number}]", one, make_slot) for number in range(layout.count)
+            writer_for(binder, f"{path}[{number}]", one, make_binder)
+            for number in range(layout.count)
         ]
-        return _Array(slot, path, writers, layout.bytes if is_value else WORD_BYTES)
+        return _Array(binder, path, writers, layout.bytes if is_value else WORD_BYTES)
     if is_value and layout.members:
-        return Members(slot, path, layout.members, make_slot)
+        return Members(binder, path, layout.members, make_binder)
     if is_value:
         # As if it were behind a constant reference, whose value is copied from there.
         referred = replace(layout, form="reference", space="constant", read_only=True, count=0)
-        parameter = slot.parameter
+        parameter = binder.parameter
         member = _Member(path, str(layout), 0, 0, referred, getattr(parameter, "owner", parameter))
         nbytes = layout.bytes * max(layout.count, 1)
-        return _Value(make_slot(slot.kernel, member, slot.device), nbytes)
-    parameter = slot.parameter
+        return _Value(make_binder(binder.kernel, member, binder.device), nbytes)
+    parameter = binder.parameter
     member = _Member(path, str(layout), 0, 0, layout, getattr(parameter, "owner", parameter))
-    return _Word(make_slot(slot.kernel, member, slot.device))
+    return _Word(make_binder(binder.kernel, member, binder.device))
 
 
 class _Word(MemberWriter):
     """A pointer, texture or sampler. None is the null pointer."""
 
-    def __init__(self, slot: Slot) -> None:
-        self._slot = slot
+    def __init__(self, binder: ArgumentBinder) -> None:
+        self._binder = binder
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
-        may_be_null = self._slot.parameter.layout.form in ("pointer", "texture")
+        may_be_null = self._binder.parameter.layout.form in ("pointer", "texture")
         before = len(bound.staged)
         constants = len(bound.constants)
-        word = 0 if value is None and may_be_null else self._slot.bind(value, bound)
+        word = 0 if value is None and may_be_null else self._binder.bind(value, bound)
         if len(bound.constants) > constants:  # a number where a pointer is
             _, number = bound.constants.pop()
             place = ctypes.create_string_buffer(number, len(number))
@@ -107,14 +110,14 @@ class _Word(MemberWriter):
 class _Value(MemberWriter):
     """Numbers: a scalar, vector, matrix, or an array of them."""
 
-    def __init__(self, slot: Slot, nbytes: int) -> None:
-        self._slot, self._bytes = slot, nbytes
+    def __init__(self, binder: ArgumentBinder, nbytes: int) -> None:
+        self._binder, self._bytes = binder, nbytes
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         if isinstance(value, Buffer):
-            raise self._slot.refuse(value, "the member holds a value, not memory")
+            raise self._binder.refuse(value, "the member holds a value, not memory")
         copied = Arguments(0)
-        address: int | bytes = self._slot.bind(value, copied)
+        address: int | bytes = self._binder.bind(value, copied)
         if copied.constants:
             source: Any = copied.constants[-1][1]
             address, nbytes = source, len(source)
@@ -122,23 +125,25 @@ class _Value(MemberWriter):
             source = copied.keep[-1]
             nbytes = source.nbytes if isinstance(source, np.ndarray) else ctypes.sizeof(source)
         if nbytes != self._bytes:
-            raise self._slot.refuse(value, f"it has {nbytes} bytes, the member {self._bytes}")
+            raise self._binder.refuse(value, f"it has {nbytes} bytes, the member {self._bytes}")
         ctypes.memmove(memory.ctypes.data, address, nbytes)
 
 
 class _Array(MemberWriter):
     """Several structs or resources."""
 
-    def __init__(self, slot: Slot, path: str, writers: list[MemberWriter], step: int) -> None:
-        self._slot, self._path, self._writers, self._step = slot, path, writers, step
+    def __init__(
+        self, binder: ArgumentBinder, path: str, writers: list[MemberWriter], step: int
+    ) -> None:
+        self._binder, self._path, self._writers, self._step = binder, path, writers, step
 
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         count = len(self._writers)
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-            raise refuse_part(self._slot, self._path, value, f"it wants a list of {count}")
+            raise refuse_member(self._binder, self._path, value, f"it wants a list of {count}")
         if len(value) != count:
-            raise refuse_part(
-                self._slot,
+            raise refuse_member(
+                self._binder,
                 self._path,
                 value,
                 f"it wants {count} elements, the list has {len(value)}",
@@ -151,13 +156,17 @@ class Members(MemberWriter):
     """One struct. A resource that is no struct has a single member without a name."""
 
     def __init__(
-        self, slot: Slot, path: str, layouts: tuple[Layout, ...], make_slot: MakeSlot
+        self,
+        binder: ArgumentBinder,
+        path: str,
+        layouts: tuple[Layout, ...],
+        make_binder: MakeBinder,
     ) -> None:
-        self._slot, self._path = slot, path
+        self._binder, self._path = binder, path
         self._offsets = {layout.name: layout.offset for layout in layouts}
         self._writers = {
             layout.name: writer_for(
-                slot, f"{path}.{layout.name}" if layout.name else path, layout, make_slot
+                binder, f"{path}.{layout.name}" if layout.name else path, layout, make_binder
             )
             for layout in layouts
         }
@@ -187,10 +196,12 @@ class Members(MemberWriter):
         return value
 
     def _refuse(self, value: Any, why: str, hint: str) -> ArgumentError:
-        return refuse_part(self._slot, self._path, value, why, hint)
+        return refuse_member(self._binder, self._path, value, why, hint)
 
 
-def refuse_part(slot: Slot, path: str, value: Any, why: str, hint: str = "") -> ArgumentError:
+def refuse_member(
+    binder: ArgumentBinder, path: str, value: Any, why: str, hint: str = ""
+) -> ArgumentError:
     """The error for a value that does not fit the part of a parameter that `path` names."""
-    where = f"for {path!r} " if path != slot.parameter.name else ""
-    return slot.refuse(value, where + why, hint)
+    where = f"for {path!r} " if path != binder.parameter.name else ""
+    return binder.refuse(value, where + why, hint)

@@ -13,7 +13,7 @@ from typing import Any
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
 from metalloid.runtime.arguments.argument_binder import ThreadgroupMemory, describe
-from metalloid.runtime.arguments.struct_binder import slot_for
+from metalloid.runtime.arguments.struct_binder import binder_for
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 
@@ -44,13 +44,13 @@ def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
     return ThreadgroupMemory(nbytes)
 
 
-class Binder:
+class SignatureBinder:
     """Binds arguments to one signature, again and again."""
 
     def __init__(self, signature: Signature, device: Device) -> None:
         self.signature = signature
-        self._slots = [slot_for(signature.name, p, device) for p in signature.arguments]
-        self._binds = [(slot.position, slot.bind) for slot in self._slots]
+        self._binders = [binder_for(signature.name, p, device) for p in signature.arguments]
+        self._binds = [(binder.position, binder.bind) for binder in self._binders]
         self._threadgroup = signature.threadgroup
         self._names = {p.name: p for p in signature.arguments + signature.threadgroup if p.name}
         self._count = len(signature.sources)
@@ -67,7 +67,7 @@ class Binder:
         if named or self._threadgroup:
             args, sizes = self._arrange(args, named)
             self._bind_threadgroup(bound, sizes)
-        if len(args) != len(self._slots):
+        if len(args) != len(self._binders):
             raise self._wrong_count(len(args))
         words = bound.words
         for (position, bind), value in zip(self._binds, args):  # noqa: B905 - counted above
@@ -97,7 +97,7 @@ class Binder:
 
     def plain(self) -> list[PlainParameter] | None:
         """What each parameter takes by itself; None if one takes nothing of the kind."""
-        found = [slot.plain for slot in self._slots]
+        found = [binder.plain for binder in self._binders]
         plain = [parameter for parameter in found if parameter is not None]
         return None if self._threadgroup or len(plain) < len(found) else plain
 
@@ -123,14 +123,14 @@ class Binder:
                 sizes[parameter.label] = value
             else:
                 values[parameter.position] = value
-        places = [slot.position for slot in self._slots]
+        places = [binder.position for binder in self._binders]
         remaining = [position for position in places if position not in values]
         if len(plain) > len(remaining) and any(p.label not in sizes for p in self._threadgroup):
             self._threadgroup_bytes(unnamed[0], plain[-1])
         if len(plain) > len(remaining):
             raise self._wrong_count(len(args) + len(named))
         values.update(zip(remaining, plain, strict=False))
-        missing = [slot.label for slot in self._slots if slot.position not in values]
+        missing = [binder.label for binder in self._binders if binder.position not in values]
         missing += [p.label for p in self._threadgroup if p.label not in sizes]
         if missing:
             raise ArgumentError(
@@ -167,7 +167,7 @@ class Binder:
         return value.nbytes
 
     def _wrong_count(self, got: int) -> ArgumentError:
-        wanted = len(self._slots) + len(self._threadgroup)
+        wanted = len(self._binders) + len(self._threadgroup)
         return ArgumentError(
             f"[{self.signature.name}] wants {wanted} argument{'s' * (wanted != 1)}, got {got}. "
             f"Signature: {self.signature}"

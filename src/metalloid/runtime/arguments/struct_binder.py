@@ -15,31 +15,31 @@ import numpy as np
 
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.arguments.argument_binder import Slot
-from metalloid.runtime.arguments.buffer_binder import BufferSlot, aligned_bytes
+from metalloid.runtime.arguments.argument_binder import ArgumentBinder
+from metalloid.runtime.arguments.buffer_binder import BufferBinder, aligned_bytes
 from metalloid.runtime.arguments.member_writers import WORD_BYTES, Members, writer_for
-from metalloid.runtime.arguments.tensor_binder import TensorSlot
-from metalloid.runtime.arguments.texture_binder import SamplerSlot, TextureSlot
+from metalloid.runtime.arguments.tensor_binder import TensorBinder
+from metalloid.runtime.arguments.texture_binder import SamplerBinder, TextureBinder
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments
 
 _ARRAY_EXTENT = re.compile(r"\[\s*(\d+)\s*\]$")
 
 
-def slot_for(kernel: str, parameter: BoundParameter, device: Device) -> Slot:
+def binder_for(kernel: str, parameter: BoundParameter, device: Device) -> ArgumentBinder:
     """The slot of a parameter, by its type."""
     layout = parameter.layout
     if layout.count and layout.form != "value":
-        return ResourceArraySlot(kernel, parameter, device)
+        return ResourceArrayBinder(kernel, parameter, device)
     if layout.form == "texture":
-        return TextureSlot(kernel, parameter, device)
+        return TextureBinder(kernel, parameter, device)
     if layout.form == "sampler":
-        return SamplerSlot(kernel, parameter, device)
+        return SamplerBinder(kernel, parameter, device)
     if layout.form == "tensor":
-        return TensorSlot(kernel, parameter, device)
+        return TensorBinder(kernel, parameter, device)
     if layout.members:
-        return StructSlot(kernel, parameter, device)
-    return BufferSlot(kernel, parameter, device)
+        return StructBinder(kernel, parameter, device)
+    return BufferBinder(kernel, parameter, device)
 
 
 class EncodedStruct:
@@ -67,7 +67,7 @@ class EncodedStruct:
         return int(self.memory.__array_interface__["data"][0])
 
 
-class StructSlot(BufferSlot):
+class StructBinder(BufferBinder):
     """A pointer or reference to a struct whose members are known."""
 
     __slots__ = ("_members",)
@@ -101,7 +101,7 @@ class StructSlot(BufferSlot):
         if self._writes and not layout.holds_resources:
             raise self.refuse(value, "the kernel may write to it", "Pass an array or a Buffer.")
         if self._members is None:
-            self._members = Members(self, self.parameter.name, layout.members, slot_for)
+            self._members = Members(self, self.parameter.name, layout.members, binder_for)
         elements = self._elements(value)
         bound = Arguments(0)
         memory = aligned_bytes(len(elements) * layout.bytes)
@@ -130,14 +130,14 @@ class StructSlot(BufferSlot):
         return elements
 
 
-class ResourceArraySlot(Slot):
+class ResourceArrayBinder(ArgumentBinder):
     """``array<texture2d<float>, 4>`` and its relatives: a parameter that is several."""
 
     __slots__ = ("_writer",)
 
     def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
         super().__init__(kernel, parameter, device)
-        self._writer = writer_for(self, parameter.name, parameter.layout, slot_for)
+        self._writer = writer_for(self, parameter.name, parameter.layout, binder_for)
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the words of the elements."""

@@ -44,7 +44,7 @@ def _member(layout: Layout) -> np.dtype[Any]:
     return np.dtype((one, (layout.count,))) if layout.count else one
 
 
-def differs(layout: Layout, dtype: np.dtype[Any]) -> bool:
+def is_incompatible(layout: Layout, dtype: np.dtype[Any]) -> bool:
     """Whether a member of a struct has its name in `dtype`, but another place or type there.
 
     Names of its own are the program's affair: padding, or a struct that it calls otherwise.
@@ -61,7 +61,7 @@ def _fits(member: Layout, field: np.dtype[Any], offset: int) -> bool:
         return False
     wanted = _member(member)
     if member.form == "value" and member.members and not member.count:
-        return field.itemsize == wanted.itemsize and not differs(member, field)
+        return field.itemsize == wanted.itemsize and not is_incompatible(member, field)
     mine, theirs = wanted.base, field.base
     if mine.fields or theirs.kind in "VSO" or mine.kind == "V":
         return field.itemsize <= _room(member)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from metalloid.runtime.arguments.argument_binder import Slot
+from metalloid.runtime.arguments.argument_binder import ArgumentBinder
 from metalloid.runtime.launch.launches import Arguments, HostMemory
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.runtime.textures.descriptor import contiguous_strides
 
 
-class TensorSlot(Slot):
+class TensorBinder(ArgumentBinder):
     """A ``tensor<device T, dextents<int, n>>`` parameter: it takes arrays of n axes.
 
     Their strides may be any. A tensor's dimension 0 is the innermost, the last axis of an array.
@@ -23,9 +23,9 @@ class TensorSlot(Slot):
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the numbers that tensor_entry.h reads."""
-        borrowed = self.borrow(value, bound)
-        if borrowed is not None:
-            value = borrowed
+        imported = self.import_memory(value, bound)
+        if imported is not None:
+            value = imported
         if isinstance(value, Buffer):
             if value.device is not self.device:
                 raise self.refuse(

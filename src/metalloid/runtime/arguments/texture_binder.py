@@ -10,7 +10,7 @@ from numpy.lib.array_utils import byte_bounds
 from metalloid.errors import ArgumentError
 from metalloid.msl.layout import TextureType
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.arguments.argument_binder import Slot
+from metalloid.runtime.arguments.argument_binder import ArgumentBinder
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, HostMemory
 from metalloid.runtime.memory.buffer import Buffer
@@ -28,7 +28,7 @@ from metalloid.runtime.textures.sampler import Sampler
 from metalloid.runtime.textures.texture import Texture, padding_hint
 
 
-class TextureSlot(Slot):
+class TextureBinder(ArgumentBinder):
     """A texture parameter: it takes a `Texture`, or an array whose texels are used in place."""
 
     __slots__ = ("_axes", "_element_kind", "_type", "_writes")
@@ -45,9 +45,9 @@ class TextureSlot(Slot):
         """Address of the descriptor of the texture that `value` is."""
         if isinstance(value, Texture):
             return self._bind_texture(value, bound)
-        borrowed = self.borrow(value, bound)
-        if borrowed is not None:
-            value = borrowed
+        imported = self.import_memory(value, bound)
+        if imported is not None:
+            value = imported
         if isinstance(value, Buffer):
             # Its launches are waited for by whoever reads it, not here.
             if value.device is not self.device:
@@ -190,7 +190,7 @@ class TextureSlot(Slot):
         return KIND_SHAPES[self._type.kind]
 
 
-class SamplerSlot(Slot):
+class SamplerBinder(ArgumentBinder):
     """A sampler parameter: its word is the sampler."""
 
     __slots__ = ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     #: Base of classes with a method ``__buffer__``.
-    Exporting = object
+    BufferExporter = object
 else:
     _GET_BUFFER_SLOT = 1  # Py_bf_getbuffer
     _DEFAULT_FLAGS, _BASE_FLAG = 1 << 18, 1 << 10  # Py_TPFLAGS_DEFAULT, Py_TPFLAGS_BASETYPE
@@ -43,10 +43,10 @@ else:
 
     def _make_type() -> Any:
         slots = (_Slot * 2)(_Slot(_GET_BUFFER_SLOT, ctypes.cast(_slot_value, ctypes.c_void_p)))
-        name = b"metalloid.runtime.interop.buffer_protocol.Exporting"
+        name = b"metalloid.runtime.interop.buffer_protocol.BufferExporter"
         spec = _Spec(name, object.__basicsize__, 0, _DEFAULT_FLAGS | _BASE_FLAG, slots)
         make = ctypes.pythonapi.PyType_FromSpec
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,)
         return make(ctypes.addressof(spec))
 
-    Exporting = _make_type()
+    BufferExporter = _make_type()

@@ -18,7 +18,7 @@ import numpy as np
 from metalloid.dtypes import scalar_of
 from metalloid.errors import ArgumentError
 from metalloid.runtime.interop.exchange import HOST
-from metalloid.runtime.interop.strided import Borrowed
+from metalloid.runtime.interop.strided import Imported
 
 #: The newest version that is read and written here.
 VERSION = (1, 0)
@@ -113,7 +113,7 @@ def capsule_of(tensor: Any, **options: Any) -> Any:
         return tensor.__dlpack__(**options)
 
 
-def read_capsule(capsule: Any, tensor: Any) -> Borrowed:
+def read_capsule(capsule: Any, tensor: Any) -> Imported:
     """What a capsule of `tensor` says.
 
     Raises
@@ -150,7 +150,7 @@ def read_capsule(capsule: Any, tensor: Any) -> Borrowed:
             f"[dlpack] the data of this {name} {where if view.data else 'is a null pointer'}. "
             "Pass a copy of it."
         )
-    return Borrowed(address, dtype, shape, strides, capsule, is_read_only)
+    return Imported(address, dtype, shape, strides, capsule, is_read_only)
 
 
 def _opened(capsule: Any, name: str) -> tuple[_Tensor, bool]:

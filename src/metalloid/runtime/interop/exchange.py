@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from metalloid.runtime.interop.strided import Borrowed
+    from metalloid.runtime.interop.strided import Imported
 
 #: The memory of the host, as DLPack calls it: a type of device, and a number.
 HOST = (1, 0)
@@ -42,7 +42,7 @@ class Exchange:
         """Name of the device, for messages."""
         return self._device.name
 
-    def borrow(self, value: Any) -> Borrowed | None:
+    def borrow(self, value: Any) -> Imported | None:
         """The memory of another library's array, if it is this device's own and not the host's.
 
         Launches from now on see what the library has done to it so far.

@@ -15,7 +15,7 @@ _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 @dataclass
-class Lent(Strided):
+class Exported(Strided):
     """An array of ours, for others.
 
     Attributes
@@ -68,7 +68,7 @@ class Lent(Strided):
         }
 
 
-def stays(exchange: Exchange, wanted: tuple[int, int] | None, copy: bool | None) -> bool:
+def exports_in_place(exchange: Exchange, wanted: tuple[int, int] | None, copy: bool | None) -> bool:
     """Whether ``__dlpack__`` gives the memory of a device, and not that of a copy on the host.
 
     Raises

@@ -59,7 +59,7 @@ class Strided:
 
 
 @dataclass
-class Borrowed(Strided):
+class Imported(Strided):
     """An array that another library owns, used in place.
 
     Attributes

@@ -167,7 +167,7 @@ class PlainParameter(NamedTuple):
 
 #: Of arguments, threads and the size of a threadgroup as a kernel is called with them: the event,
 #: or None if that launch is not a usual one, and nothing was done.
-QuickLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
+FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
 
 
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:
@@ -220,7 +220,7 @@ class Launcher:
 
     def quick(
         self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
-    ) -> QuickLaunch | None:
+    ) -> FastLaunch | None:
         """A function that binds and makes the usual launches of a program; None if there is none.
 
         Parameters

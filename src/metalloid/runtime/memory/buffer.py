@@ -12,8 +12,8 @@ from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import capsule_of_array
-from metalloid.runtime.interop.export import Lent, require_cuda, stays
-from metalloid.runtime.interop.strided import Borrowed
+from metalloid.runtime.interop.export import Exported, exports_in_place, require_cuda
+from metalloid.runtime.interop.strided import Imported
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.failures import Failure
 from metalloid.runtime.memory.host_copy import Bytes, HostCopy
@@ -104,7 +104,7 @@ class Buffer:
         self._pending: Event | None = None
         self.failure: Failure | None = None
         self.host_copy: HostCopy | None = None
-        self._is_lent = False
+        self._is_exported = False
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
         # When the process ends a kernel may still run; the memory goes with the process.
         self._release.atexit = False
@@ -147,7 +147,7 @@ class Buffer:
             return np.asarray(Bytes(self, self.address, self.nbytes))
         if self.host_copy is None:
             self.host_copy = HostCopy(self.device, self.address, self.nbytes)
-            self.host_copy.is_shared = self._is_lent
+            self.host_copy.is_shared = self._is_exported
         return self.host_copy.view()
 
     @property
@@ -171,13 +171,13 @@ class Buffer:
 
     # -- other libraries
 
-    def _lent(self) -> Lent:
+    def _exported(self) -> Exported:
         """The memory for others, who may write to it from now on."""
-        self._is_lent = True
+        self._is_exported = True
         if self.host_copy is not None:
             self.host_copy.to_device()
             self.host_copy.share()
-        return Lent(self.address, self.dtype, self.shape, None, self, self.device.exchange)
+        return Exported(self.address, self.dtype, self.shape, None, self, self.device.exchange)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.exchange.dlpack_device
@@ -185,16 +185,16 @@ class Buffer:
     def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
                    dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
-        if not stays(self.device.exchange, dl_device, copy):
+        if not exports_in_place(self.device.exchange, dl_device, copy):
             return capsule_of_array(self.__array__(copy=copy), max_version, bool(copy))
         if copy:
             raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
-        return self._lent().to_dlpack(stream, max_version)
+        return self._exported().to_dlpack(stream, max_version)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         require_cuda(self.device.exchange)
-        return self._lent().to_cuda()
+        return self._exported().to_cuda()
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -203,12 +203,12 @@ class Buffer:
         return f"<Buffer {self.nbytes} bytes ({self.dtype} {self.shape}) on {self.device.name}>"
 
 
-class BorrowedBuffer(Buffer):
+class ImportedBuffer(Buffer):
     """Memory of a device that another library owns.
 
     Parameters
     ----------
-    memory : Borrowed
+    memory : Imported
         Its elements need not lie behind each other.
 
     Attributes
@@ -217,13 +217,13 @@ class BorrowedBuffer(Buffer):
         Where the first element lies, in bytes.
     """
 
-    def __init__(self, device: Device, memory: Borrowed) -> None:
+    def __init__(self, device: Device, memory: Imported) -> None:
         below, above = memory.reach
         self.device, self.dtype, self.shape = device, memory.dtype, memory.shape
         self.address, self.start, self.nbytes = memory.address - below, below, below + above
         self._memory = memory  # and with it the owner
         self._pending = self.failure = self.host_copy = None
-        self._is_lent, self._is_visible = True, False
+        self._is_exported, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:
         """Let the library's own work wait for the launch.

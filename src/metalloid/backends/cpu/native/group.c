@@ -305,14 +305,14 @@ typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } meeting;
 
 /* No thread can go on: is the threadgroup done, or do all its threads wait at one barrier? */
 static meeting meet(mtl_context *context, uint32_t threads) {
-    bool lenient = context->job->lenient;
+    bool relaxed = context->job->relaxed;
     const mtl_fibre *first = NULL, *missing = NULL, *elsewhere = NULL;
     uint32_t waiting = 0, at_first = 0, excused = 0;
     for (uint32_t i = 0; i < threads; i++) {
         const mtl_simdgroup *simdgroup = &context->simdgroups[i / MTL_SIMD_WIDTH];
         const mtl_fibre *fibre = &context->fibres[i];
         if (!(simdgroup->at_barrier & 1u << fibre->lane)) {
-            if (lenient && simdgroup->finished & 1u << fibre->lane) {
+            if (relaxed && simdgroup->finished & 1u << fibre->lane) {
                 excused++;
             } else if (!missing) {
                 missing = fibre;
@@ -328,7 +328,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         }
     }
     if (waiting == 0) return GROUP_DONE;
-    if ((lenient ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
+    if ((relaxed ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
     mtl_outcome failure = {
         .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
         .arrived = at_first,

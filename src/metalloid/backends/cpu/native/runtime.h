@@ -34,7 +34,7 @@ enum mtl_status {
 /* mtl_descriptor.flags */
 enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
-    MTL_LENIENT = 2 /* a barrier lets all go that wait, wherever, and misses none that returned */
+    MTL_RELAXED = 2 /* a barrier opens for all waiting threads, whichever barrier, and without returned ones */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */
@@ -78,7 +78,7 @@ _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
-    bool uses_fibres, lenient;
+    bool uses_fibres, relaxed;
     uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;

@@ -29,9 +29,9 @@ from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.failures import Failure, record
 from metalloid.runtime.launch.launches import (
     Arguments,
+    FastLaunch,
     Launch,
     PlainParameter,
-    QuickLaunch,
     written_buffers,
 )
 from metalloid.runtime.launch.log_messages import emit
@@ -219,7 +219,7 @@ class CpuDevice(Device):
 
     def quick(
         self, program: CpuProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
-    ) -> QuickLaunch | None:
+    ) -> FastLaunch | None:
         """See `Launcher.quick`."""
         return fast_launch(self, program, parameters, sizes, self.emit_messages)
 

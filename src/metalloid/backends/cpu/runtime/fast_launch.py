@@ -18,7 +18,7 @@ from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.launches import PlainParameter, QuickLaunch
+from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
 from metalloid.settings import settings
 
 _SOURCES = native_library.SOURCES / "python"
@@ -46,7 +46,7 @@ class _Plan(NamedTuple):
 
 
 @functools.cache
-def _binding() -> Callable[[tuple[Any, ...]], QuickLaunch | None]:
+def _binding() -> Callable[[tuple[Any, ...]], FastLaunch | None]:
     """Of a plan, the function that launches by it; compiled once per machine."""
     headers = (native_library.SOURCES, native_library.HEADERS, native_code.OF_PYTHON)
     path = native_code.build(_SOURCES, "fast-launch", shared_cache(), headers)
@@ -64,7 +64,7 @@ def fast_launch(
     parameters: Sequence[PlainParameter],
     sizes: Mapping[Any, Any],
     emit_messages: Callable[[], None],
-) -> QuickLaunch | None:
+) -> FastLaunch | None:
     """See `Launcher.quick`.
 
     Parameters

@@ -38,7 +38,7 @@ _SIGNALS = {
     signals.SIGTRAP: "a trap",
 }
 #: For kernels that GPUs run although not all threads reach their barriers.
-_LENIENT = (
+_RELAXED = (
     "To run the kernel as GPUs do, set metalloid.config.strict_barriers = False "
     "(METALLOID_STRICT_BARRIERS=0)."
 )
@@ -134,12 +134,12 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
             "a threadgroup_barrier that only "
             f"{outcome.arrived} of {outcome.expected} threads reach",
             "Every thread of a threadgroup must reach it: no return and no branch around it. "
-            f"{_LENIENT}",
+            f"{_RELAXED}",
         )
     if status == BARRIERS_DIFFER:
         return (
             "the threads wait at different threadgroup barriers",
-            f"Every thread of a threadgroup must reach the same one. {_LENIENT}",
+            f"Every thread of a threadgroup must reach the same one. {_RELAXED}",
         )
     if status == LANE_OUT_OF_RANGE:
         return (

@@ -23,7 +23,7 @@ HEADERS = SOURCES / "include"
 
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
-LENIENT = 2  # a barrier lets all go that wait, wherever, and misses none that returned
+RELAXED = 2  # a barrier lets all go that wait, wherever, and misses none that returned
 
 
 #: Bytes of a job before its parameters' words.

@@ -166,7 +166,7 @@ class CpuProgram(Program):
             shape = grid, group, is_relaxed, textures
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
         if is_relaxed:
-            flags |= native_library.LENIENT
+            flags |= native_library.RELAXED
         job = self._job.pack(
             entry, flags, len(words), *grid, *group,
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
