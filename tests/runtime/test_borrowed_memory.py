@@ -333,7 +333,7 @@ def test_streams_that_consumers_name(gpu):
     buffer.__dlpack__(stream=2)
     buffer.__dlpack__(stream=-1)
     assert gpu.exchange.orders == [("follows us", DEFAULT_STREAM), ("follows us", 2)]
-    with pytest.raises(ValueError, match="stream 0 may be one of two"):
+    with pytest.raises(ValueError, match="stream 0 is ambiguous"):
         buffer.__dlpack__(stream=0)
 
 

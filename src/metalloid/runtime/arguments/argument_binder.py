@@ -1,4 +1,4 @@
-"""One parameter that a launch gives a value for: who it is, and how it says what does not fit."""
+"""Binders of arguments: each checks the values of one parameter, and explains misfits."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _IMMUTABLE = {"mlx": "MLX", "jax": "JAX", "jaxlib": "JAX", "tensorflow": "Tensor
 
 @dataclass(frozen=True)
 class ThreadgroupMemory:
-    """The argument for a ``threadgroup T* [[threadgroup(n)]]`` parameter: how much of it."""
+    """The argument for a ``threadgroup T* [[threadgroup(n)]]`` parameter: its size."""
 
     nbytes: int
 
 
 class ArgumentBinder(ABC):
-    """A parameter, or a member of one, ready to check values.
+    """Binds values to a parameter, or to a member of one.
 
     Attributes
     ----------
     parameter : BoundParameter
     device : Device
-        The one the kernel is compiled for.
+        The device of the kernel.
     position : int
         Of its word among those of the launch.
     label : str
-        How messages call it.
+        Its name in messages.
     stages : bool
-        Whether memory of the host has to be brought to the device.
+        Whether host memory has to be copied to the device.
     """
 
     __slots__ = ("device", "kernel", "label", "parameter", "position", "stages")
@@ -51,12 +51,12 @@ class ArgumentBinder(ABC):
 
     @property
     def plain(self) -> PlainParameter | None:
-        """What of its values can be bound without a look at anything else; None if none can."""
+        """The parameter in the form for fast launches; None if it has none."""
         return None
 
     @abstractmethod
     def bind(self, value: Any, bound: Arguments) -> int:
-        """The word that stands for `value`; what it needs to live is added to `bound`.
+        """The word of `value` in a launch; objects that must stay alive are added to `bound`.
 
         Raises
         ------
@@ -65,11 +65,11 @@ class ArgumentBinder(ABC):
         """
 
     def stage(self, bound: Arguments, address: int, nbytes: int, written: bool) -> None:
-        """Have the memory brought to the device that this parameter points to."""
+        """Stage host memory that this parameter points to."""
         bound.staged.append(HostMemory(address, nbytes, written, self.position))
 
     def import_memory(self, value: Any, bound: Arguments) -> ImportedBuffer | None:
-        """Another library's memory of the device, in place; None if it is not there."""
+        """Import another library's array on the device; None if it is not there."""
         if not self.stages or isinstance(value, Buffer):
             return None
         self.check_mutable(value)
@@ -89,7 +89,7 @@ class ArgumentBinder(ABC):
         return ImportedBuffer(self.device, memory)
 
     def check_mutable(self, value: Any) -> None:
-        """Refuse an immutable array whose memory its library lends as if it were not."""
+        """Refuse immutable arrays whose library exports them as mutable."""
         library = type(value).__module__.partition(".")[0]
         if library in _IMMUTABLE and not self.parameter.layout.read_only:
             raise self.refuse(
@@ -99,7 +99,7 @@ class ArgumentBinder(ABC):
             )
 
     def as_array(self, value: Any) -> np.ndarray | None:
-        """An array, or another library's by DLPack; None if it is neither."""
+        """A NumPy array, or one imported by DLPack; None for other values."""
         if isinstance(value, np.ndarray):
             return value
         if not hasattr(value, "__dlpack__") or isinstance(value, type):
@@ -122,17 +122,17 @@ class ArgumentBinder(ABC):
 
 
 def describe(value: Any) -> str:
-    """A value in a few words: its type, and its dtype and shape or itself."""
+    """A short description of a value: its type, and its dtype and shape or its repr."""
     if isinstance(value, np.ndarray | Window):
         return f"an array of {value.dtype} with shape {value.shape}"
     if isinstance(value, Buffer):
         return f"a Buffer of {value.nbytes} bytes"
     if isinstance(value, type):
-        return repr(value)  # a class, given where one of its objects was meant
+        return repr(value)  # a class instead of an object
     is_array_like = hasattr(value, "dtype") and hasattr(value, "shape")
     if is_array_like and not isinstance(value, np.generic):
         return f"a {type(value).__name__} of {value.dtype} with shape {tuple(value.shape)}"
     text = " ".join(repr(value).split())
     if text.startswith("<"):
-        return text  # it says what it is
+        return text  # it describes itself
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

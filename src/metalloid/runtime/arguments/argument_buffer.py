@@ -1,4 +1,4 @@
-"""Argument buffers that are put together once and used by many launches."""
+"""Argument buffers: structs that are encoded once for many launches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class ArgumentBuffer(EncodedStruct):
-    """The value of a parameter that is a struct, put together ahead of the launches that use it.
+    """The value of a struct parameter, encoded before the launches that use it.
 
-    A mapping given to the kernel itself means the same; this saves its checks at each launch.
+    A mapping as an argument of the kernel means the same, but is checked at each launch.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ class ArgumentBuffer(EncodedStruct):
         Name of its parameter. The argument buffer fits parameters of other kernels whose structs
         have the same members.
     values : mapping or tuple, or list of them
-        Values of the members by name. What they refer to lives as long as the argument buffer.
+        Values of the members by name. The argument buffer keeps them alive.
 
     Raises
     ------
     ArgumentError
-        If a value does not fit its member, or the parameter is no struct.
+        If a value does not fit its member, or the parameter is not a struct.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One parameter that takes memory: what may be bound to it, and where that lies."""
+"""Binders of parameters that take memory: arrays, buffers, and numbers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer, Window
 
-#: Alignment that every array of Python's world has. MSL's long4 wants more; devices that read the
-#: caller's arrays in place must do with this.
+#: Alignment of all arrays in Python. MSL's long4 wants more; devices that use host memory in place
+#: have to accept this.
 HOST_ALIGNMENT = 16
 
 _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
@@ -35,7 +35,7 @@ _CTYPES: dict[tuple[str, int], Callable[[Any], Any]] = {
     ("f", 4): ctypes.c_float,
     ("f", 8): ctypes.c_double,
 }
-#: The usual ones, quicker than ctypes; a number that is too large for a float is none of theirs.
+#: Faster than ctypes, for the usual types; they refuse numbers too large for a float.
 _PACKERS: dict[tuple[str, int], Callable[[Any], bytes]] = {
     ("i", 4): struct.Struct("=i").pack,
     ("u", 4): struct.Struct("=I").pack,
@@ -46,7 +46,7 @@ _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
 
 
 class BufferBinder(ArgumentBinder):
-    """A parameter that takes memory, ready to check values quickly."""
+    """Binds values to a parameter that takes memory. Common types of values are fast."""
 
     __slots__ = (
         "_alignment",
@@ -107,14 +107,14 @@ class BufferBinder(ArgumentBinder):
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the memory that `value` is or becomes."""
-        kind = type(value)  # the usual ones first
+        kind = type(value)  # common types first
         if kind is Buffer:
             buffer: Buffer = value
             nbytes = buffer.nbytes
             if nbytes % self._bytes or nbytes < self._least_bytes or (
                 buffer.device is not self.device
             ):  # fmt: skip
-                return self._bind_buffer(buffer, bound)  # which says why not
+                return self._bind_buffer(buffer, bound)  # raises the error
             bound.buffers.append(buffer)
             return buffer.address
         if kind is float and self._takes_floats:
@@ -124,7 +124,7 @@ class BufferBinder(ArgumentBinder):
         if kind is np.ndarray:
             return self._bind_array(value, bound)
         if kind is bytearray and value and len(value) % self._bytes == 0:
-            first = _first_byte(value)  # while this lives the memory stays where it is
+            first = _first_byte(value)  # prevents reallocation
             address = ctypes.addressof(first)
             if address % self._alignment == 0:
                 bound.host_memory = True
@@ -154,7 +154,7 @@ class BufferBinder(ArgumentBinder):
             )
         nbytes = array.nbytes
         if self._is_plain and nbytes and flags.writeable:
-            address = ctypes.addressof(_first_byte(array))  # four times as quick as asking NumPy
+            address = ctypes.addressof(_first_byte(array))  # 4 times as fast as NumPy's
         else:
             address = array.__array_interface__["data"][0]
         if nbytes % self._bytes or (self._is_reference and nbytes < self._bytes):
@@ -220,7 +220,7 @@ class BufferBinder(ArgumentBinder):
         if self._is_padded and layout.columns == 1:
             name = layout.scalar.name if layout.scalar else ""
             hint = (
-                f"A {name}3 takes as much room as a {name}4: pad each to 4 numbers, "
+                f"A {name}3 has the size of a {name}4: pad each to 4 numbers, "
                 f"or use packed_{name}3 in the kernel."
             )
         return self.refuse(value, why, hint)
@@ -284,7 +284,7 @@ class BufferBinder(ArgumentBinder):
         array = np.asarray(view)
         raw = view.format in ("B", "c", None) or isinstance(value, ctypes.Structure)
         if raw and self._dtype is not None and array.nbytes % self._bytes == 0:
-            # Bytes have no type of their own: they are taken as what the parameter wants.
+            # Bytes are untyped: they get the type of the parameter.
             return array.reshape(-1).view(np.uint8).view(self._dtype)
         if self._dtype is None:
             return array.reshape(-1).view(np.uint8) if raw else array
@@ -304,12 +304,12 @@ class BufferBinder(ArgumentBinder):
         return self._bind_scalar(number, bound)
 
     def _bind_scalar(self, number: float, bound: Arguments) -> int:
-        """Bind a number that is known to fit; where memory is staged, the device places it."""
+        """Bind a number that is known to fit, as a constant where memory is staged."""
         if self._pack is not None:
             try:
                 bound.constants.append((self.position, self._pack(number)))
                 return 0
-            except OverflowError:  # an infinity, as ctypes takes it
+            except OverflowError:  # ctypes makes it an infinity
                 pass
         assert self._ctype is not None
         memory = self._ctype(number)
@@ -348,7 +348,7 @@ class BufferBinder(ArgumentBinder):
         numbers = [self._number(item) for item in flat.reshape(-1).tolist()]
         array = np.array(numbers).astype(self._dtype).reshape(flat.shape)
         if self._is_padded and array.size % 3 == 0 and flat.shape[-1:] != (4,):
-            # The author of (x, y, z) means a float3, whose fourth number is padding.
+            # (x, y, z) is a float3, whose fourth number is padding.
             rows = array.reshape(-1, 3)
             array = np.concatenate([rows, np.zeros((len(rows), 1), self._dtype)], axis=1)
         return self._bind_owned(array, bound)
@@ -359,7 +359,7 @@ class BufferBinder(ArgumentBinder):
         return self._bind_owned(np.array(value), bound)
 
     def _bind_owned(self, array: np.ndarray, bound: Arguments) -> int:
-        """Bind a value of our own making: read by the kernel only, and kept until it has run."""
+        """Bind a temporary array that the kernel only reads, and keep it until it has run."""
         waits = bound.host_memory
         if array.__array_interface__["data"][0] % self._alignment:
             aligned = aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)
@@ -371,7 +371,7 @@ class BufferBinder(ArgumentBinder):
 
 
 def aligned_bytes(nbytes: int) -> np.ndarray:
-    """Zeroed bytes at an address that suits every type."""
+    """Zeroed bytes, aligned for every type."""
     room = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
     start = -room.__array_interface__["data"][0] % HOST_ALIGNMENT
     return room[start : start + nbytes]

@@ -1,7 +1,7 @@
-"""Write the bytes of a struct from the values of its members.
+"""Encode structs from the values of their members.
 
-Each member is a small parameter: it has a slot that checks what it is given. What differs is what
-is written: the word of a resource, or the bytes of a value.
+Each member has a binder that checks its value, as a parameter has. A writer then stores the word of
+a resource, or the bytes of a value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, HostMemory
 from metalloid.runtime.memory.buffer import Buffer
 
-#: A pointer, a texture and a sampler each take as much in a struct.
+#: Size of a pointer, a texture or a sampler in a struct.
 WORD_BYTES = 8
 
 MakeBinder = Callable[[str, BoundParameter, Device], ArgumentBinder]
@@ -30,7 +30,7 @@ MakeBinder = Callable[[str, BoundParameter, Device], ArgumentBinder]
 
 @dataclass(frozen=True)
 class _Member(BoundParameter):
-    """A member of a struct as a parameter of its own; `owner` is the parameter it belongs to."""
+    """A member of a struct as a parameter; `owner` is the parameter that has the struct."""
 
     owner: BoundParameter
 
@@ -40,11 +40,11 @@ class _Member(BoundParameter):
 
 
 class MemberWriter(ABC):
-    """Writes one value to where it belongs."""
+    """Writes the value of a member."""
 
     @abstractmethod
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
-        """Write `value` to the first bytes of `memory`; what it needs to live goes to `bound`."""
+        """Write `value` to `memory`; objects that must stay alive are added to `bound`."""
 
 
 def writer_for(
@@ -55,9 +55,9 @@ def writer_for(
     Parameters
     ----------
     binder : Slot
-        Of the parameter it is a part of.
+        Of the parameter that has the member.
     path : str
-        Where it stands there, for messages: ``"scene.lights[2]"``.
+        The member's path, for messages: ``"scene.lights[2]"``.
     make_binder : callable
         `binder_for`.
     """
@@ -72,7 +72,7 @@ def writer_for(
     if is_value and layout.members:
         return Members(binder, path, layout.members, make_binder)
     if is_value:
-        # As if it were behind a constant reference, whose value is copied from there.
+        # Bound as a constant reference, from whose memory the value is copied.
         referred = replace(layout, form="reference", space="constant", read_only=True, count=0)
         parameter = binder.parameter
         member = _Member(path, str(layout), 0, 0, referred, getattr(parameter, "owner", parameter))
@@ -94,15 +94,15 @@ class _Word(MemberWriter):
         before = len(bound.staged)
         constants = len(bound.constants)
         word = 0 if value is None and may_be_null else self._binder.bind(value, bound)
-        if len(bound.constants) > constants:  # a number where a pointer is
+        if len(bound.constants) > constants:  # a number for a pointer
             _, number = bound.constants.pop()
-            place = ctypes.create_string_buffer(number, len(number))
-            bound.keep.append(place)
-            word = ctypes.addressof(place)
+            copy = ctypes.create_string_buffer(number, len(number))
+            bound.keep.append(copy)
+            word = ctypes.addressof(copy)
             bound.staged.append(HostMemory(word, len(number), False))
         memory[:WORD_BYTES].view(np.uint64)[0] = word
         if len(bound.staged) > before:
-            # The last is what the slot itself points to, from here and not from a word.
+            # The last one is what the binder points to; the pointer is in the struct, not a word.
             bound.staged[-1] = bound.staged[-1]._replace(position=-1)
             bound.pointers.append(int(memory.__array_interface__["data"][0]))
 
@@ -130,7 +130,7 @@ class _Value(MemberWriter):
 
 
 class _Array(MemberWriter):
-    """Several structs or resources."""
+    """An array of structs or resources."""
 
     def __init__(
         self, binder: ArgumentBinder, path: str, writers: list[MemberWriter], step: int
@@ -153,7 +153,7 @@ class _Array(MemberWriter):
 
 
 class Members(MemberWriter):
-    """One struct. A resource that is no struct has a single member without a name."""
+    """The members of a struct. Other resources have a single member without a name."""
 
     def __init__(
         self,
@@ -202,6 +202,6 @@ class Members(MemberWriter):
 def refuse_member(
     binder: ArgumentBinder, path: str, value: Any, why: str, hint: str = ""
 ) -> ArgumentError:
-    """The error for a value that does not fit the part of a parameter that `path` names."""
+    """The error for a value that does not fit the member that `path` names."""
     where = f"for {path!r} " if path != binder.parameter.name else ""
     return binder.refuse(value, where + why, hint)

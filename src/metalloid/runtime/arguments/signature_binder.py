@@ -1,7 +1,7 @@
-"""Bind Python values to the parameters of a kernel, and check that they fit.
+"""Bind the arguments of a call to the parameters of a kernel, and check them.
 
-Everything a launch could get wrong is found here, before anything runs. Memory is never copied:
-a kernel works on the caller's own array.
+All errors of arguments are raised here, before anything runs. Memory is not copied: kernels work on
+the caller's arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 
 _THREADGROUP_ALIGNMENT = 16
-#: Options of a launch, and what other libraries call them.
+#: Options of a launch, and their names in other libraries.
 _OPTIONS = ("threads", "group_size", "wait", "timeout")
 _OTHER_NAMES = dict.fromkeys(
     ("thread", "grid", "grid_size", "global_size", "dim", "size", "n", "num_threads"), "threads"
@@ -26,7 +26,7 @@ _OTHER_NAMES = dict.fromkeys(
     ("block", "block_size", "block_dim", "threadgroup", "threadgroup_size", "group", "local_size",
      "workgroup_size", "threads_per_threadgroup"), "group_size",
 )  # fmt: skip
-#: Threadgroup memory a launch may ask for: what Apple's GPUs have.
+#: Maximum threadgroup memory of a launch: that of Apple's GPUs.
 MAX_THREADGROUP_BYTES = 32 * 1024
 
 
@@ -45,7 +45,7 @@ def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
 
 
 class SignatureBinder:
-    """Binds arguments to one signature, again and again."""
+    """Binds arguments to one signature."""
 
     def __init__(self, signature: Signature, device: Device) -> None:
         self.signature = signature
@@ -61,7 +61,7 @@ class SignatureBinder:
         Raises
         ------
         ArgumentError
-            Naming the kernel, the parameter, what it wants and what it got.
+            With the kernel, the parameter, and the expected and given values.
         """
         bound = Arguments(self._count)
         if named or self._threadgroup:
@@ -70,17 +70,17 @@ class SignatureBinder:
         if len(args) != len(self._binders):
             raise self._wrong_count(len(args))
         words = bound.words
-        for (position, bind), value in zip(self._binds, args):  # noqa: B905 - counted above
+        for (position, bind), value in zip(self._binds, args):  # noqa: B905 - same length
             words[position] = bind(value, bound)
         return bound
 
     def check_names(self, named: Mapping[str, Any]) -> None:
-        """Refuse what is neither a parameter nor an option of a launch.
+        """Refuse names that are neither parameters nor options of a launch.
 
         Raises
         ------
         ArgumentError
-            With the name that was probably meant.
+            With the most similar name.
         """
         for name in named:
             if name in self._names or name in self.signature.absent:
@@ -96,7 +96,7 @@ class SignatureBinder:
             )
 
     def plain(self) -> list[PlainParameter] | None:
-        """What each parameter takes by itself; None if one takes nothing of the kind."""
+        """All parameters in the form for fast launches; None if one has none."""
         found = [binder.plain for binder in self._binders]
         plain = [parameter for parameter in found if parameter is not None]
         return None if self._threadgroup or len(plain) < len(found) else plain
@@ -117,14 +117,14 @@ class SignatureBinder:
         values: dict[int, Any] = {}
         for name, value in named.items():
             if name in self.signature.absent:
-                continue  # as Metal lets a buffer be bound where no parameter is
+                continue  # as Metal allows buffers without a parameter
             parameter = self._names[name]
             if parameter.is_threadgroup:
                 sizes[parameter.label] = value
             else:
                 values[parameter.position] = value
-        places = [binder.position for binder in self._binders]
-        remaining = [position for position in places if position not in values]
+        positions = [binder.position for binder in self._binders]
+        remaining = [position for position in positions if position not in values]
         if len(plain) > len(remaining) and any(p.label not in sizes for p in self._threadgroup):
             self._threadgroup_bytes(unnamed[0], plain[-1])
         if len(plain) > len(remaining):
@@ -137,7 +137,7 @@ class SignatureBinder:
                 f"[{self.signature.name}] got no value for {', '.join(missing)}. "
                 f"Signature: {self.signature}"
             )
-        return [values[position] for position in places], sizes
+        return [values[position] for position in positions], sizes
 
     def _bind_threadgroup(self, bound: Arguments, sizes: Mapping[str, Any]) -> None:
         total = 0

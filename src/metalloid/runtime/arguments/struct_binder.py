@@ -1,8 +1,7 @@
-"""Parameters that hold more than one value: structs by their members, and arrays of resources.
+"""Binders of structs and of arrays of resources.
 
-Structs with pointers, textures or samplers in them are Metal's argument buffers. Their bytes are
-put together here from a mapping of member names to values; each member is checked as a parameter of
-its type would be.
+Structs with pointers, textures or samplers are Metal's argument buffers. They are encoded from a
+mapping of member names to values; each member is checked like a parameter of its type.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ARRAY_EXTENT = re.compile(r"\[\s*(\d+)\s*\]$")
 
 
 def binder_for(kernel: str, parameter: BoundParameter, device: Device) -> ArgumentBinder:
-    """The slot of a parameter, by its type."""
+    """The binder of a parameter, by its type."""
     layout = parameter.layout
     if layout.count and layout.form != "value":
         return ResourceArrayBinder(kernel, parameter, device)
@@ -43,22 +42,22 @@ def binder_for(kernel: str, parameter: BoundParameter, device: Device) -> Argume
 
 
 class EncodedStruct:
-    """The bytes of a struct, with what they refer to.
+    """The bytes of a struct, and the objects they refer to.
 
     Attributes
     ----------
     layout : Layout
-        Of the parameter it was made for.
+        Of its parameter.
     memory : ndarray
     arguments : Arguments
-        What must live, and what is waited for, as long as a launch uses it.
+        Objects that must stay alive while a launch uses the struct, and its buffers.
     """
 
     def __init__(self, layout: Layout, memory: np.ndarray, arguments: Arguments) -> None:
         self.layout, self.memory, self.arguments = layout, memory, arguments
 
     def bind(self, bound: Arguments) -> int:
-        """Address of the bytes; all they refer to is added to `bound`."""
+        """Address of the bytes; the objects they refer to are added to `bound`."""
         bound.keep.append(self)
         bound.buffers += self.arguments.buffers
         bound.host_memory |= self.arguments.host_memory
@@ -68,16 +67,16 @@ class EncodedStruct:
 
 
 class StructBinder(BufferBinder):
-    """A pointer or reference to a struct whose members are known."""
+    """Binds values to a pointer or reference to a struct with known members."""
 
     __slots__ = ("_members",)
 
     def __init__(self, kernel: str, parameter: BoundParameter, device: Device) -> None:
         super().__init__(kernel, parameter, device)
-        self._members: Members | None = None  # made when needed: few launches bind members
+        self._members: Members | None = None  # made on first use: few launches bind members
 
     def bind(self, value: Any, bound: Arguments) -> int:
-        """Address of a struct, or of several behind each other."""
+        """Address of a struct, or of an array of structs."""
         if type(value) is bytearray:
             return super().bind(value, bound)
         if isinstance(value, EncodedStruct):
@@ -96,7 +95,7 @@ class StructBinder(BufferBinder):
         return address
 
     def encode(self, value: Any) -> EncodedStruct:
-        """The bytes of a mapping (or tuple) of members, or of a list of such."""
+        """The bytes of a mapping (or tuple) of members, or of a list of these."""
         layout = self.parameter.layout
         if self._writes and not layout.holds_resources:
             raise self.refuse(value, "the kernel may write to it", "Pass an array or a Buffer.")
@@ -110,7 +109,7 @@ class StructBinder(BufferBinder):
         return EncodedStruct(layout, memory, bound)
 
     def _elements(self, value: Any) -> list[Any]:
-        """The structs, or the pointers or textures, that `value` stands for."""
+        """`value` as a list of structs, pointers or textures."""
         (first, *_) = self.parameter.layout.members
         if isinstance(value, list) and (first.name or not first.count):
             elements = value
@@ -120,7 +119,7 @@ class StructBinder(BufferBinder):
             elements = [value]
         if self._is_reference and len(elements) != 1:
             raise self.refuse(value, "a reference is to one struct")
-        # `device float* x[3]` as a parameter means a pointer; the number stands in the text only.
+        # A parameter `device float* x[3]` is a pointer; only the text has the number.
         written = _ARRAY_EXTENT.search(self.parameter.declaration)
         if written and not first.name and len(elements) != int(written[1]):
             raise self.refuse(
@@ -131,7 +130,7 @@ class StructBinder(BufferBinder):
 
 
 class ResourceArrayBinder(ArgumentBinder):
-    """``array<texture2d<float>, 4>`` and its relatives: a parameter that is several."""
+    """Binds values to an array of resources, such as ``array<texture2d<float>, 4>``."""
 
     __slots__ = ("_writer",)
 

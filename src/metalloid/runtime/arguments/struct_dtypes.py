@@ -1,4 +1,4 @@
-"""NumPy's dtypes of what parameters point to, and how those of arrays compare with them."""
+"""NumPy's dtypes of parameters, and whether the dtypes of arrays match them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _WORD: np.dtype[Any] = np.dtype(np.uint64)  # a pointer, texture or sampler in a
 def dtype_of(layout: Layout) -> np.dtype[Any]:
     """The dtype of one element of a parameter.
 
-    A struct whose members are not known, and `void`, are bytes. A ``float3`` is four numbers, the
-    last of them padding, except where it is a member of its own: there it is three.
+    `void` and structs with unknown members are bytes. A ``float3`` is four numbers, with the last
+    one as padding; as a member of a struct it is three.
     """
     if layout.scalar is not None:
         rows = layout.bytes // layout.columns // layout.scalar_bytes
@@ -45,9 +45,9 @@ def _member(layout: Layout) -> np.dtype[Any]:
 
 
 def is_incompatible(layout: Layout, dtype: np.dtype[Any]) -> bool:
-    """Whether a member of a struct has its name in `dtype`, but another place or type there.
+    """Whether `dtype` has a field of a member's name, but with another offset or type.
 
-    Names of its own are the program's affair: padding, or a struct that it calls otherwise.
+    Other fields are ignored: they may be padding, or a differently named struct.
     """
     fields = dict(dtype.fields or {})
     return any(
@@ -62,16 +62,16 @@ def _fits(member: Layout, field: np.dtype[Any], offset: int) -> bool:
     wanted = _member(member)
     if member.form == "value" and member.members and not member.count:
         return field.itemsize == wanted.itemsize and not is_incompatible(member, field)
-    mine, theirs = wanted.base, field.base
-    if mine.fields or theirs.kind in "VSO" or mine.kind == "V":
-        return field.itemsize <= _room(member)
-    if theirs.kind == "c" or mine.kind == "b":  # pairs of floats; a bool is a byte
-        return field.itemsize <= _room(member)
-    return mine == theirs and field.itemsize <= _room(member)
+    expected, given = wanted.base, field.base
+    if expected.fields or given.kind in "VSO" or expected.kind == "V":
+        return field.itemsize <= _padded_bytes(member)
+    if given.kind == "c" or expected.kind == "b":  # pairs of floats; a bool is a byte
+        return field.itemsize <= _padded_bytes(member)
+    return expected == given and field.itemsize <= _padded_bytes(member)
 
 
-def _room(member: Layout) -> int:
-    """Bytes of a member, padding behind a vector of three included."""
+def _padded_bytes(member: Layout) -> int:
+    """Bytes of a member, with the padding of a vector of three."""
     each = member.bytes if member.form == "value" else _WORD.itemsize
     return each * max(member.count, 1)
 
@@ -83,7 +83,7 @@ def layout_text(layout: Layout) -> str:
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """The same of a structured dtype."""
+    """The same for a structured dtype."""
     return f"{', '.join(_field_texts(dtype))}; {dtype.itemsize} bytes"
 
 

@@ -1,4 +1,4 @@
-"""Parameters that take a tensor of Metal 4: an array of some dimensions, used in place."""
+"""Binders of Metal 4 tensors: arrays of any strides, used in place."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from metalloid.runtime.textures.descriptor import contiguous_strides
 
 
 class TensorBinder(ArgumentBinder):
-    """A ``tensor<device T, dextents<int, n>>`` parameter: it takes arrays of n axes.
+    """Binds arrays of n axes to a ``tensor<device T, dextents<int, n>>`` parameter.
 
-    Their strides may be any. A tensor's dimension 0 is the innermost, the last axis of an array.
+    Strides may be any. Dimension 0 of a tensor is the innermost, the last axis of an array.
     """
 
     __slots__ = ()
 
     def bind(self, value: Any, bound: Arguments) -> int:
-        """Address of the numbers that tensor_entry.h reads."""
+        """Address of the descriptor, which tensor_entry.h reads."""
         imported = self.import_memory(value, bound)
         if imported is not None:
             value = imported
@@ -37,7 +37,7 @@ class TensorBinder(ArgumentBinder):
         else:
             memory = self.as_array(value)
             if memory is None:
-                raise self.refuse(value, "it is no array")
+                raise self.refuse(value, "it is not an array")
             if not self.parameter.layout.read_only and not memory.flags.writeable:
                 raise self.refuse(
                     value, "the kernel may write to it and the array is read-only", "Pass a copy."

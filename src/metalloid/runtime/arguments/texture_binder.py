@@ -1,4 +1,4 @@
-"""Parameters that take a texture or a sampler."""
+"""Binders of textures and samplers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from metalloid.runtime.textures.texture import Texture, padding_hint
 
 
 class TextureBinder(ArgumentBinder):
-    """A texture parameter: it takes a `Texture`, or an array whose texels are used in place."""
+    """Binds a `Texture` to a texture parameter, or an array whose texels are used in place."""
 
     __slots__ = ("_axes", "_element_kind", "_type", "_writes")
 
@@ -42,14 +42,14 @@ class TextureBinder(ArgumentBinder):
         self._writes = not parameter.layout.read_only
 
     def bind(self, value: Any, bound: Arguments) -> int:
-        """Address of the descriptor of the texture that `value` is."""
+        """Address of the descriptor of a texture."""
         if isinstance(value, Texture):
             return self._bind_texture(value, bound)
         imported = self.import_memory(value, bound)
         if imported is not None:
             value = imported
         if isinstance(value, Buffer):
-            # Its launches are waited for by whoever reads it, not here.
+            # Reads of the buffer wait for its launches.
             if value.device is not self.device:
                 raise self._elsewhere(value)
             strides = contiguous_strides(value.shape, value.dtype.itemsize)
@@ -91,7 +91,7 @@ class TextureBinder(ArgumentBinder):
             pass
         if hasattr(value, "__array_interface__") and not isinstance(value, type):
             return np.asarray(value)
-        raise self.refuse(value, "it is no image", f"Pass an array of shape {self._shape}.")
+        raise self.refuse(value, "it is not an image", f"Pass an array of shape {self._shape}.")
 
     def _describe(
         self,
@@ -102,7 +102,7 @@ class TextureBinder(ArgumentBinder):
         address: int,
         bound: Arguments,
     ) -> int:
-        """Make the descriptor of texels in memory; its address."""
+        """Address of a new descriptor of texels in memory."""
         if len(shape) not in (self._axes, self._axes + 1):
             raise self.refuse(value, f"its shape is not {self._shape}")
         channels = shape[-1] if len(shape) > self._axes else 1
@@ -138,18 +138,18 @@ class TextureBinder(ArgumentBinder):
         strides: tuple[int, ...],
         itemsize: int,
     ) -> None:
-        """Rows and slices may lie anywhere; the texels of a row lie side by side."""
+        """Rows and slices may have any stride; the texels of a row must be contiguous."""
         channels = shape[-1] if len(shape) > self._axes else 1
         texel = strides[self._axes - 1]
-        side_by_side = texel == itemsize * channels or shape[self._axes - 1] == 1
+        is_contiguous = texel == itemsize * channels or shape[self._axes - 1] == 1
         if len(shape) > self._axes:
-            side_by_side = side_by_side and (strides[-1] == itemsize or channels == 1)
+            is_contiguous = is_contiguous and (strides[-1] == itemsize or channels == 1)
         if self._type.kind == "cube_array":
-            side_by_side = side_by_side and strides[0] == 6 * strides[1]
-        if not side_by_side:
+            is_contiguous = is_contiguous and strides[0] == 6 * strides[1]
+        if not is_contiguous:
             raise self.refuse(
                 value,
-                "the texels of a row do not lie side by side",
+                "the texels of a row are not contiguous",
                 "Pass numpy.ascontiguousarray(x).",
             )
         if address % itemsize or any(stride % itemsize for stride in strides):
@@ -191,12 +191,12 @@ class TextureBinder(ArgumentBinder):
 
 
 class SamplerBinder(ArgumentBinder):
-    """A sampler parameter: its word is the sampler."""
+    """Binds a `Sampler` to a sampler parameter, whose word it is."""
 
     __slots__ = ()
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """The word of a `Sampler`."""
         if not isinstance(value, Sampler):
-            raise self.refuse(value, "it is no sampler", "Pass metalloid.Sampler(...).")
+            raise self.refuse(value, "it is not a sampler", "Pass metalloid.Sampler(...).")
         return value.word

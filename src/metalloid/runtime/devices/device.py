@@ -1,4 +1,4 @@
-"""The contract between devices and everything above them."""
+"""The interface of devices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What a device is.
+    """A description of a device.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class DeviceInfo:
     description : str
         Model and size: ``"AMD EPYC 9354, 2 threads, AVX-512"``.
     memory_bytes : int
-        Memory it has.
+        Size of its memory.
     threads : int
-        Threads of the operating system, or multiprocessors, that work side by side.
+        Threads of the operating system, or multiprocessors, that run in parallel.
     """
 
     name: str
@@ -52,7 +52,7 @@ def set_opener(open_by_name: Callable[..., Device]) -> None:
 
 
 class _Opening(type):
-    """Lets ``Device("cpu")`` be the device of that name: a class that opens its objects."""
+    """Makes ``Device("cpu")`` open the device of that name."""
 
     if not TYPE_CHECKING:
 
@@ -66,9 +66,9 @@ class _Opening(type):
 class Device(Launcher, metaclass=_Opening):
     """A machine that runs kernels; ``Device("cpu")`` is the one of that name.
 
-    It is opened on first use; without a name it is the default one. Names are kinds, ``"cpu"`` or
-    ``"cuda"``, for the first device of its kind; ``"cuda:1"`` is the second. `DeviceUnavailable`
-    tells why this machine has none.
+    Devices are opened on first use; without a name it is the default device. A name is a kind,
+    ``"cpu"`` or ``"cuda"``, for the first device of the kind; ``"cuda:1"`` is the second. If this
+    machine has no such device, `DeviceUnavailable` gives the reason.
 
     Launches of one device run in the order they were made (`Launcher`). All methods may be called
     from any thread.
@@ -80,40 +80,40 @@ class Device(Launcher, metaclass=_Opening):
 
     #: ``"cpu"``, ``"cuda:0"``, ``"metal:1"``: what `metalloid.Device` takes.
     name: str
-    #: What clang compiles for.
+    #: The compilation target.
     target: Target
-    #: Whether it may be chosen where no device is named.
+    #: Whether it can be the default device.
     by_default = True
-    #: ``"host"``: kernels use any memory of the process. ``"shared"``: the device's own memory,
-    #: which Python sees where it lies. ``"own"``: memory that is copied in and out.
+    #: ``"host"``: kernels use any memory of the process. ``"shared"``: memory of the device that
+    #: Python can access. ``"own"``: memory of the device that is copied in and out.
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
-    #: What generated kernels should look like.
+    #: Parameters of code generation.
     traits: DeviceTraits = MANY_THREADS
 
     @functools.cached_property
     def exchange(self) -> Exchange:
-        """How other libraries and this device use each other's memory."""
+        """Import and export of memory between this device and other libraries."""
         return Exchange(self)
 
     @functools.cached_property
     def libraries(self) -> Libraries:
-        """What the maker of this device has written for it, beside kernels."""
+        """Vendor libraries of this device."""
         return Libraries()
 
     def info(self) -> DeviceInfo:
-        """What this device is."""
+        """A description of the device."""
         raise NotImplementedError
 
     def details(self) -> dict[str, str]:
-        """More of what it is, for reports: its limits, and what it can do."""
+        """Limits and features, for reports."""
         return {}
 
     def compile(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> Program:
-        """Make a kernel of `unit` ready to run.
+        """Compile a kernel of `unit`.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Device(Launcher, metaclass=_Opening):
         raise NotImplementedError
 
     def allocate_visible(self, nbytes: int) -> int:
-        """The same, of memory that Python sees where it lies, once launches have ended.
+        """The same, of memory that Python can access, once launches have ended.
 
         Raises
         ------
@@ -145,11 +145,11 @@ class Device(Launcher, metaclass=_Opening):
         return self.allocate(nbytes)
 
     def free(self, address: int, nbytes: int) -> None:
-        """Give back what `allocate` or `allocate_visible` gave."""
+        """Free memory from `allocate` or `allocate_visible`."""
         raise NotImplementedError
 
     def host_memory(self, nbytes: int) -> np.ndarray:
-        """Bytes of the host, with anything in them, that are quickly copied to."""
+        """Uninitialised host memory that is fast to copy to and from."""
         import numpy as np
 
         return np.empty(nbytes, np.uint8)
@@ -167,12 +167,12 @@ class Device(Launcher, metaclass=_Opening):
         raise NotImplementedError
 
     def settle(self, seconds: float = 0.0) -> None:
-        """Find out which launches failed, and tell the buffers they wrote to.
+        """Check which launches failed, and set the failures of the buffers they wrote to.
 
         Parameters
         ----------
         seconds : float
-            Time to give to launches that have not ended.
+            Maximum time to wait for running launches.
         """
 
     def __repr__(self) -> str:

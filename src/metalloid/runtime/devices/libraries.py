@@ -1,6 +1,6 @@
-"""What the maker of a device has written for it: libraries that compute what kernels of ours would.
+"""Vendor libraries of devices: matrix products, linear algebra and Fourier transforms.
 
-Their work is in turn with launches. Which of them there are is only looked up when somebody asks.
+Their work is ordered with launches. Libraries are looked up on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Libraries:
-    """Those of one device; None where it has none of a kind."""
+    """The libraries of one device; None for a kind that it lacks."""
 
     products: Products | None = None
     solver: Solver | None = None
@@ -24,19 +24,19 @@ class Libraries:
 
 
 class Matrices(NamedTuple):
-    """Matrices behind each other in a buffer.
+    """A batch of matrices in a buffer.
 
     Attributes
     ----------
     buffer : Buffer
     start : int
-        Where the first begins, in bytes.
+        Offset of the first matrix, in bytes.
     rows, columns : int
         Of each.
     row_bytes, matrix_bytes : int
-        From a row, or a matrix, to the next.
+        Strides of rows and of matrices.
     is_turned : bool
-        Whether columns lie in memory where rows do elsewhere.
+        Whether the matrices are transposed: stored by columns.
     dtype : str
     """
 
@@ -56,11 +56,11 @@ class Products(ABC):
     Attributes
     ----------
     name : str
-        What `metalloid.config.products` calls it.
+        Its name in `metalloid.config.products`.
     is_first : bool
-        Whether it multiplies where nothing else is asked for, being faster than kernels.
+        Whether it is the default, as it is faster than kernels.
     may_repeat : bool
-        Whether a matrix may be all of the matrices, lying 0 bytes from the next.
+        Whether it broadcasts one matrix over a batch, with `matrix_bytes` of 0.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Products(ABC):
     @property
     @abstractmethod
     def dtypes(self) -> frozenset[str]:
-        """Types of matrices that it multiplies.
+        """Element types that it multiplies.
 
         Raises
         ------
@@ -82,23 +82,23 @@ class Products(ABC):
     def multiply(
         self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
     ) -> Event:
-        """Have so many matrices multiplied, each with one of the others.
+        """Multiply `count` pairs of matrices.
 
         Parameters
         ----------
         allow_tf32 : bool
-            Whether float32 may be rounded to what is faster.
+            Whether float32 may be rounded to TF32.
         """
 
 
 class Stack(NamedTuple):
-    """Matrices that fill a buffer, each column by column, as LAPACK has them.
+    """Contiguous matrices that fill a buffer, in column-major order as for LAPACK.
 
     Attributes
     ----------
     buffer : Buffer
     matrices : int
-        How many.
+        Their number.
     rows, columns : int
         Of each.
     dtype : str
@@ -114,32 +114,32 @@ class Stack(NamedTuple):
 class Solver(ABC):
     """LAPACK for a device. Matrices are overwritten.
 
-    The methods return LAPACK's ``info`` of every matrix: 0, or what is wrong with it.
+    The methods return LAPACK's ``info`` of every matrix: 0, or the reason of a failure.
     """
 
     @abstractmethod
     def suits(self, name: str, count: int, rows: int, columns: int) -> bool:
-        """Whether it is faster than the host at the method of that name for so many matrices."""
+        """Whether the method `name` is faster than on the host, for `count` matrices."""
 
     @abstractmethod
     def lu(self, a: Stack) -> tuple[np.ndarray, np.ndarray]:
-        """Both triangles in place of `a`; with the rows, from 1, that each was exchanged with."""
+        """Overwrite `a` with both triangles; returns the pivots too, from 1."""
 
     @abstractmethod
     def solve(self, a: Stack, b: Stack) -> np.ndarray:
-        """The solutions in place of `b`, and anything in place of `a`."""
+        """Overwrite `b` with the solutions, and `a` with anything."""
 
     @abstractmethod
     def cholesky(self, a: Stack, upper: bool) -> np.ndarray:
-        """One triangle in place of `a`'s; the other is as it was."""
+        """Overwrite one triangle of `a`; the other is unchanged."""
 
     @abstractmethod
     def qr(self, a: Stack, q: Stack) -> np.ndarray:
-        """The upper triangle in place of `a`'s, and as many orthonormal columns as `q` has."""
+        """Overwrite the upper triangle of `a`, and `q` with orthonormal columns."""
 
     @abstractmethod
     def eigh(self, a: Stack, values: LaunchBuffer, vectors: bool) -> np.ndarray:
-        """Eigenvalues, from the lower triangles, and eigenvectors in place of `a`."""
+        """Eigenvalues, from the lower triangles; overwrites `a` with eigenvectors."""
 
     @abstractmethod
     def svd(
@@ -150,18 +150,18 @@ class Solver(ABC):
         Parameters
         ----------
         left, right : Stack, optional
-            Where singular vectors go, as columns: all there are, or as many as there are values.
+            Outputs for singular vectors, as columns: all of them, or one per value.
         """
 
 
 class Signal(NamedTuple):
-    """Numbers that lie behind each other in a buffer.
+    """Contiguous numbers in a buffer.
 
     Attributes
     ----------
     buffer : Buffer
     start : int
-        Where they begin, in bytes.
+        Offset of the first, in bytes.
     dtype : str
     """
 
@@ -171,13 +171,13 @@ class Signal(NamedTuple):
 
 
 class Fourier(ABC):
-    """A library of discrete Fourier transforms, which divides by nothing."""
+    """A library of discrete Fourier transforms, without normalisation."""
 
     @abstractmethod
     def transform(self, source: Signal, result: Signal, lengths: tuple[int, ...], count: int,
                   is_inverse: bool) -> Event:  # fmt: skip
-        """Transform along so many last axes as there are lengths, 3 at most.
+        """Transform along the last ``len(lengths)`` axes, 3 at most.
 
-        One side may be real, which makes the last axis of the other ``lengths[-1] // 2 + 1`` long.
-        What is transformed to real numbers is overwritten, and has one axis.
+        Source or result may be real; the last axis of the other then has ``lengths[-1] // 2 + 1``
+        elements. The source of a transform to real numbers is overwritten, and has one axis.
         """

@@ -1,4 +1,4 @@
-"""Devices that are not here: their kernels can be compiled and looked at, not run."""
+"""Offline devices: their kernels can be compiled and inspected, but not run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metalloid.runtime.launch.program import Size
 
 
 class OfflineDevice(Device):
-    """What all of them have in common: everything but `compile` is refused."""
+    """Base of offline devices: refuses everything except `compile`."""
 
     memory = "own"
 

@@ -1,4 +1,4 @@
-"""Which devices there are, and why another is not."""
+"""The registry: opens devices by name, and explains why one is unavailable."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KINDS = {
 #: Kinds of device by DLPack's types.
 _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 
-#: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
+#: Kind of target -> module that offers ``open_target(architecture)``, for compilation only.
 _TARGETS = {
     "cuda": "metalloid.backends.cuda.offline",
     "cpu": "metalloid.backends.cpu.compile.offline",
 }
 
 _open: dict[str, Device] = {}
-_DEFAULT = ""  # in `_open`, for the one that was found first: asking for those before it takes long
+_DEFAULT = ""  # in `_open`, for the default device: searching for it takes long
 _lock = threading.RLock()  # a device may be made on another
 _LAST_WAIT = 0.1  # seconds for launches under way when the process ends
 
@@ -102,7 +102,7 @@ def get_target(name: str) -> Device:
     kind, _, architecture = name.partition(":")
     if kind not in _TARGETS:
         raise DeviceUnavailable(
-            f"[target] there is no kind of target {name!r}; known: "
+            f"[target] unknown kind of target {name!r}; known: "
             f"{', '.join(f'{kind}:ARCHITECTURE' for kind in _TARGETS)}, such as 'cuda:sm_90'."
         )
     target: Device = importlib.import_module(_TARGETS[kind]).open_target(architecture)
@@ -110,17 +110,17 @@ def get_target(name: str) -> Device:
 
 
 def default_device() -> Device:
-    """The device used where none is named: ``METALLOID_DEVICE``, else the first there is."""
+    """The device used without a name: ``METALLOID_DEVICE``, or else the first available one."""
     return get_device()
 
 
 def device_at(kind: int, number: int) -> Device | None:
-    """The device of that type and number in DLPack; None if we know of none.
+    """The device with a type and number of DLPack; None if the type is unknown.
 
     Raises
     ------
     DeviceUnavailable
-        If it is one of ours, and not to be had.
+        If the type is known and the device is unavailable.
     """
     default = get_device()
     if default.exchange.dlpack_device == (kind, number):
@@ -142,7 +142,7 @@ def devices_of(kind: str) -> list[Device]:
 
 
 def kinds() -> tuple[str, ...]:
-    """Kinds of device, whether this machine has them or not; best first."""
+    """All kinds of device, available or not; best first."""
     return tuple(_KINDS)
 
 
@@ -161,14 +161,14 @@ def _device(name: str) -> Device:
     device = _open.get(name)
     if device is not None:
         return device
-    kind, _, place = name.partition(":")
-    if kind not in _KINDS or not (place.isdecimal() or name == kind):
+    kind, _, number = name.partition(":")
+    if kind not in _KINDS or not (number.isdecimal() or name == kind):
         near = difflib.get_close_matches(name, _KINDS, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise DeviceUnavailable(
-            f"[device] there is no kind of device {name!r}; known: {', '.join(_KINDS)}.{hint}"
+            f"[device] unknown kind of device {name!r}; known: {', '.join(_KINDS)}.{hint}"
         )
-    index = int(place or 0)
+    index = int(number or 0)
     canonical = f"{kind}:{index}"
     with _lock:
         if canonical not in _open:

@@ -1,4 +1,4 @@
-"""What code should look like that a device runs fast: told by numbers, not by names of devices."""
+"""Device traits: parameters of code generation, independent of the names of devices."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 
 class DeviceTraits(NamedTuple):
-    """How generated kernels best divide their work on a device.
+    """Parameters of code that a device runs fast.
 
     Attributes
     ----------
     is_simt : bool
-        Whether tens of thousands of threads, neighbours of which read neighbours in memory, hide
-        what memory makes them wait for; otherwise a few cores, which like long loops.
+        Whether the device hides memory latency by tens of thousands of threads with coalesced
+        accesses; otherwise it has a few cores, which are fastest with long loops.
     threadgroups, threads : int
-        So many should work on a reduction of rows, and of columns, if there is enough to do.
+        Targets for a reduction of rows, and of columns, if there is enough work.
     matrices : frozenset of str
-        Types of which units of their own multiply matrices of simdgroups.
+        Element types for which hardware units multiply simdgroup matrices.
     has_tensor_cores : bool
-        Whether those are NVIDIA's, whose matrices are larger than Metal's.
+        Whether those are NVIDIA's tensor cores, whose matrices are larger than Metal's.
     macros : tuple of str
-        Defined in generated texts, for what the device has beside MSL.
+        Macros that generated text defines, for extensions of MSL.
     """
 
     is_simt: bool

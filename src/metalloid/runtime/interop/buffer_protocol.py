@@ -1,7 +1,7 @@
-"""``__buffer__`` before Python 3.12: classes written in Python that export their memory.
+"""The buffer protocol for classes written in Python, also before Python 3.12.
 
-Since 3.12 a method ``__buffer__(flags)`` is enough (PEP 688). Before, only a type with a C slot can
-be given to ``memoryview``, so one is made here whose slot calls that method.
+Since Python 3.12 a method ``__buffer__(flags)`` is enough (PEP 688). Before, ``memoryview`` takes
+only types with a C slot. `BufferExporter` is then such a type, whose slot calls that method.
 """
 
 from __future__ import annotations

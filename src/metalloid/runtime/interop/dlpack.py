@@ -1,7 +1,7 @@
-"""Tensors of other libraries by DLPack, without copying: theirs for us, and ours for them.
+"""DLPack: read the capsules of other libraries and make capsules for them, without copies.
 
-``numpy.from_dlpack`` reads host memory of the types that NumPy has; bfloat16 and the memory of GPUs
-need this.
+``numpy.from_dlpack`` reads host memory of NumPy's types only. This module also reads bfloat16 and
+memory of GPUs.
 
 The structures are those of DLPack's ``dlpack.h``, version 1. Versioned capsules say whether the
 memory is read-only. Libraries older than DLPack 1.0 give unversioned capsules, which do not.
@@ -20,7 +20,7 @@ from metalloid.errors import ArgumentError
 from metalloid.runtime.interop.exchange import HOST
 from metalloid.runtime.interop.strided import Imported
 
-#: The newest version that is read and written here.
+#: The newest version that this module reads and writes.
 VERSION = (1, 0)
 _CPU_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda", 14: "oneapi"}
@@ -58,7 +58,7 @@ class _Versioned(ctypes.Structure):
 
 
 class _Owner:
-    """Keeps something alive that has memory; shows the memory as an array."""
+    """Exposes memory as an array, and keeps the owner of the memory alive."""
 
     def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
         self.owner = owner
@@ -72,16 +72,16 @@ _is_capsule = ctypes.pythonapi.PyCapsule_IsValid
 _is_capsule.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-# -- theirs
+# -- import
 
 
 def from_dlpack(tensor: Any) -> np.ndarray:
-    """An array on the memory of `tensor`, read-only if its library says so.
+    """An array on the memory of `tensor`, read-only if its library marks it so.
 
     Raises
     ------
     ArgumentError
-        If it is not in host memory, or of a type MSL does not have.
+        If it is not in host memory, or has a type that MSL lacks.
     BufferError
         If its capsule cannot be read, see `read_capsule`.
     """
@@ -100,7 +100,7 @@ def from_dlpack(tensor: Any) -> np.ndarray:
 
 
 def capsule_of(tensor: Any, **options: Any) -> Any:
-    """The capsule that a tensor gives, versioned if its library knows those.
+    """The capsule of a tensor, versioned if its library supports that.
 
     Parameters
     ----------
@@ -109,22 +109,22 @@ def capsule_of(tensor: Any, **options: Any) -> Any:
     """
     try:
         return tensor.__dlpack__(max_version=VERSION, **options)
-    except TypeError:  # its library is older than DLPack 1.0 and does not know the argument
+    except TypeError:  # a library older than DLPack 1.0, without the argument
         return tensor.__dlpack__(**options)
 
 
 def read_capsule(capsule: Any, tensor: Any) -> Imported:
-    """What a capsule of `tensor` says.
+    """The array that a capsule of `tensor` describes.
 
     Raises
     ------
     ArgumentError
-        If the elements are of a type that MSL does not have.
+        If the elements have a type that MSL lacks.
     BufferError
-        If it is no capsule of DLPack 1, its elements are vectors of several lanes, its data does
-        not start at a multiple of the element size, or its shape has no meaning.
+        If it is not a capsule of DLPack 1, its elements are vectors of several lanes, its data is
+        not aligned to the element size, or its shape is invalid.
     """
-    # The capsule keeps its name: its destructor gives the memory back when we drop it.
+    # The capsule keeps its name, so that its destructor releases the memory.
     name = type(tensor).__name__
     view, is_read_only = _opened(capsule, name)
     if view.lanes != 1:
@@ -185,12 +185,12 @@ def _extents(
     return shape, tuple(view.strides[axis] * dtype.itemsize for axis in range(view.ndim))
 
 
-# -- ours
+# -- export
 
 
 def can_say_read_only(max_version: tuple[int, int] | None) -> bool:
-    """Whether a capsule for a consumer that takes `max_version` can say that it is read-only."""
-    is_known = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy makes our capsules
+    """Whether a capsule for a consumer of `max_version` has a read-only flag."""
+    is_known = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # NumPy makes the capsules
     return is_known and max_version is not None and max_version[0] >= VERSION[0]
 
 
@@ -216,24 +216,24 @@ def make_capsule(
     read_only: bool = False,
     is_copied: bool = False,
 ) -> Any:
-    """A capsule for memory of a device, which keeps `owner` alive as long as anybody uses it.
+    """A capsule for memory of a device, which keeps `owner` alive while a consumer uses it.
 
-    NumPy makes it, of an array that is never read, because a consumer may drop it in any thread
-    and as late as at the end of the process, which NumPy's code in C can stand and ours could not.
-    The device, the type and the flags are then put right.
+    NumPy makes the capsule, from an array that is never read: a consumer may drop it in any thread
+    and as late as the end of the process, when only a destructor in C is safe. Then the device, the
+    type and the flags are corrected.
 
     Parameters
     ----------
     strides : tuple of int, optional
         In bytes.
     device : tuple of int
-        DLPack's type of it, and its number.
+        DLPack's device type and number.
     max_version : tuple of int, optional
-        What the consumer takes; an unversioned capsule without.
+        The newest version the consumer takes; without it the capsule is unversioned.
     read_only : bool
         Only where `can_say_read_only`.
     is_copied : bool
-        Whether the memory was made for this consumer.
+        Whether the memory is a copy for this consumer.
     """
     plain = np.dtype(np.uint16) if dtype.kind == "V" else dtype
     array = np.asarray(_Owner(owner, _interface(address, plain, shape, strides, read_only)))

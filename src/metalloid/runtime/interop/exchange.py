@@ -1,4 +1,4 @@
-"""How a device and other libraries use each other's memory."""
+"""Import and export of memory between a device and other libraries."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from metalloid.runtime.interop.strided import Imported
 
-#: The memory of the host, as DLPack calls it: a type of device, and a number.
+#: Host memory in DLPack: device type and number.
 HOST = (1, 0)
 
 
 class ExchangingDevice(Protocol):
-    """What an `Exchange` uses of its device."""
+    """The part of a device that an `Exchange` uses."""
 
     name: str
 
@@ -21,14 +21,14 @@ class ExchangingDevice(Protocol):
 
 
 class Exchange:
-    """That of a device whose memory is the host's to them, or none of theirs.
+    """Imports nothing, and exports as host memory: for devices without memory of their own.
 
     Attributes
     ----------
     dlpack_device : tuple of int
-        Where its memory is: DLPack's type of device, and number.
+        DLPack's device type and number of its memory.
     stream_handle : int
-        The stream that its launches are in.
+        The stream of its launches.
     """
 
     dlpack_device: tuple[int, int] = HOST
@@ -43,19 +43,19 @@ class Exchange:
         return self._device.name
 
     def borrow(self, value: Any) -> Imported | None:
-        """The memory of another library's array, if it is this device's own and not the host's.
+        """Import the array of another library; None if it is not in memory of this device.
 
-        Launches from now on see what the library has done to it so far.
+        Later launches see all that the library has written to it so far.
 
         Raises
         ------
         ArgumentError, BufferError
-            If kernels cannot use it.
+            If kernels cannot use the array.
         """
         return None
 
     def hand_over(self, stream: int) -> None:
-        """Let work on a stream of another library wait for the launches so far.
+        """Make a stream of another library wait for the launches so far.
 
         Parameters
         ----------

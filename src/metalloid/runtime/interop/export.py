@@ -1,4 +1,4 @@
-"""Memory of a device, for other libraries to use in place: DLPack and CUDA's array interface."""
+"""Export memory of a device to other libraries: DLPack and CUDA's array interface."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from metalloid.runtime.interop.exchange import HOST, Exchange
 from metalloid.runtime.interop.strided import Strided
 
 _CUDA = 2
-#: What ``__dlpack__`` may be told: the default stream, and that nobody waits.
+#: Streams of ``__dlpack__``: the default stream, and no synchronisation.
 _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 @dataclass
 class Exported(Strided):
-    """An array of ours, for others.
+    """An array that other libraries use in place.
 
     Attributes
     ----------
     exchange : Exchange
-        That of the device that has the memory.
+        Of the device that owns the memory.
     """
 
     exchange: Exchange
@@ -33,7 +33,7 @@ class Exported(Strided):
         read_only: bool = False,
         is_copied: bool = False,
     ) -> Any:
-        """A capsule for a consumer that works on a stream: it waits there for the launches so far.
+        """A capsule for a consumer, whose stream waits for the launches so far.
 
         Parameters
         ----------
@@ -45,10 +45,12 @@ class Exported(Strided):
         Raises
         ------
         ValueError
-            For stream 0, which may be one of two.
+            For stream 0, which is ambiguous.
         """
         if stream == 0:
-            raise ValueError("[dlpack] stream 0 may be one of two: pass 1 or 2, or a stream's own.")
+            raise ValueError(
+                "[dlpack] stream 0 is ambiguous: pass 1 or 2, or the handle of a stream."
+            )
         if stream != _NO_STREAM:
             self.exchange.hand_over(_DEFAULT_STREAM if stream is None else stream)
         return make_capsule(
@@ -69,12 +71,12 @@ class Exported(Strided):
 
 
 def exports_in_place(exchange: Exchange, wanted: tuple[int, int] | None, copy: bool | None) -> bool:
-    """Whether ``__dlpack__`` gives the memory of a device, and not that of a copy on the host.
+    """Whether ``__dlpack__`` exports the memory of a device, rather than a copy on the host.
 
     Raises
     ------
     BufferError
-        If it can give neither.
+        If it can do neither.
     """
     own = exchange.dlpack_device
     if wanted is None or tuple(wanted) == own:
@@ -87,12 +89,12 @@ def exports_in_place(exchange: Exchange, wanted: tuple[int, int] | None, copy: b
 
 
 def require_cuda(exchange: Exchange) -> None:
-    """Have ``__cuda_array_interface__`` only where it is true.
+    """Let only arrays on NVIDIA GPUs have ``__cuda_array_interface__``.
 
     Raises
     ------
     AttributeError
-        Elsewhere.
+        On other devices.
     """
     if exchange.dlpack_device[0] != _CUDA:
         raise AttributeError("__cuda_array_interface__")

@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device, which elements of another library lie in or are to lie in."""
+"""Strided arrays in memory: those that other libraries own, and those exported to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Strided:
-    """Where an array lies.
+    """An array in memory, by address, shape and strides.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Strided:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether its elements lie behind each other."""
+        """Whether its elements are contiguous, in C order."""
         if self.strides is None or 0 in self.shape:
             return True
         step = self.dtype.itemsize
@@ -47,7 +47,7 @@ class Strided:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """Bytes of memory before its first element, and from there on."""
+        """Bytes that the array covers before the address of its first element, and from it on."""
         size = self.dtype.itemsize
         if 0 in self.shape:
             return 0, 0
@@ -66,9 +66,9 @@ class Imported(Strided):
     ----------
     read_only : bool
     then : callable or None
-        Lets its library wait for the launches so far.
+        Makes its library wait for the launches so far.
     waits : bool
-        Whether a launch should have ended when it returns, as the library cannot be told to wait.
+        Whether launches must be synchronous, as the library cannot wait for them.
     """
 
     read_only: bool = False

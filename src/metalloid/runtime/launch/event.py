@@ -1,4 +1,4 @@
-"""Events: what a launch returns at once, and what says when and how it ended."""
+"""Events: a launch returns one at once, and it tells when and how the launch ended."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Event(ABC):
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait at most; without it, as long as it takes. Ctrl-C ends the wait and, on
-            the CPU and NVIDIA GPUs, the launch.
+            Maximum seconds to wait; unlimited by default. Ctrl-C ends the wait and, on the CPU and
+            NVIDIA GPUs, the launch.
 
         Raises
         ------
@@ -40,23 +40,23 @@ class Event(ABC):
         LaunchCancelled
             If Ctrl-C has ended it.
         TimeoutError
-            If it was still running after `timeout` seconds, as it goes on doing.
+            If it is still running after `timeout` seconds. The launch continues.
         """
 
     def settle(self) -> None:
-        """Return when the launch has ended. If it failed, the buffers it wrote to say so."""
+        """Return when the launch has ended. If it failed, reads of the buffers it wrote raise."""
         self.wait()
 
     def cancel(self) -> bool:
         """End the launch.
 
-        Its threads leave the kernel at once, whatever they do; `wait`, and reads of what it wrote,
-        raise `LaunchCancelled`. Launches after it run as usual.
+        Its threads leave the kernel at once. `wait`, and reads of buffers that it wrote to, raise
+        `LaunchCancelled`. Later launches run as usual.
 
         Returns
         -------
         bool
-            Whether it had not ended, and can be ended: Apple's GPUs cannot end a launch.
+            Whether the launch was still running and will end. Apple's GPUs cannot end a launch.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Event(ABC):
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether the launch has ended (it may have failed: `wait` tells)."""
+        """Whether the launch has ended. It may have failed: `wait` raises then."""
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class Event(ABC):
 
 
 class FinishedEvent(Event):
-    """A launch that had ended when it returned."""
+    """The event of a synchronous launch."""
 
     __slots__ = ("_seconds",)
 
@@ -88,7 +88,7 @@ class FinishedEvent(Event):
         self._seconds = seconds
 
     def wait(self, timeout: float | None = None) -> FinishedEvent:
-        """Nothing to wait for."""
+        """Return at once."""
         return self
 
     @property

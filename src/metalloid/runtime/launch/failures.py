@@ -1,4 +1,4 @@
-"""Failures of launches that the program did not wait for.
+"""Failures of asynchronous launches.
 
 A launch that returns at once may fail later. Then each read of a buffer that it wrote to raises
 the failure, until another launch writes to the buffer. A failure that the program never sees is
@@ -16,7 +16,7 @@ from typing import NoReturn, Protocol
 from metalloid.errors import LaunchCancelled, MetalloidError
 
 _logger = logging.getLogger("metalloid")
-_MAX_REPORTED = 10  # failures that are reported one by one
+_MAX_REPORTED = 10  # failures that are reported singly
 _unseen: list[Failure] = []
 os.register_at_fork(after_in_child=_unseen.clear)
 
@@ -34,8 +34,8 @@ class Failure:
     __slots__ = ("error", "is_seen")
 
     def __init__(self, error: MetalloidError) -> None:
-        self.error = error.with_traceback(None)  # which would keep the launch's arguments
-        self.is_seen = isinstance(error, LaunchCancelled)  # the program, or Ctrl-C, did it
+        self.error = error.with_traceback(None)  # a traceback keeps the launch's arguments alive
+        self.is_seen = isinstance(error, LaunchCancelled)  # by the program or Ctrl-C
 
     def throw(self) -> NoReturn:
         """Raise it."""
@@ -51,7 +51,7 @@ class CanFail(Protocol):
 
 
 def record(error: MetalloidError, written: Iterable[CanFail]) -> Failure:
-    """Note that a launch has failed, which may have written to some buffers."""
+    """Record that a launch has failed, for the buffers it may have written to."""
     failure = Failure(error)
     _unseen.append(failure)
     _forget_seen()
@@ -65,7 +65,7 @@ def _forget_seen() -> None:
 
 
 def report() -> None:
-    """Log the failures that were never raised, and warn of them, as the process ends."""
+    """Log failures that were never raised and warn about them, at the end of the process."""
     errors = [str(failure.error) for failure in _unseen]
     _unseen.clear()
     for error in errors[:_MAX_REPORTED]:

@@ -1,4 +1,4 @@
-"""What a launch is, and what a device does with one or several."""
+"""Launches: their arguments, and the interface of devices that run them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HostMirror(Protocol):
 
 
 class LaunchBuffer(Protocol):
-    """What launches use of a `metalloid.Buffer`.
+    """The part of a `metalloid.Buffer` that launches use.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class LaunchBuffer(Protocol):
 
 
 class LaunchRecorder(Protocol):
-    """What takes the launches of a device instead of running them: a `metalloid.Graph`."""
+    """Records the launches of a device instead of running them: a `metalloid.Graph`."""
 
     def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
-        """Keep a launch for later; None if it is to run at once."""
+        """Record a launch; None if it is to run at once."""
 
     def refuse(self, name: str) -> None:
-        """Raise `LaunchError` for work that is no launch, if it would have to be recorded."""
+        """Raise `LaunchError` for work that cannot be recorded, while recording."""
 
 
 class HostMemory(NamedTuple):
@@ -63,7 +63,7 @@ class HostMemory(NamedTuple):
     written : bool
         Whether the kernel may write to it.
     position : int
-        Of the word that points to it; -1 if other memory does.
+        Of the word that points to it; -1 if memory points to it.
     """
 
     address: int
@@ -72,40 +72,39 @@ class HostMemory(NamedTuple):
     position: int = -1
 
 
-#: A limit that no launch reaches, as the runtimes take it.
+#: The time limit of launches without one, in nanoseconds.
 NO_LIMIT = 2**64 - 1
 
 
 def nanoseconds(seconds: float) -> int:
-    """A time limit for `Arguments.limit_ns`."""
+    """Seconds as `Arguments.limit_ns`."""
     return min(math.ceil(seconds * 1e9), NO_LIMIT) if math.isfinite(seconds) else NO_LIMIT
 
 
 class Arguments:
-    """What a launch binds to the parameters of a program.
+    """The values that a launch binds to the parameters of a program.
 
     Attributes
     ----------
     words : list of int
         One per parameter of the kernel: an address, the offset of threadgroup memory, or 0 for ids.
     threadgroup_bytes : int
-        Threadgroup memory the launch brings with it.
+        Threadgroup memory that the launch asks for.
     keep : list
         Objects that must live until the launch has ended.
     buffers : list of Buffer
-        Those the launch reads or writes; their contents are due when it has ended.
+        Buffers that the launch reads or writes.
     host_memory : bool
-        Whether it uses memory that Python can see without asking, so that it should have ended when
-        the call returns.
+        Whether it uses NumPy arrays or other host memory, so that the launch has to be synchronous.
     constants : list of (int, bytes)
-        Numbers by the position of their word, where kernels do not use the memory of the host.
+        Numbers by the position of their word, on devices whose kernels do not use host memory.
     staged : list of HostMemory
-        What a device has to bring to its own memory, and back; empty where kernels use the memory
-        of the host in place.
+        Host memory that the device copies to its own memory, and back; empty where kernels use host
+        memory in place.
     pointers : list of int
         Addresses, in memory of `staged`, of pointers to memory of `staged`.
     limit_ns : int
-        Nanoseconds that the launch may run; 0 if the settings say how long.
+        Time limit in nanoseconds; 0 for that of the settings.
     """
 
     __slots__ = (
@@ -135,20 +134,20 @@ class Launch(NamedTuple):
 
 
 class PlainParameter(NamedTuple):
-    """What a parameter takes that can be bound by itself: a buffer, an array, or a number.
+    """A parameter that takes a buffer, an array or a number, in the form for fast launches.
 
     Attributes
     ----------
     position : int
         Of its word.
     bytes, least_bytes : int
-        Of an element, and of a buffer at least.
+        Of an element, and the minimum of a buffer.
     number : str
-        "f", "i" or "u" if a number may stand for it, else "".
+        "f", "i" or "u" if it takes a number, else "".
     number_bytes : int
         Of the number's type.
     dtype : numpy.dtype or None
-        Of an array that needs no look at more than its bytes; None if there is none.
+        Of arrays whose size in bytes is all there is to check; None if there are none.
     writes : bool
         Whether the kernel may write to it.
     alignment : int
@@ -165,19 +164,19 @@ class PlainParameter(NamedTuple):
     alignment: int
 
 
-#: Of arguments, threads and the size of a threadgroup as a kernel is called with them: the event,
-#: or None if that launch is not a usual one, and nothing was done.
+#: From the arguments, threads and threadgroup size of a call to the event of the launch; None,
+#: without a launch, if the call needs the general path.
 FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
 
 
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:
-    """The buffers that some launches use, each once."""
+    """The buffers that launches use, without duplicates."""
     buffers = (buffer for launch in launches for buffer in launch.arguments.buffers)
     return list({id(buffer): buffer for buffer in buffers}.values())
 
 
 def written_buffers(signature: Signature, arguments: Arguments) -> list[LaunchBuffer]:
-    """The buffers a launch may write to: all but those that only read-only pointers lead to."""
+    """The buffers a launch may write to: all except those bound to read-only parameters only."""
     words = [(arguments.words[p.position], p.layout.read_only) for p in signature.buffers]
 
     def is_written(buffer: LaunchBuffer) -> bool:
@@ -189,22 +188,22 @@ def written_buffers(signature: Signature, arguments: Arguments) -> list[LaunchBu
 
 
 def clear_seen_failures(signature: Signature, arguments: Arguments) -> None:
-    """Forget failures that the program has seen, of buffers that another launch writes to."""
+    """Clear failures that the program has seen, for buffers that another launch writes to."""
     for buffer in written_buffers(signature, arguments):
         if buffer.failure is not None and buffer.failure.is_seen:
             buffer.failure = None
 
 
 class Launcher:
-    """Who runs launches, in the order they were made."""
+    """The interface of a device for launches, which it runs in order."""
 
-    #: What takes the launches instead, for now.
+    #: Records launches instead, while it is set.
     recording: LaunchRecorder | None = None
 
     def launch(
         self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
-        """Run a program that `compile` made, and wait for its end if `wait`.
+        """Run a program from `Device.compile`; return after its end if `wait`.
 
         Parameters
         ----------
@@ -214,34 +213,34 @@ class Launcher:
         Raises
         ------
         KernelFault
-            If it failed and was waited for; otherwise the event's `wait` raises it.
+            If it failed and `wait` is true; otherwise the event's `wait` raises it.
         """
         raise NotImplementedError
 
     def quick(
         self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
-        """A function that binds and makes the usual launches of a program; None if there is none.
+        """The fast launch path of a program, for usual arguments; None if there is none.
 
         Parameters
         ----------
         sizes : mapping
-            Grid and threadgroup, by the threads and the size that calls have asked for before.
+            Grid and threadgroup sizes, by the threads and size of earlier calls.
         """
         return None
 
     def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
-        """Run programs one after another: `launch` for each, with less in between if possible.
+        """Run several launches in order, with less overhead than `launch` for each.
 
         Raises
         ------
         KernelFault
-            See `launch`. What stands behind the one that failed is not run, if that was waited for.
+            See `launch`. If `wait`, launches after the failed one do not run.
         """
         return [self.launch(*launch, wait) for launch in launches]
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
-        """A function that makes these launches, again and again; gives the event of the last."""
+        """A function that repeats these launches, and returns the event of the last one."""
 
         def replay() -> Event:
             return [self.launch(*launch, wait=False) for launch in launches][-1]

@@ -1,4 +1,4 @@
-"""What kernels log (``os_log``), as records of Python's `logging`."""
+"""Log messages of kernels (``os_log``), as records of Python's `logging`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-#: Parent of the loggers; a subsystem and category of the kernel's own name a child.
+#: Parent of the loggers; a kernel's subsystem and category name a child.
 LOGGER = "metalloid.kernels"
 
 #: By Metal's log_type: debug, info, default, error, fault.
@@ -54,7 +54,7 @@ class Message:
 
 
 def decode(block: bytes) -> Iterator[Message]:
-    """The messages in what the native runtime gathered."""
+    """The messages in the log buffer of a device."""
     start = 0
     while start < len(block):
         size, type_, entry, gx, gy, gz, tx, ty, tz, count, _ = _HEAD.unpack_from(block, start)
@@ -78,10 +78,10 @@ def _text(raw: bytes) -> str:
 
 
 def format_message(form: str, values: list[list[Scalar]]) -> str:
-    """`form` with `values` in place of its directives, as C's printf.
+    """Format `values` by `form`, as C's printf.
 
-    Vectors are ``%v4f`` and the like, as in OpenCL. A value that a directive is not made for is
-    shown as it is; a directive without a value stays.
+    Vectors are ``%v4f`` and the like, as in OpenCL. A value of another type than its directive is
+    formatted by its own type; a directive without a value stays.
     """
     given = iter(values)
 
@@ -120,8 +120,8 @@ def _scalar(plain: str, letter: str, value: Scalar) -> str:
 def _log(logger: logging.Logger, level: int, text: str, *values: object, **more: Any) -> None:
     """Log a message; show it on standard error if the program has not configured `logging`.
 
-    Like Python's last resort, which shows warnings, but from INFO on: whoever lets a kernel log
-    wants to see it. A level that the program has set for the logger, or one above it, is respected.
+    Python's last resort shows warnings only; this shows messages from INFO on. Levels that the
+    program has set for the logger or its parents apply.
     """
     if logger.hasHandlers():
         logger.log(level, text, *values, **more)
@@ -138,16 +138,16 @@ def _log(logger: logging.Logger, level: int, text: str, *values: object, **more:
 
 
 def emit(block: bytes, dropped: int, name_of: Callable[[int], str]) -> None:
-    """Hand the messages of `block` to `logging`.
+    """Log the messages of `block`.
 
     Records carry ``kernel``, ``kernel_threadgroup`` and ``kernel_thread`` as attributes.
 
     Parameters
     ----------
     block : bytes
-        What the native runtime gathered.
+        The log buffer of a device.
     dropped : int
-        How many messages it had no room for.
+        Number of messages that did not fit.
     name_of : callable
         Name of a kernel by the address of its code.
     """

@@ -1,4 +1,4 @@
-"""Kernels that a device has compiled, and the sizes of their launches."""
+"""Compiled kernels, and the sizes of their launches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from metalloid.msl.signature import Signature
 
 #: Threads of a simdgroup, on every device.
 SIMDGROUP_WIDTH = 32
-#: Threads a threadgroup may have, unless a kernel says less.
+#: Maximum threads of a threadgroup, unless a kernel has a lower limit.
 MAX_THREADS_PER_THREADGROUP = 1024
 
 Size = tuple[int, int, int]
 
 
 def spread(grid: Size, threads: int) -> Size:
-    """A threadgroup of at most so many threads: wide in x, where neighbours in memory are.
+    """A threadgroup of at most `threads` threads, as wide in x as possible for contiguous access.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class Program(ABC):
     ----------
     signature : Signature
     engine : str
-        Which of the device's ways to run kernels it uses, and why.
+        How the device runs the kernel, and why.
     max_group_size : int
-        Threads a threadgroup may have.
+        Maximum threads of a threadgroup.
     threadgroup_bytes : int
-        Threadgroup memory of the text's own variables; 0 where the device does not tell.
+        Threadgroup memory of the kernel's own variables; 0 if unknown.
     """
 
     signature: Signature
@@ -57,4 +57,4 @@ class Program(ABC):
 
     @abstractmethod
     def default_group_size(self, grid: Size) -> Size:
-        """A good threadgroup size for a launch that names none."""
+        """A good threadgroup size for a launch without one."""

@@ -1,4 +1,4 @@
-"""Memory of a device that Python can read and write."""
+"""Buffers: memory of a device that Python can read and write."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 
 
 class Buffer:
-    """Memory that kernels can use by name, kept on a device between launches.
+    """Memory on a device, which stays there between launches.
 
     Parameters
     ----------
     source : int or array-like
         A number of bytes (zero-filled), or an array to copy.
     device : str or Device, optional
-        Where; the default device without.
+        By default the default device.
     visible : bool, optional
-        Whether Python should see the memory where it lies, on NVIDIA GPUs as well: CUDA then moves
-        its pages to whoever touches them, which is slower than a copy of all.
+        Whether Python can access the memory itself, also on NVIDIA GPUs. CUDA then migrates pages
+        on access, which is slower than one copy.
 
     Attributes
     ----------
     nbytes : int
     dtype, shape
-        Of the array it was made from; bytes otherwise.
+        Those of the source array; bytes otherwise.
     device : Device
     host_copy : HostCopy or None
-        What Python sees of it, where the device's memory is its own.
+        Its copy on the host, where Python cannot access the device's memory.
     failure : Failure or None
         Of a launch that wrote to it and failed; reads raise it.
 
     Raises
     ------
     OutOfMemory
-        If the device has no room.
+        If the device is out of memory.
     ArgumentError
-        For a negative size, or an object that is no array.
+        For a negative size, or a source that is not an array of numbers.
 
     Notes
     -----
     ``numpy.asarray(buffer)`` is a view of the same memory on the CPU and on Apple GPUs. It waits
-    for the launches that use the buffer, so what it shows is complete; later launches go on behind
-    its back. On NVIDIA GPUs it is a copy, fetched when the device's is newer. What Python writes to
-    it goes back before the next launch that uses the buffer.
+    for the launches that use the buffer; later launches write to the memory of the view. On NVIDIA
+    GPUs it is a copy, fetched if the device's memory is newer. Python's writes to it are copied
+    back before the next launch that uses the buffer.
 
-    torch, CuPy and others take a buffer on a GPU as it lies there (``torch.from_dlpack(buffer)``,
-    ``cupy.asarray(buffer)``); its memory lives as long as what they make of it.
+    torch, CuPy and others use the memory of a buffer on a GPU without a copy
+    (``torch.from_dlpack(buffer)``, ``cupy.asarray(buffer)``), and keep it alive.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Buffer:
         self.host_copy: HostCopy | None = None
         self._is_exported = False
         self._release = weakref.finalize(self, self.device.free, self.address, self.nbytes)
-        # When the process ends a kernel may still run; the memory goes with the process.
+        # At exit a kernel may still run; the system frees the memory.
         self._release.atexit = False
         if contents is not None and contents.nbytes:
             given = contents.reshape(-1).view(np.uint8)
@@ -127,7 +127,7 @@ class Buffer:
         Raises
         ------
         KernelFault, LaunchTimeout, LaunchCancelled
-            If one that wrote to it failed, until another launch writes to it.
+            If a launch that wrote to it failed, until another launch writes to it.
         """
         event = self._pending
         if event is not None:
@@ -139,7 +139,7 @@ class Buffer:
             self.failure.throw()
 
     def host_bytes(self) -> np.ndarray:
-        """What it holds, as bytes that Python can read and write, after the launches so far."""
+        """Its bytes, which Python can read and write, after the launches so far."""
         import numpy as np
 
         self.wait()
@@ -172,7 +172,7 @@ class Buffer:
     # -- other libraries
 
     def _exported(self) -> Exported:
-        """The memory for others, who may write to it from now on."""
+        """The memory for other libraries, which may write to it from now on."""
         self._is_exported = True
         if self.host_copy is not None:
             self.host_copy.to_device()
@@ -188,7 +188,7 @@ class Buffer:
         if not exports_in_place(self.device.exchange, dl_device, copy):
             return capsule_of_array(self.__array__(copy=copy), max_version, bool(copy))
         if copy:
-            raise BufferError("[Buffer] gives its own memory: make the copy of what you get.")
+            raise BufferError("[Buffer] exports its own memory: copy the result instead.")
         return self._exported().to_dlpack(stream, max_version)
 
     @property
@@ -204,17 +204,17 @@ class Buffer:
 
 
 class ImportedBuffer(Buffer):
-    """Memory of a device that another library owns.
+    """Memory of a device that another library owns, imported without a copy.
 
     Parameters
     ----------
     memory : Imported
-        Its elements need not lie behind each other.
+        Its elements need not be contiguous.
 
     Attributes
     ----------
     start : int
-        Where the first element lies, in bytes.
+        Offset of the first element, in bytes.
     """
 
     def __init__(self, device: Device, memory: Imported) -> None:
@@ -226,10 +226,10 @@ class ImportedBuffer(Buffer):
         self._is_exported, self._is_visible = True, False
 
     def used_by(self, event: Event) -> None:
-        """Let the library's own work wait for the launch.
+        """Make the library's own work wait for the launch.
 
-        The launch holds the buffer. Held by it as well, another library's memory would be free only
-        when garbage is collected.
+        The launch refers to the buffer. A reference back would keep the library's memory alive
+        until a garbage collection.
         """
         if self._memory.then is not None:
             self._memory.then()
@@ -237,15 +237,15 @@ class ImportedBuffer(Buffer):
 
 @dataclass(frozen=True)
 class Window:
-    """An array in a part of a buffer.
+    """An array in part of a buffer.
 
     Attributes
     ----------
     buffer : Buffer
     start : int
-        Where it begins, in bytes.
+        Its offset, in bytes.
     dtype : numpy.dtype
-        "V1": bytes, which are taken as what a parameter wants.
+        "V1" for bytes, which parameters of any type take.
     shape : tuple of int
     """
 
@@ -256,5 +256,5 @@ class Window:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of it."""
+        """Its size in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize

@@ -1,4 +1,4 @@
-"""What Python sees of the memory of a buffer."""
+"""The host's copies of buffers whose memory Python cannot access."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Bytes:
-    """Memory that somebody owns, for ``numpy.asarray``; lives as long as any array made of it."""
+    """Memory of an owner, for ``numpy.asarray``; arrays made from it keep the owner alive."""
 
     def __init__(self, owner: Any, address: int, nbytes: int) -> None:
         self.owner = owner
@@ -25,18 +25,19 @@ class Bytes:
 
 
 class HostCopy:
-    """A copy of a buffer, fetched when the device's is newer.
+    """A copy of a buffer on the host, which is fetched if the device's memory is newer.
 
-    Python may write to what `view` returns, and nobody tells. So what has been handed out since the
-    last launch, or is still held, counts as the newer one, and goes to the device first.
+    Python may write to the array that `view` returns, without notice. So an array that was returned
+    since the last launch, or is still alive, counts as newer: it is copied to the device before the
+    next launch.
 
     Attributes
     ----------
     is_current : bool
-        Whether no launch has used the buffer since it was fetched.
+        Whether no launch has used the buffer since the copy was fetched.
     is_shared : bool
-        Whether others write to the device's memory, and do not tell either. Then the copy is
-        fetched anew each time, and is the newer one only if it has been changed.
+        Whether other libraries may write to the device's memory. Then the copy is fetched for each
+        view, and counts as newer only if it has changed.
     """
 
     def __init__(self, device: Device, address: int, nbytes: int) -> None:
@@ -44,16 +45,16 @@ class HostCopy:
         self._memory = device.host_memory(nbytes)
         self._seen: weakref.ref[Bytes] | None = None
         self.is_current = self._was_seen = self.is_shared = False
-        self._fetched: np.ndarray | None = None  # of shared memory: what the device had
+        self._fetched: np.ndarray | None = None  # of shared memory: the bytes that were fetched
 
     def share(self) -> None:
-        """From now on others write to the device's memory, too."""
+        """From now on other libraries may write to the device's memory."""
         if not self.is_shared:
             self.is_shared = True
             self._fetched = self._memory.copy() if self.is_current else None
 
     def view(self) -> np.ndarray:
-        """The bytes as they are on the device."""
+        """The bytes of the buffer."""
         import numpy as np
 
         memory = self._memory
@@ -72,7 +73,7 @@ class HostCopy:
         return np.asarray(seen)
 
     def to_device(self) -> None:
-        """Bring over what Python may have written; called before a launch that uses the buffer."""
+        """Copy to the device what Python may have written; called before launches on the buffer."""
         is_held = self._seen is not None and self._seen() is not None
         if self.is_current and (self._was_seen or is_held) and self._may_be_newer():
             self._device.copy_in(self._address, self._memory.data)

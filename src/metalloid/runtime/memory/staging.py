@@ -1,4 +1,4 @@
-"""Memory of the host that a launch uses, brought to a device that does not see it, and back."""
+"""Staging: copies of host memory that a launch uses, for devices that cannot access it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 from metalloid.runtime.launch.launches import Arguments, HostMemory
 
-#: What every address of a device's allocations is a multiple of. A copy lies as far from such an
-#: address as the original does, so it is aligned like it.
+#: Alignment of device allocations. A copy has the same address as the original modulo this, and so
+#: the same alignment.
 _ALIGNMENT = 256
 _POINTER = struct.Struct("=Q")
 
 
 @dataclass
 class Block:
-    """Memory of the host that overlaps, as one piece.
+    """Overlapping host memory, as one block.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Block:
         Addresses on the host.
     uses : list of HostMemory
     address : int
-        Of its copy, once there is one.
+        Of its copy, once allocated.
     """
 
     start: int
@@ -36,22 +36,22 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of it."""
+        """Its size in bytes."""
         return self.end - self.start
 
     @property
     def shift(self) -> int:
-        """Where it begins in what is allocated for it."""
+        """Offset of the block in the memory allocated for it."""
         return self.start % _ALIGNMENT
 
     @property
     def written(self) -> list[HostMemory]:
-        """The parts that a kernel may change."""
+        """The uses that a kernel may write to."""
         return [use for use in self.uses if use.written]
 
 
 def blocks_of(memories: Iterable[HostMemory]) -> list[Block]:
-    """Memory that is used by several parameters, or in part, as one block each.
+    """Merge overlapping memory of several parameters into blocks.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def blocks_of(memories: Iterable[HostMemory]) -> list[Block]:
 
 
 def point_words(arguments: Arguments, blocks: list[Block]) -> None:
-    """Let the words of a launch point to the copies."""
+    """Make the words of a launch point to the copies."""
     for block in blocks:
         for use in block.uses:
             if use.position >= 0:
@@ -78,12 +78,12 @@ def point_words(arguments: Arguments, blocks: list[Block]) -> None:
 
 
 def contents(block: Block, arguments: Arguments, blocks: list[Block]) -> bytes:
-    """What the copy of a block holds: its pointers to memory of the host are to the copies."""
+    """The contents of the copy of a block, with pointers to host memory redirected to copies."""
     found = bytearray(ctypes.string_at(block.start, block.nbytes))
     starts = [each.start for each in blocks]
-    for place in arguments.pointers:
-        if block.start <= place < block.end:
-            (target,) = _POINTER.unpack_from(found, place - block.start)
+    for address in arguments.pointers:
+        if block.start <= address < block.end:
+            (target,) = _POINTER.unpack_from(found, address - block.start)
             aim = blocks[bisect_right(starts, target) - 1]
-            _POINTER.pack_into(found, place - block.start, aim.address + target - aim.start)
+            _POINTER.pack_into(found, address - block.start, aim.address + target - aim.start)
     return bytes(found)

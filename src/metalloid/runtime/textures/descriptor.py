@@ -1,4 +1,4 @@
-"""What a kernel sees of a texture: extents of each kind, and the descriptor of its memory."""
+"""Descriptors of textures, by which kernels find texels, and the extents of each kind."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ KIND_EXTENTS = {
     "2d_ms": ("samples", "height", "width"),
     "buffer": ("width",),
 }
-#: What the axes of an array are called in messages: ``"(height, width[, channels])"``.
+#: Shapes of arrays, for messages: ``"(height, width[, channels])"``.
 KIND_SHAPES = {kind: f"({', '.join(axes)}[, channels])" for kind, axes in KIND_EXTENTS.items()}
 
-#: What 32-bit arithmetic on coordinates allows; Metal's own limits are lower or the same.
+#: Limits of 32-bit arithmetic on coordinates; Metal's own limits are not larger.
 MAX_EXTENT, MAX_CUBE_EXTENT = 2**28, 2**14
 
 # texture_descriptor and texture_level in texture_memory.h
 _HEADER = struct.Struct("=II")
 _LEVEL = struct.Struct("=QqqIIII")
-#: Where the address of the first level stands in a descriptor.
+#: Offset of the first level's address in a descriptor.
 FIRST_LEVEL = _HEADER.size
 
 
@@ -64,7 +64,7 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 
 def extents_problem(kind: str, shape: tuple[int, ...]) -> str:
-    """What is wrong with the extents of a texture of `kind`; empty if nothing is."""
+    """Why a texture of `kind` cannot have these extents; empty if it can."""
     for name, extent in zip(KIND_EXTENTS[kind], shape, strict=True):
         if name == "6 faces" and extent != 6:
             return f"a cube has 6 faces, not {extent}"
@@ -87,13 +87,13 @@ def descriptor(kind: str, format_code: int, levels: Sequence[LevelMemory]) -> by
 
 
 class Level(NamedTuple):
-    """One mip level as its descriptor has it.
+    """One mip level in a descriptor.
 
     Attributes
     ----------
     address : int
     row, plane : int
-        Bytes from a row, or a slice, to the next.
+        Strides of rows and slices, in bytes.
     width, height, slices : int
     texel : int
         Bytes of a texel.
@@ -109,13 +109,13 @@ class Level(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Bytes from the first texel to the one furthest from it."""
+        """Maximum distance of a texel from the first one, in bytes."""
         rows, planes = (self.height - 1) * abs(self.row), (self.slices - 1) * abs(self.plane)
         return (self.width - 1) * self.texel + rows + planes
 
 
 def read_descriptor(address: int) -> tuple[int, list[Level]]:
-    """The code of the format and the levels of a texture whose descriptor lies at an address."""
+    """The format code and the levels in the descriptor at an address."""
     code, count = _HEADER.unpack(ctypes.string_at(address, _HEADER.size))
     levels = ctypes.string_at(address + FIRST_LEVEL, count * _LEVEL.size)
     return code, [Level(*numbers) for numbers in _LEVEL.iter_unpack(levels)]
@@ -130,6 +130,6 @@ def _planes(kind: str, level: LevelMemory) -> tuple[int, int, int, int, int]:
     slices = 1
     for extent in shape[:-2]:
         slices *= extent
-    # Layers of cubes lie behind each other without gaps, so that six faces further is the next.
+    # Layers of cubes are contiguous: the stride of a layer is that of six faces.
     stride = strides[-3] if len(shape) > 2 else 0
     return shape[-1], shape[-2], slices, strides[-2], stride

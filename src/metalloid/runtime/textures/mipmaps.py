@@ -1,4 +1,4 @@
-"""Mip levels: their sizes, and what they hold."""
+"""Mip levels: their sizes and their texels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mip_shapes(kind: str, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _shrinking_axes(kind: str, axes: int) -> range:
-    """Layers, faces and samples keep their number."""
+    """Axes that shrink from level to level: not layers, faces and samples."""
     count = {"1d": 1, "1d_array": 1, "buffer": 1, "3d": 3}.get(kind, 2)
     return range(axes - count, axes)
 
@@ -30,8 +30,8 @@ def _shrinking_axes(kind: str, axes: int) -> range:
 def smaller(texels: np.ndarray, kind: str, pixel_format: PixelFormat) -> np.ndarray:
     """The texels of the next level: averages of pairs along each axis.
 
-    Of an odd extent the last texel is left out, as the next level has no place for it. Integers
-    that are not normalised are not averaged: every other one is kept.
+    The last texel of an odd extent is dropped. Integers that are not normalised are not averaged:
+    every other one is kept.
     """
     has_channels = pixel_format.channels > 1
     axes = texels.ndim - has_channels
@@ -48,7 +48,7 @@ def smaller(texels: np.ndarray, kind: str, pixel_format: PixelFormat) -> np.ndar
 
 
 def _scale(pixel_format: PixelFormat) -> int:
-    """What stands for 1 in a normalised format; 0 for others."""
+    """The code of 1 in a normalised format; 0 for other formats."""
     is_normalised = pixel_format.component.endswith("norm")
     return np.iinfo(pixel_format.dtype).max if is_normalised else 0
 

@@ -1,4 +1,4 @@
-"""Pixel formats: Metal's names for how texels lie in memory."""
+"""Pixel formats by Metal's names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SRGB, _BGRA = 0x40, 0x80
 
 @dataclass(frozen=True)
 class PixelFormat:
-    """How a texel lies in memory.
+    """The layout of a texel in memory.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class PixelFormat:
         ``"8unorm"``.
     channels : int
     code : int
-        As the standard library knows it.
+        Its code in the standard library (texture_memory.h).
     """
 
     name: str
@@ -86,7 +86,7 @@ _BY_DTYPE = {
     "u": {"uint8": "8uint", "uint16": "16uint", "uint32": "32uint"},
     "i": {"int8": "8sint", "int16": "16sint", "int32": "32sint"},
 }  # fmt: skip
-#: What textures of ulong read, one number in two components; as an array it is one of uint64.
+#: The format of textures of ulong: one number in two components, from an array of uint64.
 LONG_FORMAT = FORMATS["rg32uint"]
 
 

@@ -1,4 +1,4 @@
-"""Samplers as arguments: how a kernel reads a texture between its texels."""
+"""Samplers as arguments of kernels."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _FIELDS: dict[str, tuple[int, tuple[str, ...]]] = {
          "never"),
     ),
 }  # fmt: skip
-_MOST_ANISOTROPY_BITS = 31
-_ANISOTROPY_BIT, _LOD_LEAST_BIT, _LOD_MOST_BIT, _LOD_BIAS_BIT = 20, 27, 40, 53
-_LOD_STEPS, _MOST_LOD = 256, 2**13 - 1
+_ANISOTROPY_MASK = 31
+_ANISOTROPY_BIT, _LOD_MIN_BIT, _LOD_MAX_BIT, _LOD_BIAS_BIT = 20, 27, 40, 53
+_LOD_STEPS, _LOD_MASK = 256, 2**13 - 1
 _LOD_BIAS_STEPS, _LOD_BIAS_BITS = 64, 11
 
 
@@ -47,13 +47,13 @@ class Sampler:
     mip_filter : {"none", "nearest", "linear"}
     compare_func : {"none", "less", "less_equal", "greater", ..., "always", "never"}
     reduction : {"weighted_average", "minimum", "maximum"}
-        What linear filters make of texels; Metal ignores it unless all three are linear.
+        How linear filters combine texels; Metal ignores it unless all three filters are linear.
     lod_clamp : tuple of two floats
         In steps of 1/256.
     lod_bias : float
-        Is added to every level of detail: -16 to 15.999, in steps of 1/64.
+        Added to every level of detail: -16 to 15.999, in steps of 1/64.
     max_anisotropy : int
-        1 to 16; without effect here, as kernels have no derivatives.
+        1 to 16; without effect, as kernels have no derivatives.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Sampler:
     Raises
     ------
     ArgumentError
-        For a value that Metal does not have.
+        For a value that Metal lacks.
 
     Examples
     --------
@@ -123,12 +123,12 @@ class Sampler:
         if max_anisotropy not in range(1, 17):
             raise ArgumentError(f"[Sampler] max_anisotropy is 1 to 16, not {max_anisotropy!r}.")
         self.word |= max_anisotropy << _ANISOTROPY_BIT
-        least, most = (float(lod) for lod in lod_clamp)
-        if not 0 <= least <= most:
+        low, high = (float(lod) for lod in lod_clamp)
+        if not 0 <= low <= high:
             raise ArgumentError(
-                f"[Sampler] lod_clamp is two numbers, 0 <= least <= most, not {lod_clamp!r}."
+                f"[Sampler] lod_clamp is two numbers, 0 <= min <= max, not {lod_clamp!r}."
             )
-        self.word |= _lod_bits(least) << _LOD_LEAST_BIT | _lod_bits(most) << _LOD_MOST_BIT
+        self.word |= _lod_bits(low) << _LOD_MIN_BIT | _lod_bits(high) << _LOD_MAX_BIT
         if not -16 <= lod_bias < 16:
             raise ArgumentError(f"[Sampler] lod_bias is -16 to 15.999, not {lod_bias!r}.")
         self.word |= _lod_bias_bits(lod_bias) << _LOD_BIAS_BIT
@@ -139,7 +139,7 @@ class Sampler:
 
 
 def settings_of(word: int) -> dict[str, Any]:
-    """What `Sampler` was told, by its word.
+    """The settings of a `Sampler`, from its word.
 
     Examples
     --------
@@ -150,9 +150,9 @@ def settings_of(word: int) -> dict[str, Any]:
         name: values[word >> bit & (1 << (len(values) - 1).bit_length()) - 1]
         for name, (bit, values) in _FIELDS.items()
     }
-    settings["max_anisotropy"] = word >> _ANISOTROPY_BIT & _MOST_ANISOTROPY_BITS
-    least, most = (word >> bit & _MOST_LOD for bit in (_LOD_LEAST_BIT, _LOD_MOST_BIT))
-    settings["lod_clamp"] = (least / _LOD_STEPS, most / _LOD_STEPS)
+    settings["max_anisotropy"] = word >> _ANISOTROPY_BIT & _ANISOTROPY_MASK
+    low, high = (word >> bit & _LOD_MASK for bit in (_LOD_MIN_BIT, _LOD_MAX_BIT))
+    settings["lod_clamp"] = (low / _LOD_STEPS, high / _LOD_STEPS)
     bias = word >> _LOD_BIAS_BIT
     is_negative = bias >> _LOD_BIAS_BITS - 1
     settings["lod_bias"] = (bias - (is_negative << _LOD_BIAS_BITS)) / _LOD_BIAS_STEPS
@@ -160,9 +160,9 @@ def settings_of(word: int) -> dict[str, Any]:
 
 
 def _lod_bits(lod: float) -> int:
-    return min(int(min(lod, 32) * _LOD_STEPS + 0.5), _MOST_LOD)
+    return min(int(min(lod, 32) * _LOD_STEPS + 0.5), _LOD_MASK)
 
 
 def _lod_bias_bits(bias: float) -> int:
-    most = (1 << _LOD_BIAS_BITS - 1) - 1
-    return min(math.floor(bias * _LOD_BIAS_STEPS + 0.5), most) % (1 << _LOD_BIAS_BITS)
+    largest = (1 << _LOD_BIAS_BITS - 1) - 1
+    return min(math.floor(bias * _LOD_BIAS_STEPS + 0.5), largest) % (1 << _LOD_BIAS_BITS)

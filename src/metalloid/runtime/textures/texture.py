@@ -1,4 +1,4 @@
-"""Textures that stay on a device between launches."""
+"""Textures on a device."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Texture:
         ``"2d"``. An array has one more axis for the channels, unless there is only one.
     format : str, optional
         Metal's pixel format in lower case: ``"rgba8unorm"``, ``"r32float"``, ``"bgra8unorm_srgb"``,
-        ``"depth32float"``. Without it, the one that fits the array: integers of 8 and 16 bits are
-        normalised, those of 32 bits are not.
+        ``"depth32float"``. By default the format that fits the array: integers of 8 and 16
+        bits are normalised, those of 32 bits are not.
     kind : str, optional
         ``"1d"``, ``"1d_array"``, ``"2d"``, ``"2d_array"``, ``"3d"``, ``"cube"``, ``"cube_array"``,
-        ``"2d_ms"`` or ``"buffer"``. Depth textures are of the kinds of the others.
+        ``"2d_ms"`` or ``"buffer"``. Depth textures have the same kinds.
     mipmaps : bool or int, optional
-        True for all mip levels down to one texel, or how many. Levels below the first hold
-        averages of the one above (integers that are not normalised: every other texel).
+        True for all mip levels down to one texel, or their number. Each level holds averages of
+        the one above (for integers that are not normalised: every other texel).
     device : str or Device, optional
     visible : bool, optional
         See `Buffer`.
@@ -60,9 +60,9 @@ class Texture:
     Raises
     ------
     ArgumentError
-        If array, format and kind do not fit each other.
+        If array, format and kind do not match.
     OutOfMemory
-        If the device has no room.
+        If the device is out of memory.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Texture:
 
     @property
     def address(self) -> int:
-        """Of the descriptor: the word that stands for the texture in a launch."""
+        """Address of the descriptor, which a launch passes for the texture."""
         return self._descriptor.address
 
     def numpy(self, level: int = 0) -> np.ndarray:
@@ -194,7 +194,7 @@ def _extents(source: Any) -> tuple[int, ...]:
 
 
 def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
-    """The format of an array's texels: the one asked for, if they fit it."""
+    """The format of an array's texels: `name`, if they fit it."""
     axes = len(KIND_EXTENTS[kind])
     shown = f"an array of {texels.dtype} with shape {texels.shape}"
     channels = texels.shape[-1] if texels.ndim == axes + 1 else 1
@@ -225,7 +225,7 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
 
 
 def padding_hint(channels: int) -> str:
-    """What to do with images of three channels."""
+    """A hint for images of three channels; empty for others."""
     if channels != 3:
         return ""
     return (

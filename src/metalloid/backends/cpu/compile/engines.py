@@ -1,4 +1,4 @@
-"""Which engine compiles a kernel, and what comes out."""
+"""Compile a kernel by one of the engines, or find it in the cache."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from metalloid.msl.entry_points import EntryPoint
 
 
 class Engine(Protocol):
-    """A way to run kernels: a module with these."""
+    """A way to run kernels: a module with these functions."""
 
     def functions(self, reports: bool, variant: Variant | None, parameters: int) -> str:
-        """C++ of what the runtime calls, of a kernel with so many parameters."""
+        """C++ of the functions that the runtime calls."""
 
     def lower(self, kernel: KernelIR, variant: Variant | None) -> Lowered:
-        """IR that is ready to become code; without a `variant`, of the initial one."""
+        """IR ready for code generation; without a `variant`, of the initial one."""
 
 
 _ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
@@ -47,35 +47,35 @@ class CompiledKernel:
     architecture : str
         Of the target: ``"x86_64"`` or ``"aarch64"``.
     code : Path
-        A shared object, or an object file if the machine is not this.
+        A shared object; for another machine, an object file.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     fibres : bool
-        Whether each thread needs a stack of its own.
+        Whether each thread needs its own stack.
     waits : bool
         Whether threads wait for each other.
     shares : bool
         Whether it has threadgroup variables.
     threadgroup_bytes, variable_bytes : int
-        What they take, and how much of it a launch has to give.
+        Their size, and the part of it that a launch has to allocate.
     logs : bool
-        Whether it sends messages to the host.
+        Whether it logs messages.
     widths : tuple of int
-        Lanes that its simdgroups may have, the best first; none if it is not vector code.
+        Widths its simdgroups may have, the best first; empty if it is not vector code.
     reads_in_loops : bool
-        Whether threads load again and again.
+        Whether threads load in loops.
     rows : int
-        How many rows of threads are done at a time.
+        Number of rows of threads computed at a time.
     streamable : int
-        Bytes that each thread could store past the caches.
+        Bytes of each thread that non-temporal stores could write.
     axis : str
-        Along which neighbours access memory side by side: ``"x"``, ``"y"`` or ``"z"``.
+        Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
     variant : Variant or None
         None if there is one only.
     engine : str
-        What runs it, and why.
+        The engine that runs it, and why.
     code_command : tuple of str
-        How its IR becomes code.
+        Compiles its IR to code.
     stages : dict
         File of each stage of compilation by name.
     """
@@ -109,22 +109,22 @@ class CompiledKernel:
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """What is to be compiled.
+    """A kernel to compile.
 
     Attributes
     ----------
     unit : TranslationUnit
     entry : EntryPoint
-        Which of its kernels.
+        The kernel of the unit.
     constants : dict of str
         Function constants by index, as C++ text.
     target : Target
     engine : str
-        That of the settings; what has no vector form gets the reference engine.
+        That of the settings. Kernels without vector form use the reference engine.
     variant : Variant or None
         Without, the initial one.
     is_linked : bool
-        Whether this process shall load it.
+        Whether this process will load it.
     """
 
     unit: TranslationUnit
@@ -137,7 +137,7 @@ class KernelRequest:
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
-    """Compile one kernel of a unit to code, or find it in the cache.
+    """Compile one kernel of a unit to code, or load it from the cache.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def _compiled_by(
     begin("generating machine code")
     code = clang.run([*command, "-c", "-o", "-", "-"], lowered.ir)
     if code.status != 0 and name == "simd":
-        # LLVM's back end is less tried on such code than on what comes from C.
+        # LLVM's back end is less tested on such code than on code from C.
         raise Unsupported(f"LLVM fails on it, status {code.status}")
     if code.status != 0:
         raise MetalloidError(

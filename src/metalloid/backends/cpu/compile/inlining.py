@@ -1,8 +1,8 @@
-"""Which calls of a kernel are inlined: all, or those of small functions if all are too many.
+"""Inlining: all calls of a kernel, or only those of small functions.
 
-The passes and LLVM do best with one function. But where functions of a thousand instructions are
-called a hundred times, as in arithmetic on numbers of 256 bits, that function takes minutes to
-compile. Then large functions stay functions (`compiler/spmd/callees.py`).
+Passes and LLVM optimise one function best. But if functions of a thousand instructions are called a
+hundred times, as in arithmetic on 256-bit numbers, that function takes minutes to compile. Then
+large functions are not inlined (`compiler/spmd/callees.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Protocol
 
 from metalloid.compiler.clang import OutOfTime
 
-#: Options for LLVM if calls may stay: it inlines what costs less, in units of 5 for an instruction.
+#: Options for LLVM if calls may remain: thresholds of its inliner, at a cost of 5 an instruction.
 SMALL_CALLS = [
     argument
     for kind in ("-inline", "-inlinehint", "-inlinecold", "-inline-cold-callsite")
     for argument in ("-mllvm", f"{kind}-threshold=300")
 ]
-#: A kernel with all calls inlined may take clang so many seconds, and its longest
-#: function so many lines of IR.
+#: Limits for a kernel with all calls inlined: seconds of compilation, and lines of IR of its
+#: longest function.
 MAX_SECONDS, MAX_LINES = 4.0, 10_000
 
 _FUNCTION = re.compile(r"^define [^\n]*?@([\w.$]+)\((.*?)^\}", re.M | re.S)
@@ -27,28 +27,28 @@ _CALL = re.compile(r"\bcall [^\n]*?@([\w.$]+)\(")
 
 
 class Compile(Protocol):
-    """Compiles a kernel to IR; the text that was compiled, and the IR."""
+    """Compiles a kernel to IR; returns the compiled text and the IR."""
 
     def __call__(self, options: list[str] | None, seconds: float = 0.0) -> tuple[str, str]:
-        """With options for calls that may stay; without, all are inlined.
+        """Compile with options for calls that may remain; without them, inline all calls.
 
         Raises
         ------
         OutOfTime
-            If it takes longer than `seconds` of processor time, where these are not 0.
+            If it takes longer than `seconds` of processor time, unless these are 0.
         """
 
 
 def choose_inlining(
     compiled: Compile, has_large_calls: bool
 ) -> tuple[list[str] | None, tuple[str, str]]:
-    """The options that a kernel is compiled with, and what comes out.
+    """Compile a kernel with the best options; returns these and the result.
 
     Parameters
     ----------
     compiled : Compile
     has_large_calls : bool
-        Whether it is known that it takes too long to inline all calls.
+        Whether inlining all calls is known to take too long.
     """
     inlined = None
     if not has_large_calls:
@@ -77,7 +77,7 @@ def _length(ir: str) -> int:
 
 
 def _waiting_functions(ir: str) -> list[str]:
-    """Functions by which threads wait for each other or talk to the host, and their callers."""
+    """Functions that synchronise threads or report to the host, and their callers."""
     calls = {name: set(_CALL.findall(body)) for name, body in _FUNCTION.findall(ir)}
     found = {name for called in calls.values() for name in called if name.startswith("__msl_")}
     before = -1

@@ -1,7 +1,7 @@
-"""From a kernel to LLVM IR for the CPU: what all engines share.
+"""From a kernel to LLVM IR for the CPU, for all engines.
 
-The C++ around the kernel comes from an engine; the IR that clang makes of it is adapted here to
-what a CPU's memory is like.
+An engine gives the C++ around the kernel. The IR from clang is then adapted to the memory model of
+a CPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from metalloid.compiler.undefined import (
 from metalloid.compiler.unit import TranslationUnit
 from metalloid.msl.entry_points import EntryPoint
 
-#: Functions by which a thread says something to the host; by the others it waits for threads.
+#: Functions that report to the host; the others synchronise threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
@@ -54,18 +54,18 @@ _THREADGROUP_VARIABLE = re.compile(
     r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
 )
 
-#: The IR is meant to be read, by people and by passes: vectors and unrolled loops come later.
+#: The IR is input of passes, and readable: vectors and unrolled loops come later.
 _IR_FLAGS = (
     "-fno-vectorize",
     "-fno-slp-vectorize",
     *("-mllvm", "-unroll-runtime=false"),
-    # Each round would be another exit, with a mask of the lanes that leave there.
+    # Each copy of an iteration would be another exit, with a mask of the lanes that leave there.
     *("-mllvm", "-unroll-allow-partial=false"),
-    # Several comparisons joined to one condition, rather than a branch each: so one knows what all
-    # lanes do (spmd/agreement.py).
+    # Comparisons are combined into one condition, rather than a branch each, for votes of all lanes
+    # (spmd/agreement.py).
     *("-mllvm", "-bonus-inst-threshold=4"),
-    # Stores of two branches made one, to an address that depends on the branch, could not become
-    # vector stores any more; nor could loads from a table instead of a switch.
+    # Sinking two stores into one with a selected address prevents vector stores; so do loads from
+    # a table instead of a switch.
     *("-mllvm", "-sink-common-insts=false"),
     "-fno-jump-tables",
     "-fno-discard-value-names",
@@ -83,10 +83,9 @@ class KernelIR:
         The text that clang compiled.
     ir : str
     beside : callable
-        From C++ of functions of ours, which know nothing of the kernel, to their IR. They are
-        compiled once.
+        Compiles generated C++ that is independent of the kernel to IR, cached.
     parameters : int
-        How many it has.
+        Their number.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
@@ -115,32 +114,32 @@ class KernelIR:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A kernel as an engine leaves it for clang's back end.
+    """A kernel from an engine, ready for clang's back end.
 
     Attributes
     ----------
     ir : str
         Ready to become code.
     code_command : tuple of str
-        How it becomes code.
+        Compiles it to code.
     engine : str
-        How it runs, for people.
+        How it runs, in words.
     variant : Variant or None
         None if there is one only.
     widths : tuple of int
-        Lanes that its simdgroups may have, the best first; none if it is not vector code.
+        Widths its simdgroups may have, the best first; empty if it is not vector code.
     variable_bytes : int
-        Memory for threadgroup variables that a launch has to give.
+        Threadgroup memory for variables that a launch has to allocate.
     fibres : bool
-        Whether each thread needs a stack of its own.
+        Whether each thread needs its own stack.
     reads_in_loops : bool
-        Whether threads load again and again.
+        Whether threads load in loops.
     rows : int
-        How many rows of threads are done at a time.
+        Number of rows of threads computed at a time.
     streamable : int
-        Bytes that each thread could store past the caches.
+        Bytes of each thread that non-temporal stores could write.
     axis : str
-        Along which neighbours access memory side by side.
+        Axis along which neighbouring threads access contiguous memory.
     """
 
     ir: str
@@ -231,7 +230,7 @@ def kernel_ir(
 
 
 def _optimised(ir: str, target: Target) -> str:
-    """What LLVM makes of a module of IR, still meant to be read."""
+    """A module of IR optimised by LLVM, with `_IR_FLAGS`."""
     command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
     outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
     return checked(outcome).text
@@ -243,10 +242,10 @@ def _is_offered(name: str) -> bool:
 
 
 def _mark_constant_loads(ir: str) -> str:
-    """Say that memory of the `constant` space does not change while a kernel runs.
+    """Mark loads from the `constant` address space as invariant.
 
-    clang has no word for that. Without it, a store through any other pointer could change the
-    factor of a loop, which would keep the loop from becoming vector code.
+    clang has no attribute for that. Without it, a store through any other pointer could change the
+    bound of a loop, and prevent its vectorisation.
     """
     node = 1 + max((int(number) for number in re.findall(r"^!(\d+) = ", ir, re.M)), default=-1)
     marked, count = _CONSTANT_LOAD.subn(rf"\1, !invariant.load !{node}", ir)
@@ -254,11 +253,11 @@ def _mark_constant_loads(ir: str) -> str:
 
 
 def _assume_scalar_alignment(ir: str) -> str:
-    """A vector may lie wherever its scalars may, and so may a struct.
+    """Reduce the alignment of vectors and structs to that of their scalars.
 
     A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
-    well on GPUs read a float4 from any place in a row of floats. Of a scalar no more is known: LLVM
-    makes one wide access of several that are side by side.
+    well on GPUs read a float4 from any element of a row of floats. Scalar accesses are included, as
+    LLVM merges contiguous ones into a wide access.
     """
 
     def access(match: re.Match[str]) -> str:
@@ -269,9 +268,9 @@ def _assume_scalar_alignment(ir: str) -> str:
 
 
 def _forget_private_volatile(ir: str) -> str:
-    """Nobody but the thread itself sees its variables: an access is like any other.
+    """Drop `volatile` from accesses to private variables, which no other thread sees.
 
-    MLX keeps its compiler from moving code with such accesses. They have no vector form.
+    MLX uses such accesses against code motion. They cannot be vectorised.
     """
 
     def forget(function: re.Match[str]) -> str:
@@ -286,17 +285,17 @@ def _forget_private_volatile(ir: str) -> str:
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:
-    """Give each OS thread its own threadgroup variables: it runs one threadgroup at a time."""
+    """Make threadgroup variables thread-local: an OS thread runs one threadgroup at a time."""
     return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2", ir)
 
 
 def _make_functions_private(ir: str) -> str:
-    """The user's functions are all inlined; nobody calls the copies that clang keeps for others."""
+    """Make the user's functions internal, so that LLVM drops those that are inlined."""
     return _PUBLIC_FUNCTION.sub("define internal ", ir)
 
 
 def _inline_instructions(ir: str) -> str:
-    """What the vectoriser leaves of calls for instructions of the processor becomes these."""
+    """Let LLVM inline the remaining calls of functions that are single instructions."""
     for group in set(_OF_AN_INSTRUCTION.findall(ir)):
         ir = re.sub(rf"^(attributes {group} = .*)\bnoinline\b", r"\1alwaysinline", ir, flags=re.M)
     return ir

@@ -1,4 +1,4 @@
-"""CPUs as targets: kernels are compiled for them, and run elsewhere."""
+"""CPUs as offline targets: kernels are compiled for them, and run elsewhere."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OfflineCpuProgram(Program):
 
 
 class CpuTarget(OfflineDevice):
-    """A kind of CPU."""
+    """A CPU target."""
 
     def __init__(self, name: str, target: Target) -> None:
         self.name, self.target = f"cpu:{name}", target
@@ -66,15 +66,15 @@ class CpuTarget(OfflineDevice):
 
 
 def open_target(architecture: str) -> CpuTarget:
-    """The target of a kind of CPU such as ``"x86-64-v3"``.
+    """The target of an architecture such as ``"x86-64-v3"``.
 
     Raises
     ------
     DeviceUnavailable
-        If it is none.
+        If there is no such target.
     """
     if architecture not in _TARGETS:
         raise DeviceUnavailable(
-            f"[cpu] {architecture!r} is no CPU to compile for: there are {', '.join(_TARGETS)}."
+            f"[cpu] unknown CPU target {architecture!r}; choose one of {', '.join(_TARGETS)}."
         )
     return CpuTarget(architecture, _TARGETS[architecture])

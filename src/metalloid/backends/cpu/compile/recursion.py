@@ -1,8 +1,8 @@
-"""Unroll recursion of a known depth, which vector code has no form for.
+"""Unroll recursion of a known depth, as recursive functions cannot be vectorised.
 
-``if (x < 0) return -f(-x);`` comes back once, but LLVM inlines no function that calls itself. So it
-gets copies that call each other, the last of them the function itself. If LLVM, having inlined
-them, finds that the last call is never made, no recursion is left.
+``if (x < 0) return -f(-x);`` recurs once, but LLVM does not inline a function that calls itself. So
+the function is copied into a chain of calls, which ends in the function itself. If LLVM inlines the
+copies and finds the last call unreachable, the recursion is gone.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-#: Copies of a function, and instructions that all inlined copies of it may have together.
+#: Maximum copies of a function, and maximum instructions of all inlined copies.
 _MAX_DEPTH = 16
 _MAX_INSTRUCTIONS = 4000
 _FUNCTION = re.compile(r'^define [^\n]*?(@(?:[\w.$]+|"[^"]+"))\(.*?^\}\n', re.M | re.S)
-#: What a copy has not in common with its function.
+#: Attributes of a function that its copies lack.
 _LINKAGE = re.compile(r"\b(?:internal|linkonce_odr|dso_local) | comdat(?:\([^)]*\))?")
 
 
 def unroll_recursion(ir: str, optimise: Callable[[str], str]) -> str:
-    """The module without recursion; as it is if it has none, or none whose depth is known.
+    """The module without recursion, or unchanged if the depth of a recursion is unknown.
 
     Parameters
     ----------
     ir : str
-        A module whose functions are internal, but for those that the runtime calls.
+        A module whose functions are internal, except those that the runtime calls.
     optimise : callable
-        From a module to what LLVM makes of it.
+        Optimises a module by LLVM.
     """
     copies, names = [], []
     for function in _FUNCTION.finditer(ir):
@@ -51,18 +51,18 @@ def _copies(text: str, name: str, calls: int) -> str:
         instructions, depth = instructions * calls + text.count("\n"), depth + 1
     head, body = text.split("\n", 1)
     head = _LINKAGE.sub("", head).replace("define ", "define internal ", 1)
-    made = []
+    chain = []
     for number in range(1, depth + 1):
         callee = _numbered(name, number + 1) if number < depth else name
-        made.append(
+        chain.append(
             f"{head.replace(f'{name}(', f'{_numbered(name, number)}(')}\n"
             f"{body.replace(f'{name}(', f'{callee}(')}"
         )
-    return "\n".join(made)
+    return "\n".join(chain)
 
 
 def _call_copies(ir: str, name: str) -> str:
-    """The module, with the first copy called by all but the function itself."""
+    """The module with all calls from outside redirected to the first copy."""
 
     def called(function: re.Match[str]) -> str:
         if function[1] == name:

@@ -22,7 +22,7 @@ CODE_COMMAND = (
 
 
 def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
-    """What the runtime calls: a loop over a box of threads."""
+    """C++ of the entry: a loop over a box of threads."""
     return (
         f"{textures(are_known=False, by_lane=False)}"
         f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
@@ -32,10 +32,10 @@ def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
 
 
 def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
-    """IR that is ready to become code; there is one variant.
+    """IR ready for code generation; there is one variant.
 
     Threadgroup variables are those of the system's threads (variables.c).
     """
-    way = "one fibre per thread" if kernel.synchronises else "a loop over threads"
+    mode = "one fibre per thread" if kernel.synchronises else "a loop over threads"
     ir = number_call_sites(kernel.ir, ENTRY_SYMBOL)
-    return Lowered(ir, CODE_COMMAND, f"reference: {way}", fibres=kernel.synchronises)
+    return Lowered(ir, CODE_COMMAND, f"reference: {mode}", fibres=kernel.synchronises)

@@ -25,7 +25,7 @@ _SMALL_BYTES = 2**31
 
 
 class KnownWord(NamedTuple):
-    """What a variant knows of the word of a parameter.
+    """Bits of a parameter's word that are constants of a variant.
 
     Attributes
     ----------

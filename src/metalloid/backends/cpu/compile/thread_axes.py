@@ -1,6 +1,6 @@
-"""Axes of threads: the one along which lanes lie, and the one along which memory is contiguous.
+"""Axes of threads: the inst along which lanes lie, and the inst along which memory is contiguous.
 
-Lanes lie along x, unless threadgroups are one thread wide: then along y, or z.
+Lanes lie along x, unless threadgroups are inst thread wide: then along y, or z.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def axis_order(axis: str) -> str:
 
 
 def axis_first(size: Size, axis: str) -> Size:
-    """A size with `axis` in the place of x; the index of a thread follows from it as ever.
+    """A size with its extents in the order of `axis_order`.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def axis_first(size: Size, axis: str) -> Size:
 
 
 def contiguous_axis(function: Function) -> str:
-    """The axis along which neighbouring threads access memory side by side, most often."""
-    computed_by = {one.result: one for one in function.instructions() if one.result}
-    accesses = [one for one in function.instructions() if one.op in ("load", "store")]
+    """The axis along which most accesses of neighbouring threads are contiguous."""
+    computed_by = {inst.result: inst for inst in function.instructions() if inst.result}
+    accesses = [inst for inst in function.instructions() if inst.op in ("load", "store")]
 
     def count(axis: str) -> int:
-        steps = _Steps({f"%{axis}", f"%grid_{axis}"}, computed_by)
-        return sum(steps.of_address(one.operands[-1]) == _bytes_of(one) for one in accesses)
+        steps = _ThreadStrides({f"%{axis}", f"%grid_{axis}"}, computed_by)
+        return sum(steps.of_address(inst.operands[-1]) == _bytes_of(inst) for inst in accesses)
 
     return max("xyz", key=count)
 
@@ -61,8 +61,8 @@ def _bytes_of(access: Instruction) -> int:
     return (access.type if access.op == "load" else access.operands[0].type).size
 
 
-class _Steps:
-    """By how much values grow from one thread to the next; None if that is not known."""
+class _ThreadStrides:
+    """Differences of values between neighbouring threads; None if unknown."""
 
     def __init__(self, positions: set[str], computed_by: dict[str, Instruction]) -> None:
         self._computed_by = computed_by
@@ -82,35 +82,35 @@ class _Steps:
         """Of a number."""
         if value.name not in self._known:
             self._known[value.name] = None  # around a loop
-            one = self._computed_by.get(value.name)
-            self._known[value.name] = self._computed(one) if one else 0
+            inst = self._computed_by.get(value.name)
+            self._known[value.name] = self._computed(inst) if inst else 0
         return self._known[value.name]
 
-    def _computed(self, one: Instruction) -> int | None:
-        if one.op == "phi":
-            return self.of(one.operands[0])
-        if not one.operands:
-            return 0 if one.op == "alloca" else None
-        grows = [self.of(value) for value in one.operands]
+    def _computed(self, inst: Instruction) -> int | None:
+        if inst.op == "phi":
+            return self.of(inst.operands[0])
+        if not inst.operands:
+            return 0 if inst.op == "alloca" else None
+        grows = [self.of(value) for value in inst.operands]
         if any(step is None for step in grows):
             return None
         left, *others = (step or 0 for step in grows)
-        if one.op in ("zext", "sext", "trunc", "freeze"):
+        if inst.op in ("zext", "sext", "trunc", "freeze"):
             return left
-        if one.op in ("add", "or"):
+        if inst.op in ("add", "or"):
             return left + others[0]
-        if one.op == "sub":
+        if inst.op == "sub":
             return left - others[0]
-        factor = one.operands[-1].integer
-        if one.op in ("mul", "shl") and factor is not None:
-            return left * (factor if one.op == "mul" else 1 << factor)
+        factor = inst.operands[-1].integer
+        if inst.op in ("mul", "shl") and factor is not None:
+            return left * (factor if inst.op == "mul" else 1 << factor)
         return None if any(grows) else 0
 
 
 def reads_in_loops(function: Function) -> bool:
-    """Whether threads go through memory: load again and again, and not from the same address."""
+    """Whether threads load in loops, from addresses that change."""
     graph = Graph(function)
     blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
-    made = {one.result for block in blocks for one in block.instructions()}
-    loads = (one for block in blocks for one in block.body if one.op == "load")
-    return any(load.operands[0].name in made for load in loads)
+    in_loops = {inst.result for block in blocks for inst in block.instructions()}
+    loads = (inst for block in blocks for inst in block.body if inst.op == "load")
+    return any(load.operands[0].name in in_loops for load in loads)

@@ -1,9 +1,8 @@
-"""The vector engine: as many threads at a time as the processor's registers have lanes.
+"""The vector engine: a simdgroup of threads runs as vector code.
 
-The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`);
-loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
-engine. `variants` says which variants a
-kernel has.
+The vectoriser turns the code of one thread into code of a simdgroup; loops of `rows.h` run over a
+threadgroup. The reference engine runs kernels that cannot be vectorised. See `variants` for the
+variants of a kernel.
 """
 
 from __future__ import annotations
@@ -43,48 +42,47 @@ from metalloid.compiler.spmd.vectorise import (
 )
 from metalloid.compiler.spmd.writer import SCALAR_BYTES
 
-#: From IR to code: what is not vector code already is not worth it.
+#: From IR to code. LLVM's own vectorisers are off: they find nothing that is profitable.
 CODE_COMMAND = (
     "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
     "-w",
 )  # fmt: skip
-#: The same for loops over simdgroups: what they agree on is asked in front of them.
+#: The same for simdgroup loops: uniform branches are unswitched, out of the loops.
 _LOOPS_COMMAND = (*CODE_COMMAND, "-mllvm", "-enable-nontrivial-unswitch")
 
-#: Lanes that simdgroups may have if nobody counts them, the best first, and bits of the integers
-#: that masks are made of. More lanes than a register has hide the latency of arithmetic.
+#: Widths of simdgroups for kernels that do not depend on them, the best first, and bits of mask
+#: elements. More lanes than a register has hide the latency of arithmetic.
 _FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
 _NARROW = ((8,), 32)
-#: Numbers of each lane that loops over several rows of threads may carry on, in half of the
-#: registers.
+#: Maximum loop-carried values per lane, over all coarsened rows, in half of the registers.
 _CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
-#: Instructions that store past the caches, in pieces that any array of NumPy's is aligned to.
+#: Vector extensions with non-temporal stores of 16 bytes, the alignment of NumPy's arrays.
 _STREAMING = ("AVX-512", "AVX2", "SSE4.2")
 
-#: Threadgroup variables of so many bytes lie on the stack, where LLVM knows how long they live.
+#: Up to this size, threadgroup variables are on the stack, where LLVM knows their lifetime.
 _FEW_BYTES = 4096
-#: For at most so many simdgroups code is made for their number alone, where that can be told.
+#: Up to this number of simdgroups, code is specialized for an inferred threadgroup size.
 _FEW_SIMDGROUPS = 16
 
 # Parameters of the functions in rows.h, by position.
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
-_COMMON = (_IDS, _WORDS, _MEMORY)  # to all threads of a threadgroup
-#: Where simdgroup %i begins, whose first thread has the index %index.
+_COMMON = (_IDS, _WORDS, _MEMORY)  # uniform in a threadgroup
+#: Position of the first thread of simdgroup %i, whose index is %index.
 _POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.ONE_WIDE: ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
 _POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
-#: An atomic operation on threadgroup memory: one thread of the operating system runs a threadgroup.
+#: Atomics on threadgroup memory: one thread of the operating system runs a threadgroup.
 _SHARED_ATOMIC = re.compile(
     r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
     r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
 )  # fmt: skip
-_USUAL_ROW = 16
+_COMMON_GROUP_WIDTH = 16
 _SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
 
 
 def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
-    """Lanes that simdgroups may have with some vector instructions, and bits of masks' integers."""
+    """Widths of simdgroups for a vector extension, the best first, and bits of mask elements."""
     return _FORMS.get(vectors, _NARROW)
 
 
@@ -102,13 +100,13 @@ def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
 
 
 def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
-    """Lanes that the kernel's simdgroups may have, the best first."""
+    """Widths that the kernel's simdgroups may have, the best first."""
     if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
         return (WIDTH,)
     widths = lanes(kernel.vectors)[0]
     if kernel.synchronises and _uses(kernel, "y"):
-        # Threadgroups of several rows, most often of 16 x 16 threads.
-        return tuple(sorted(widths, key=lambda n: n > _USUAL_ROW))
+        # Threadgroups of several rows, usually of 16 x 16 threads.
+        return tuple(sorted(widths, key=lambda n: n > _COMMON_GROUP_WIDTH))
     return widths
 
 
@@ -138,7 +136,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     Raises
     ------
     Unsupported
-        If the kernel does what has no vector form; the text says what.
+        If the kernel cannot be vectorised; the message says why.
     """
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
@@ -194,7 +192,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
 
 
 def _with_axis_first(ir: str, axis: str) -> str:
-    """The positions that the code of one thread is given, in the order of `axis_first`."""
+    """Permute the position parameters of the code of one thread, as `axis_first` does."""
     own = definition(ir, _SCALAR)
     head, rest = own.split("\n", 1)
     names = dict(zip("xyz", axis_order(axis), strict=True))
@@ -207,7 +205,7 @@ def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:
 
 
 def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
-    """What the loops have to know of the memory that functions use, by name and type."""
+    """Sizes of the memory that the vector functions use, as constants: name, type, bytes."""
     collectors = _collectors(made)
     for name, count in (
         ("state", max(each.state_bytes for each in made)),
@@ -219,7 +217,7 @@ def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
 
 
 def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
-    """With values of what rows.h declares as constants."""
+    """The module with values for the constants of rows.h."""
     for name, type, number in constants:
         pattern = rf"^@mtl_{name} = .*$"
         ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
@@ -227,7 +225,7 @@ def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
 
 
 def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
-    """Let a function of one thread do the work of several rows, if that pays; of how many."""
+    """Coarsen a function of one thread over several rows, if profitable; the number of rows."""
     names = [parameter.name for parameter in function.parameters]
     along, across = ({names[n] for n in places} for places in ((_Y, _GRID_Y), (_X, _GRID_X)))
     most = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
@@ -240,7 +238,7 @@ def _rounds(
     first: tuple[str, str, str] | None,
     own_bytes: int,
 ) -> Rounds:
-    """The loops over simdgroups; `first` is the position of a simdgroup, if it is known."""
+    """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
     whole = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
     uses, changes = (
@@ -254,7 +252,7 @@ def _rounds(
 
 
 def _with_simdgroup_index(ir: str) -> str:
-    """A thread's simdgroup follows from its index, a parameter of the code of one thread."""
+    """Compute the index of a thread's simdgroup from the index of the thread."""
     own = definition(ir, _SCALAR)
     if "@__msl_simdgroup_index(" not in own:
         return ir
@@ -262,7 +260,7 @@ def _with_simdgroup_index(ir: str) -> str:
 
 
 def _forms(kernel: KernelIR, variant: Variant) -> list[Form]:
-    """Forms of the functions that a variant calls."""
+    """Vectorisation specs of the functions that a variant calls."""
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
         forms = _waiting(variant.width, variant.kind, mask_bits, not variant.is_relaxed)
@@ -270,7 +268,7 @@ def _forms(kernel: KernelIR, variant: Variant) -> list[Form]:
         forms = _independent(variant.width, variant.kind, mask_bits, variant.streams)
     return [
         form
-        if form.partial and not form.has_state  # called for the rest of a row
+        if form.partial and not form.has_state  # called for the tail of a row
         else replace(form, collectors=(_WORDS, kernel.parameters))
         for form in forms
     ]
@@ -308,7 +306,7 @@ def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Fo
 
 
 def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
-    """With the kernel's entry: the loops that call its vector code."""
+    """The module with the kernel's entry: the loops that call its vector code."""
     run = f"run_rows<{kernel.parameters}, {str(kind is Kind.TAIL).lower()}>"
     if kernel.synchronises:
         run = f"run_simdgroups<{kernel.parameters}>"

@@ -55,7 +55,7 @@ class QueuedEvent(Event):
     ) -> None:
         self._device, self._ticket = device, ticket
         self._program, self._sizes = program, (grid, group)
-        # What the launch uses must live until it has ended.
+        # The objects that the launch uses must live until it has ended.
         self._in_use: Arguments | None = arguments
         self._failure: Failure | None = None
         self._kernel = program.signature.name
@@ -79,7 +79,7 @@ class QueuedEvent(Event):
         return bool(self._device.runtime.cancel(self._ticket))
 
     def _end(self, seconds: float) -> bool:
-        """Wait for the end of the launch, so long at most; whether it has ended."""
+        """Wait for the end of the launch, with a time limit; whether it has ended."""
         if self._in_use is None:
             return True
         if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
@@ -106,7 +106,7 @@ class QueuedEvent(Event):
             error = self._program.error(self._outcome, *self._sizes)
             written = written_buffers(self._program.signature, self._in_use)
             self._failure = record(error, written)
-        self._in_use = None  # last: other threads look at it without the lock
+        self._in_use = None  # last: other threads read it without the lock
         return True
 
     @property
@@ -127,7 +127,7 @@ class QueuedEvent(Event):
 
 
 class CpuDevice(Device):
-    """The processor this program runs on."""
+    """The processor of this machine."""
 
     name = "cpu"
     memory = "host"
@@ -135,7 +135,7 @@ class CpuDevice(Device):
 
     def __init__(self) -> None:
         self.target = host.host_target()
-        # Both take a moment the first time on a machine; later they are found in the cache.
+        # Both are slow the first time on a machine, and cached later.
         with ThreadPoolExecutor(max_workers=1) as pool:
             prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
             self.runtime = native_library.runtime()
@@ -170,7 +170,7 @@ class CpuDevice(Device):
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
-        # What a size_t cannot hold would arrive there as something small.
+        # A size that does not fit a size_t would be truncated.
         address = nbytes < 2**63 and self.runtime.allocate(max(nbytes, 1))
         if not address:
             raise OutOfMemory(
@@ -253,28 +253,28 @@ class CpuDevice(Device):
             self._drop_ended()
 
     def _drop_ended(self) -> None:
-        """Let go of the launches that have ended, which notes those that failed; locked."""
+        """Drop the launches that have ended, and record those that failed; needs the lock."""
         while self._in_flight and self._in_flight[0].done:
             self._in_flight.popleft()
 
     def emit_messages(self) -> None:
-        """Hand what kernels have logged so far to Python's `logging`."""
+        """Log the messages of kernels so far."""
         block, dropped = self.runtime.take_messages()
         emit(block, dropped, lambda entry: self._names.get(entry, "?"))
 
     def _forget_in_flight(self) -> None:
-        """In a forked child: the parent's launches are not ours."""
+        """Drop the launches of the parent in a forked child."""
         self._in_flight = deque()
         self._in_flight_lock = threading.Lock()
 
 
 def count_devices() -> int:
-    """One: all processors of the machine together."""
+    """One: all processors of the machine are one device."""
     return 1
 
 
 def open_device(index: int) -> CpuDevice:
-    """The CPU; builds the native runtime if this machine has not yet.
+    """The CPU; builds the native runtime on first use.
 
     Raises
     ------

@@ -23,10 +23,10 @@ from metalloid.settings import settings
 
 _SOURCES = native_library.SOURCES / "python"
 _HEAD, _PARAMETER = struct.Struct("=4Q"), struct.Struct("=4Q2IQ")
-_MOST_WORDS = 32
-#: macOS looks for the interpreter's functions in another way; without its lock the interpreter has
-#: other structures, and no stable interface.
-_IS_KNOWN = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+_MAX_WORDS = 32
+#: macOS links the interpreter's functions in another way; free-threaded interpreters have other
+#: structures, and no stable interface.
+_IS_SUPPORTED = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
@@ -47,12 +47,12 @@ class _Plan(NamedTuple):
 
 @functools.cache
 def _binding() -> Callable[[tuple[Any, ...]], FastLaunch | None]:
-    """Of a plan, the function that launches by it; compiled once per machine."""
+    """A C function from a plan to a launch function; compiled once per machine."""
     headers = (native_library.SOURCES, native_library.HEADERS, native_code.OF_PYTHON)
     path = native_code.build(_SOURCES, "fast-launch", shared_cache(), headers)
     try:
         function = ctypes.PyDLL(str(path)).mtl_fast_launch
-    except OSError:  # a host of the interpreter that keeps its functions to itself
+    except OSError:  # an embedding host that does not export the interpreter's functions
         return lambda plan: None
     function.argtypes, function.restype = (ctypes.py_object,), ctypes.py_object
     return function
@@ -73,7 +73,7 @@ def fast_launch(
         Hands what kernels have logged so far to `logging`.
     """
     words = len(program.signature.sources)
-    if not _IS_KNOWN or device.memory != "host" or words > _MOST_WORDS:
+    if not _IS_SUPPORTED or device.memory != "host" or words > _MAX_WORDS:
         return None
     run = ctypes.cast(native_library.runtime().run, ctypes.c_void_p).value
     head = _HEAD.pack(run, words, len(parameters), program.waits)

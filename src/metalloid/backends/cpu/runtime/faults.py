@@ -1,4 +1,4 @@
-"""Say in words how a kernel failed on the CPU."""
+"""Outcomes of failed kernels as exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metalloid.runtime.launch.program import Size
     NO_MEMORY,
     BARRIERS_DIFFER,
     BAD_MODULO,
-    _BAD_DESCRIPTOR,  # `Kernel` has looked before
+    _BAD_DESCRIPTOR,  # checked by `Kernel`
     _UNKNOWN_TICKET,
     ASSERTION,
     TIMED_OUT,
@@ -37,7 +37,7 @@ _SIGNALS = {
     signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
     signals.SIGTRAP: "a trap",
 }
-#: For kernels that GPUs run although not all threads reach their barriers.
+#: Advice for kernels whose barriers not all threads reach, which GPUs run nevertheless.
 _RELAXED = (
     "To run the kernel as GPUs do, set metalloid.config.strict_barriers = False "
     "(METALLOID_STRICT_BARRIERS=0)."
@@ -47,18 +47,18 @@ _RELAXED = (
 def error_of(
     outcome: Outcome,
     kernel: str,
-    run_as_one: Callable[[Size], tuple[Size, Size]],
+    fused_groups: Callable[[Size], tuple[Size, Size]],
     group: Size,
 ) -> KernelFault | LaunchError:
-    """The exception for a job that did not end well, by the kernel's fault or without it.
+    """The exception of a failed job.
 
     Parameters
     ----------
     outcome : Outcome
     kernel : str
         Its name.
-    run_as_one : callable
-        The first and the last threadgroup of the launch that ran as the one at a position.
+    fused_groups : callable
+        The first and the last threadgroup of the launch that were fused into the one at a position.
     group : tuple of int
         Size of the launch's threadgroups.
     """
@@ -86,21 +86,21 @@ def error_of(
     reason, advice = _reason(outcome)
     threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
     thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
-    place = ""
+    where = ""
     if threadgroup is not None:
-        first, last = run_as_one(threadgroup)
+        first, last = fused_groups(threadgroup)
         if thread is not None and first != last:
             x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
             first = last = threadgroup = (x, y, z)
             x, y, z = (t % n for t, n in zip(thread, group, strict=True))
             thread = (x, y, z)
         if first == last:
-            place = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
+            where = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
         else:
-            place = f", in one of the threadgroups {first} to {last}"
+            where = f", in one of the threadgroups {first} to {last}"
             threadgroup = thread = None
     return KernelFault(
-        f"[{kernel}] {reason}{place}. {advice}".rstrip(),
+        f"[{kernel}] {reason}{where}. {advice}".rstrip(),
         kernel=kernel,
         reason=reason,
         threadgroup=threadgroup,
@@ -109,7 +109,7 @@ def error_of(
 
 
 def nested(kernel: str) -> LaunchError:
-    """The error for a wait that would have to wait for the kernel that it interrupts."""
+    """The error of a wait in a signal handler that has interrupted a kernel."""
     return LaunchError(
         f"[{kernel}] a handler of a signal has interrupted a kernel and cannot wait for a launch. "
         "Let the handler set a flag or raise, and launch after it has returned."
@@ -124,7 +124,7 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
     status = outcome.status
     if status == SIGNAL:
         name = _SIGNALS.get(outcome.signal, f"signal {outcome.signal}")
-        # Addresses that no memory can have are not reported by the processor: it says 0.
+        # The processor reports non-canonical addresses as 0.
         at = f" (address {outcome.address:#x})" if outcome.address else ""
         return name.format(at=at), ""
     if status == STACK_OVERFLOW:

@@ -1,4 +1,4 @@
-"""The CPU's native runtime: built from `native/*.c` on first use, then cached."""
+"""The CPU's native runtime: built from ``native/*.c`` on first use, then cached."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from metalloid.runtime.launch.launches import nanoseconds
 from metalloid.settings import settings
 
 SOURCES = Path(__file__).parents[1] / "native"
-#: Headers that kernels include, and the runtime in part.
+#: Headers for kernels; the runtime includes one of them.
 HEADERS = SOURCES / "include"
 
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
-RELAXED = 2  # a barrier lets all go that wait, wherever, and misses none that returned
+RELAXED = 2  # barriers open for all waiting threads, and do not wait for returned ones
 
 
 #: Bytes of a job before its parameters' words.
 JOB_BYTES = 64
 
-# What `Runtime.wait` returns (launch.c).
+# Results of `Runtime.wait` (launch.c).
 STILL_RUNNING, ENDED, INTERRUPTED, NESTED = range(4)
 
 
@@ -99,12 +99,12 @@ class Runtime:
         os.register_at_fork(after_in_child=self._let_python_interrupt)
 
     def unload(self, library: int) -> None:
-        """Unload the code of a kernel that no launch uses any more."""
+        """Unload the code of a kernel that no launch uses."""
         _ctypes.dlclose(library)
         self._forget_code()
 
     def _let_python_interrupt(self) -> None:
-        """Let launches of the main thread run Python's handlers of signals."""
+        """Make launches of the main thread run Python's signal handlers."""
         python = ctypes.pythonapi
         functions = (
             python.PyGILState_Ensure, python.PyErr_CheckSignals, python.PyErr_Fetch,
@@ -114,7 +114,7 @@ class Runtime:
         self._host_set(*addresses, threading.main_thread().ident)
 
     def interruption(self) -> BaseException:
-        """What a handler of a signal raised while this thread was in the runtime."""
+        """The exception of a signal handler that ran while this thread was in the runtime."""
         exception = _EXCEPTION()
         self._host_take(exception)
         try:
@@ -124,7 +124,7 @@ class Runtime:
         return LaunchCancelled("the launch was interrupted.")
 
     def take_messages(self) -> tuple[bytes, int]:
-        """What kernels have logged since the last time, and how many messages found no room."""
+        """The log buffer since the last call, and the number of dropped messages."""
         if not self._log_waits():
             return b"", 0
         block = ctypes.create_string_buffer(self._log_capacity())
@@ -164,7 +164,7 @@ def build(cache: Cache) -> Path:
 
 
 def objects(target: str) -> dict[str, bytes]:
-    """The runtime's object files by name, for a machine as zig names it.
+    """The runtime's object files by name, for a target of zig.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Kernels as machine code of this process, and the variants of them that launches need."""
+"""Programs: loaded kernels, which choose a variant for each launch."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size
 from metalloid.settings import settings
 
-_MOST_REMEMBERED = 1024  # shapes of launches for which a kernel's variant is known
-_FIBRES_BY_DEFAULT = 256  # threads per threadgroup: enough for any reduction, cheap in stacks
+_MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
+_FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
 #: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 
 
 class CpuProgram(Program):
-    """A kernel as machine code of this process."""
+    """A kernel, loaded into this process."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class CpuProgram(Program):
         self._variants = {kernel.variant: code}
         self._textures = TextureVariants(self.signature)
         self._chosen: dict[_Shape, tuple[int, int]] = {}
-        # Of strict launches, by grid and group: what stands before the words.
+        # The job without words, by grid and group, of launches with strict barriers.
         self.jobs: dict[tuple[Size, Size], bytes] = {}
         self.can_fuse = bool(kernel.widths) and not (
             kernel.waits
@@ -70,7 +70,7 @@ class CpuProgram(Program):
         self.max_group_size = min(
             self.signature.limits.most or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
         )
-        # The runtime keeps the measured time per threadgroup here.
+        # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
         self._job = native_library.job_layout(len(self.signature.sources))
@@ -109,13 +109,13 @@ class CpuProgram(Program):
             kernel = self._compile_variant(variant)
             code = self._variants[variant] = self._load(kernel)
             self.engine = kernel.engine
-        if len(self._chosen) >= _MOST_REMEMBERED:
+        if len(self._chosen) >= _MAX_CACHED_SHAPES:
             self._chosen.clear()
         self._chosen[grid, group, is_relaxed, textures] = code
         return code
 
     def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
-        """Load a kernel's code, for as long as this program lives: its address and flags."""
+        """Load a kernel's code while this program lives; returns its address and flags."""
         library = ctypes.CDLL(str(kernel.code))
         unload = weakref.finalize(self, native_library.runtime().unload, library._handle)
         unload.atexit = False
@@ -127,7 +127,7 @@ class CpuProgram(Program):
         return address, native_library.FIBRES if kernel.fibres else 0
 
     def _fusion(self, grid: Size, group: Size) -> Size:
-        """How many threadgroups run as one in each direction."""
+        """How many threadgroups are fused along each axis."""
         if not self.can_fuse:
             return (1, 1, 1)
         axis = lane_axis(group)
@@ -136,27 +136,27 @@ class CpuProgram(Program):
         return (*fused(grid, group, self._rows), 1)
 
     def failure(self, outcome: native_library.Outcome, grid: Size, group: Size) -> BaseException:
-        """The exception for a launch that was waited for: ours, or what Ctrl-C has raised."""
+        """The exception for a synchronous launch: its error, or the exception of Ctrl-C."""
         if outcome.status == INTERRUPTED:
             return native_library.runtime().interruption()
         return self.error(outcome, grid, group)
 
     def error(self, outcome: native_library.Outcome, grid: Size, group: Size) -> MetalloidError:
-        """The exception for a launch that did not end well."""
-        together = self._fusion(grid, group)
+        """The error of a failed launch."""
+        fusion = self._fusion(grid, group)
 
-        def run_as_one(position: Size) -> tuple[Size, Size]:
-            x, y, z = (p * n for p, n in zip(position, together, strict=True))
+        def fused_groups(position: Size) -> tuple[Size, Size]:
+            x, y, z = (p * n for p, n in zip(position, fusion, strict=True))
             right, bottom, back = (
                 min(p + n, -(-size // each)) - 1
-                for p, n, size, each in zip((x, y, z), together, grid, group, strict=True)
+                for p, n, size, each in zip((x, y, z), fusion, grid, group, strict=True)
             )
             return (x, y, z), (right, bottom, back)
 
-        return error_of(outcome, self.signature.name, run_as_one, group)
+        return error_of(outcome, self.signature.name, fused_groups, group)
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
-        """A launch as the runtime reads it."""
+        """A launch in the format of the native runtime."""
         words, wanted, (across, down, back) = arguments.words, group, self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
@@ -173,7 +173,7 @@ class CpuProgram(Program):
             arguments.limit_ns, *words,
         )  # fmt: skip
         if not (is_relaxed or arguments.limit_ns) and (grid, wanted) not in self.jobs:
-            if len(self.jobs) >= _MOST_REMEMBERED:
+            if len(self.jobs) >= _MAX_CACHED_SHAPES:
                 self.jobs.clear()
             self.jobs[grid, wanted] = job[: native_library.JOB_BYTES]
         return job

@@ -17,16 +17,16 @@ from metalloid.backends.cpu.compile.thread_axes import axis_first
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.program import Size, spread
 
-#: A row of a threadgroup that has this many threads is long enough.
+#: Narrower threadgroups are fused along x.
 _LONG_ROW = 64
-#: Where threads of several rows run as one, the more rows, the better.
+#: Width of compact threadgroups if several rows are computed at a time.
 _SHORT_ROW = 32
-#: What is joined has rows about this long, and at most so many threads: all cores want some.
+#: Approximate width, and maximum threads, of fused threadgroups.
 _FUSED_ROW, _MAX_THREADS = 256, 4096
-#: And where several are done at a time, so many rows if there are not too many threads.
+#: Rows of fused threadgroups if several rows are computed at a time.
 _FUSED_ROWS = 32
-#: Where parameters may come from without a trace of the threadgroup.
-_FROM_OUTSIDE = {
+#: Sources of parameters that do not depend on threadgroups.
+_INDEPENDENT_SOURCES = {
     "memory",
     "thread_position_in_grid",
     "threads_per_grid",
@@ -36,14 +36,14 @@ _FROM_OUTSIDE = {
 
 
 def sees_threadgroups(signature: Signature) -> bool:
-    """Whether its parameters let a kernel know about threadgroups."""
-    return not _FROM_OUTSIDE.issuperset(signature.sources)
+    """Whether the parameters of a kernel depend on threadgroups."""
+    return not _INDEPENDENT_SOURCES.issuperset(signature.sources)
 
 
 def fused(grid: Size, group: Size, rows: int) -> tuple[int, int]:
-    """How many threadgroups, neighbours in x and in y, to run as one.
+    """How many threadgroups to fuse along x and along y.
 
-    Those in y make as many rows as are done at a time, or a multiple.
+    A fused threadgroup has a multiple of `rows` rows.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def fused(grid: Size, group: Size, rows: int) -> tuple[int, int]:
 
 
 def fused_along(axis: str, grid: Size, group: Size) -> Size:
-    """How many threadgroups to run as one in each direction if lanes lie along `axis`.
+    """How many threadgroups to fuse along each axis if lanes lie along `axis`.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def fused_along(axis: str, grid: Size, group: Size) -> Size:
     return x, y, z
 
 
-def default_group_size(grid: Size, most: int, is_compact: bool, rows: int = 1) -> Size:
-    """A threadgroup of at most so many threads: rows of the grid, or more that are shorter.
+def default_group_size(grid: Size, max_threads: int, is_compact: bool, rows: int = 1) -> Size:
+    """A threadgroup of at most `max_threads` threads: whole rows of the grid, or compact.
 
     Examples
     --------
@@ -93,5 +93,5 @@ def default_group_size(grid: Size, most: int, is_compact: bool, rows: int = 1) -
     x, y, z = grid
     if is_compact:
         row = _SHORT_ROW if rows > 1 else _LONG_ROW
-        x = min(x, row * max(1, most // (row * max(1, y))))
-    return spread((x, y, z), most)
+        x = min(x, row * max(1, max_threads // (row * max(1, y))))
+    return spread((x, y, z), max_threads)
