@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.backends.cpu.compile.convergence_points import (
     loop_contiguous_order,
-    number_call_sites,
+    number_convergence_points,
 )
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -53,7 +53,7 @@ exit:
   ret void
 }
 """
-    lines = number_call_sites(ir, "mtl_kernel").splitlines()
+    lines = number_convergence_points(ir, "mtl_kernel").splitlines()
     assert [line.strip() for line in lines[4:18]] == [
         "loop:                                             ; preds = %loop, %entry",
         "%mtl.round.0.1 = phi i32 [ 0, %entry ], [ %mtl.round.0.1.next, %loop ]",
@@ -70,7 +70,7 @@ exit:
         "",
         "declare void @__msl_site(i32)",
     ]
-    assert number_call_sites(ir, "another") == ir
+    assert number_convergence_points(ir, "another") == ir
 
 
 def test_a_kernel_that_calls_a_waiting_function_is_left_alone():
@@ -84,8 +84,8 @@ define void @deep(i32 %n) {
   ret void
 }
 """
-    assert number_call_sites(ir, "mtl_kernel") == ir
-    assert number_call_sites(ir.replace("call void @deep(i32 3)", ""), "mtl_kernel") != ir
+    assert number_convergence_points(ir, "mtl_kernel") == ir
+    assert number_convergence_points(ir.replace("call void @deep(i32 3)", ""), "mtl_kernel") != ir
 
 
 NESTED = """

@@ -1,16 +1,15 @@
-"""Number the calls at which threads wait for each other, in the order of the program.
+"""Number the convergence points of a kernel: the calls at which threads wait for each other.
 
-Lanes that diverge meet again if the runtime always lets those go first that are earlier in the
-program. Addresses of the machine code are not that order: clang lays out a loop so that what
-follows it may come before it. So each call is preceded by ``__msl_site(n)``, with n counted in a
-topological order of the blocks that keeps every loop together: what stands behind a loop has a
-higher number than all of its body. It also tells copies of one call, which clang may make later,
-from two calls.
+Divergent lanes reconverge if the runtime always resumes those first that are earliest in the
+program. Addresses of machine code are not that order, as clang may place the code after a loop
+before it. So each call is preceded by ``__msl_site(n)``. The numbers follow a topological order of
+the blocks that keeps loops contiguous: code after a loop has higher numbers than the loop body.
+The numbers also distinguish two calls from two copies of one call, which clang may make later.
 
-In a loop those go first that are in an earlier round: who skips a call behind a branch would
-otherwise be at the next round's before the others have made it. So loops count their rounds, and
-``__msl_round(first, round)`` says of each loop around a call, from the outermost on, the number of
-the first call in it and the round.
+Within a loop, lanes in earlier iterations are resumed first. Otherwise a lane that skips a call
+could reach the call of the next iteration before other lanes have made theirs. So loops count
+iterations, and ``__msl_round(first, iteration)`` gives, for each loop around a call from the
+outermost on, the number of the first call in the loop, and the iteration.
 """
 
 from __future__ import annotations
@@ -29,31 +28,31 @@ _WAITING_CALL = re.compile(
     re.M,
 )
 _DECLARATIONS = "\ndeclare void @__msl_site(i32)\ndeclare void @__msl_round(i32, i32)\n"
-_BEGINNING = re.compile(r"[^\n]*\n(?: +%\S+ = phi [^\n]*\n)*")  # of a block: its label and phis
+_BEGINNING = re.compile(r"[^\n]*\n(?: +%\S+ = phi [^\n]*\n)*")  # label and phis of a block
 
 Graph = Mapping[str, Iterable[str]]
 
 
 @dataclass
 class Order:
-    """What `loop_contiguous_order` finds.
+    """A loop-contiguous order of the nodes of a graph.
 
     Attributes
     ----------
     nodes : list of str
     loops : dict of set
-        The nodes of each loop by the one where it is entered, outer loops first.
+        The nodes of each loop by its header, outer loops first.
     """
 
     nodes: list[str] = field(default_factory=list)
     loops: dict[str, set[str]] = field(default_factory=dict)
 
 
-def number_call_sites(ir: str, kernel: str) -> str:
-    """`ir` with a number before each call of a ``__msl_*`` function that makes a thread wait.
+def number_convergence_points(ir: str, kernel: str) -> str:
+    """`ir` with a number before each call of a ``__msl_*`` function that synchronises threads.
 
-    A kernel that calls another function which waits (recursion keeps clang from inlining it) is
-    returned as it is: the runtime then goes by addresses.
+    If the kernel calls a function with such calls (recursion prevents inlining), `ir` is unchanged,
+    and the runtime uses addresses.
 
     Parameters
     ----------
@@ -77,37 +76,38 @@ def number_call_sites(ir: str, kernel: str) -> str:
 def _number(blocks: dict[str, str]) -> None:
     graph = {name: _TARGET.findall(text) for name, text in blocks.items()}
     order = loop_contiguous_order(graph, set(graph), next(iter(blocks)))
-    rounds: dict[str, str] = defaultdict(str)  # what is said in each block of the loops around it
+    iterations: dict[str, str] = defaultdict(str)  # calls of __msl_round, by block
     number = 0
 
     def numbered(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        said = f"call void @__msl_site(i32 {number})\n{rounds[name]}"
-        return match[1] + said.replace("\n", f"\n{match[1]}")
+        calls = f"call void @__msl_site(i32 {number})\n{iterations[name]}"
+        return match[1] + calls.replace("\n", f"\n{match[1]}")
 
     for name in order.nodes:
         inside = order.loops.get(name, set())
         if any(_WAITING_CALL.search(blocks[block]) for block in inside):
             counter = f"%mtl.round.{number}.{len(inside)}"
-            if _count_rounds(blocks, graph, name, inside, counter):
+            if _count_iterations(blocks, graph, name, inside, counter):
                 for block in inside:
-                    rounds[block] += f"call void @__msl_round(i32 {number + 1}, i32 {counter})\n"
+                    call = f"call void @__msl_round(i32 {number + 1}, i32 {counter})\n"
+                    iterations[block] += call
         blocks[name] = _WAITING_CALL.sub(numbered, blocks[name])
 
 
-def _count_rounds(
+def _count_iterations(
     blocks: dict[str, str], graph: Graph, head: str, inside: set[str], counter: str
 ) -> bool:
-    """Let a loop count its rounds; False if it has more entries, or one from a nameless block."""
-    ways = [(block, target) for block, targets in graph.items() for target in targets]
-    if any(block not in inside and target in inside - {head} for block, target in ways):
+    """Add an iteration counter to a loop; False if it has several entries or unnamed preheaders."""
+    edges = [(block, target) for block, targets in graph.items() for target in targets]
+    if any(block not in inside and target in inside - {head} for block, target in edges):
         return False
-    origins = [block for block, target in ways if target == head]
-    if "" in origins:
+    predecessors = [block for block, target in edges if target == head]
+    if "" in predecessors:
         return False
     counted = ", ".join(
-        f"[ {f'{counter}.next' if block in inside else 0}, %{block} ]" for block in origins
+        f"[ {f'{counter}.next' if block in inside else 0}, %{block} ]" for block in predecessors
     )
     beginning = _BEGINNING.match(blocks[head])
     assert beginning is not None
@@ -128,11 +128,11 @@ def _blocks(body: str) -> dict[str, str]:
 
 
 def loop_contiguous_order(graph: Graph, region: set[str], entry: str) -> Order:
-    """The nodes of `region` in a topological order, with the nodes of each loop side by side.
+    """The nodes of `region` in a topological order in which loops are contiguous.
 
-    Without the edges back to its entry, a region falls into strongly connected components. Taken in
-    topological order each is a node, or a loop to be ordered in the same way from where it is
-    entered. (Bourdoncle's weak topological order, 1993.)
+    Without the back edges to its entry, a region consists of strongly connected components. In
+    topological order, each is a node, or a loop that is ordered recursively from its header
+    (Bourdoncle's weak topological order, 1993).
     """
     edges = {
         node: [target for target in graph[node] if target in region and target != entry]
@@ -142,7 +142,7 @@ def loop_contiguous_order(graph: Graph, region: set[str], entry: str) -> Order:
     edges = {node: edges[node] for component in components for node in component}  # reachable
     order = Order()
     for component in components:
-        head, inside = _head(edges, set(component)), set(component)
+        head, inside = _header(edges, set(component)), set(component)
         if head in edges[head] or len(component) > 1:
             order.loops[head] = inside
         if len(component) == 1:
@@ -154,8 +154,8 @@ def loop_contiguous_order(graph: Graph, region: set[str], entry: str) -> Order:
     return order
 
 
-def _head(edges: Graph, loop: set[str]) -> str:
-    """Where a loop, or a node, is entered."""
+def _header(edges: Graph, loop: set[str]) -> str:
+    """The header of a loop: its first node with an edge from outside."""
     entered = {t for node, targets in edges.items() if node not in loop for t in targets}
     return min(entered & loop or loop)
 

@@ -6,7 +6,7 @@ A kernel without barriers and simdgroup functions is a loop that clang may vecto
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.compile.convergence_points import number_call_sites
+from metalloid.backends.cpu.compile.convergence_points import number_convergence_points
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.variants import Variant
@@ -37,5 +37,5 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     Threadgroup variables are those of the system's threads (variables.c).
     """
     mode = "one fibre per thread" if kernel.synchronises else "a loop over threads"
-    ir = number_call_sites(kernel.ir, ENTRY_SYMBOL)
+    ir = number_convergence_points(kernel.ir, ENTRY_SYMBOL)
     return Lowered(ir, CODE_COMMAND, f"reference: {mode}", fibres=kernel.synchronises)

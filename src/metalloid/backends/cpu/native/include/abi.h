@@ -37,7 +37,7 @@ typedef struct mtl_range {
     unsigned int last[3];        /* from first, to last excluded */
     char *threadgroup_memory;    /* aligned to 64 bytes; contents undefined */
     unsigned int thread[3];      /* where it is: kept by kernels that log or assert */
-    unsigned int following;      /* threadgroups behind this one that the call may run as well */
+    unsigned int following;      /* threadgroups after this one that the call may run as well */
 } mtl_range;
 
 typedef void mtl_entry(const mtl_launch *launch, mtl_range *range);

@@ -72,7 +72,7 @@ struct place {
         full_size(launch->threads_per_threadgroup[axis]),
         last_size(launch->threads_per_grid[axis] - last * full_size) {}
 
-  // On to the next threadgroup: false behind the last, and the first follows.
+  // Advances to the next threadgroup; false after the last one, which the first one follows.
   METALLOID_INLINE bool next(mtl_range* range, int axis) {
     const bool was_last = position == last;
     position = was_last ? 0 : position + 1;
