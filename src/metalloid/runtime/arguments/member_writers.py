@@ -54,7 +54,7 @@ def writer_for(
 
     Parameters
     ----------
-    binder : Slot
+    binder : ArgumentBinder
         Of the parameter that has the member.
     path : str
         The member's path, for messages: ``"scene.lights[2]"``.

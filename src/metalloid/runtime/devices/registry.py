@@ -33,8 +33,8 @@ _TARGETS = {
 
 _open: dict[str, Device] = {}
 _DEFAULT = ""  # in `_open`, for the default device: searching for it takes long
-_lock = threading.RLock()  # a device may be made on another
-_LAST_WAIT = 0.1  # seconds for launches under way when the process ends
+_lock = threading.RLock()  # opening a device may open another
+_LAST_WAIT = 0.1  # seconds to wait for launches at exit
 
 
 @atexit.register

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 
 class Event(ABC):
-    """A launch under way or finished.
+    """A running or finished launch.
 
     Examples
     --------

@@ -58,12 +58,12 @@ def decode(block: bytes) -> Iterator[Message]:
     start = 0
     while start < len(block):
         size, type_, entry, gx, gy, gz, tx, ty, tz, count, _ = _HEAD.unpack_from(block, start)
-        places = start + _HEAD.size
-        texts = iter(block[places + count * _VALUE.size : start + size].split(b"\0"))
+        values_start = start + _HEAD.size
+        texts = iter(block[values_start + count * _VALUE.size : start + size].split(b"\0"))
         subsystem, category, form = (_text(next(texts)) for _ in range(3))
         values: list[list[Scalar]] = []
         for number in range(count):
-            kind, lanes, word = _VALUE.unpack_from(block, places + number * _VALUE.size)
+            kind, lanes, word = _VALUE.unpack_from(block, values_start + number * _VALUE.size)
             if lanes:
                 values.append([])
             scalar = _text(next(texts)) if kind == b"s" else struct.unpack(_KINDS[kind], word)[0]

@@ -79,11 +79,11 @@ def point_words(arguments: Arguments, blocks: list[Block]) -> None:
 
 def contents(block: Block, arguments: Arguments, blocks: list[Block]) -> bytes:
     """The contents of the copy of a block, with pointers to host memory redirected to copies."""
-    found = bytearray(ctypes.string_at(block.start, block.nbytes))
+    copied = bytearray(ctypes.string_at(block.start, block.nbytes))
     starts = [each.start for each in blocks]
     for address in arguments.pointers:
         if block.start <= address < block.end:
-            (target,) = _POINTER.unpack_from(found, address - block.start)
+            (target,) = _POINTER.unpack_from(copied, address - block.start)
             aim = blocks[bisect_right(starts, target) - 1]
-            _POINTER.pack_into(found, address - block.start, aim.address + target - aim.start)
-    return bytes(found)
+            _POINTER.pack_into(copied, address - block.start, aim.address + target - aim.start)
+    return bytes(copied)

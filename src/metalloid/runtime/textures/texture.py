@@ -234,9 +234,11 @@ def padding_hint(channels: int) -> str:
     )
 
 
-def _level_count(kind: str, mipmaps: bool | int, most: int) -> int:
+def _level_count(kind: str, mipmaps: bool | int, max_levels: int) -> int:
     if mipmaps is True or mipmaps is False:
-        return most if mipmaps and kind not in _WITHOUT_MIPMAPS else 1
-    if not 1 <= mipmaps <= (1 if kind in _WITHOUT_MIPMAPS else most):
-        raise ArgumentError(f"[Texture] mipmaps is True or 1 to {most} levels, not {mipmaps!r}.")
+        return max_levels if mipmaps and kind not in _WITHOUT_MIPMAPS else 1
+    if not 1 <= mipmaps <= (1 if kind in _WITHOUT_MIPMAPS else max_levels):
+        raise ArgumentError(
+            f"[Texture] mipmaps is True or 1 to {max_levels} levels, not {mipmaps!r}."
+        )
     return mipmaps

@@ -79,9 +79,9 @@ def _length(ir: str) -> int:
 def _waiting_functions(ir: str) -> list[str]:
     """Functions that synchronise threads or report to the host, and their callers."""
     calls = {name: set(_CALL.findall(body)) for name, body in _FUNCTION.findall(ir)}
-    found = {name for called in calls.values() for name in called if name.startswith("__msl_")}
+    waiting = {name for called in calls.values() for name in called if name.startswith("__msl_")}
     before = -1
-    while before != len(found):
-        before = len(found)
-        found |= {name for name, called in calls.items() if not found.isdisjoint(called)}
-    return sorted(name for name in found if name in calls and not name.startswith("mtl_"))
+    while before != len(waiting):
+        before = len(waiting)
+        waiting |= {name for name, called in calls.items() if not waiting.isdisjoint(called)}
+    return sorted(name for name in waiting if name in calls and not name.startswith("mtl_"))

@@ -110,14 +110,14 @@ def known_words(textures: Iterable[KnownWord]) -> dict[int, str]:
     >>> known_words([KnownWord(1, 0x2a, is_sampler=True)])
     {1: '(void*)0x2aul'}
     """
-    found: dict[int, str] = {}
+    words: dict[int, str] = {}
     for known in textures:
         text = f"0x{known.bits:x}ul"
         if not known.is_sampler:
             address = f"(ulong)words[{known.position}] & metalloid::texture_address_mask"
             text = f"(({address}) | {text})"
-        found[known.position] = f"(void*){text}"
-    return found
+        words[known.position] = f"(void*){text}"
+    return words
 
 
 def definitions(are_known: bool, by_lane: bool) -> str:

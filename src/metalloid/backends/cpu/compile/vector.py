@@ -176,11 +176,11 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
         own_bytes = 0 if is_given else variable_bytes
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
-    way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
+    description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
         assemble(ir, _SCALAR, [*called, *made], rounds + at_the_end(_collectors(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
-        f"{way}, from barrier to barrier" if kernel.synchronises else way,
+        f"{description}, from barrier to barrier" if kernel.synchronises else description,
         variant,
         _widths_of(kernel),
         variable_bytes,

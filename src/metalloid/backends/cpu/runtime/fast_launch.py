@@ -83,12 +83,12 @@ def fast_launch(
             p.position, p.bytes, p.least_bytes, p.alignment, kind, p.number_bytes, p.writes
         )
 
-    def fail(outcome: bytes, threads: Any, group_size: Any) -> NoReturn:
+    def fail(block: bytes, threads: Any, group_size: Any) -> NoReturn:
         grid, group = sizes[threads, group_size]
-        told = native_library.Outcome.from_buffer_copy(outcome)
+        outcome = native_library.Outcome.from_buffer_copy(block)
         if program.logs:
             emit_messages()
-        raise program.failure(told, grid, group)
+        raise program.failure(outcome, grid, group)
 
     plan = _Plan(
         head, sizes, program.jobs, device, settings, np.ndarray, float, int,

@@ -157,7 +157,8 @@ class CpuProgram(Program):
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch in the format of the native runtime."""
-        words, wanted, (across, down, back) = arguments.words, group, self._fusion(grid, group)
+        words, launch_group = arguments.words, group
+        across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
         is_relaxed = self.waits and not settings.strict_barriers
@@ -172,8 +173,8 @@ class CpuProgram(Program):
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
             arguments.limit_ns, *words,
         )  # fmt: skip
-        if not (is_relaxed or arguments.limit_ns) and (grid, wanted) not in self.jobs:
+        if not (is_relaxed or arguments.limit_ns) and (grid, launch_group) not in self.jobs:
             if len(self.jobs) >= _MAX_CACHED_SHAPES:
                 self.jobs.clear()
-            self.jobs[grid, wanted] = job[: native_library.JOB_BYTES]
+            self.jobs[grid, launch_group] = job[: native_library.JOB_BYTES]
         return job
