@@ -65,7 +65,7 @@ def test_imports_point_one_way(path):
             own = path.relative_to(PACKAGE).parts[1]
             assert module.split(".")[2] == own, f"backend {own} imports {module}"
         if layer != "backends":
-            assert imported != "backends", "devices are opened by runtime.registry, by name"
+            assert imported != "backends", "devices are opened by runtime.devices.registry, by name"
 
 
 @pytest.mark.parametrize("package", ROOMS)
