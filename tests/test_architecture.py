@@ -23,13 +23,14 @@ ROOMS = {
         "metal", "ir", "planning", "codegen", "execution", "interop", "lowering", "library",
         "operators", "array", "files", "functions", "api",
     ),
+    "compiler": ("toolchain", "frontend", "ir", "analysis", "transforms", "vectorize"),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
     ),
     "backends/cpu": ("host", "compile", "runtime"),
 }  # fmt: skip
 #: Packages in which no module imports itself by way of others, not even for types.
-ACYCLIC = ("arrays", "runtime", "backends/cpu")
+ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu")
 MAX_FILES = 20
 
 

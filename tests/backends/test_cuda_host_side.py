@@ -22,8 +22,8 @@ from metalloid.backends.cuda.exchange import CudaExchange
 from metalloid.backends.cuda.geometry import Part
 from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.launch.launches import Arguments
 
 
@@ -169,7 +169,7 @@ def native(tmp_path_factory):
     folder = tmp_path_factory.mktemp("driver")
     (folder / "driver.c").write_text(STAND_IN)
     cache = shared_cache()
-    stand_in = ctypes.CDLL(str(native_code.build(folder, "driver", cache)))
+    stand_in = ctypes.CDLL(str(native_build.build(folder, "driver", cache)))
     # A copy: what the library itself is told of a driver goes for the whole process.
     own = shutil.copy(launcher.build(cache), folder)
     functions = launcher.load(Path(own))

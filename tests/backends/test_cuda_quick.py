@@ -23,7 +23,7 @@ from metalloid.backends.cuda.events import CudaEvent, TimedEvent, Timer
 from metalloid.backends.cuda.program import CudaProgram, Function
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.target import cuda_target
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain.cache import shared_cache
 
 SOURCE = """
 kernel void mixed(device float* x, constant float& f, device const float4* v, constant int& i,

@@ -11,7 +11,7 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.large_memory import ask_for_memory
-from metalloid.compiler.llvm.parser import definition
+from metalloid.compiler.ir.parser import definition
 
 PACKAGE = Path(mtl.__file__).parent
 OURS = ("bench/kernels.metal", "cli/julia.metal", "compat/metalpy/metal_kernels.metal")

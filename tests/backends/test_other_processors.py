@@ -12,7 +12,7 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.compiler import clang
+from metalloid.compiler.toolchain import clang
 
 HERE = Path(__file__).parent
 

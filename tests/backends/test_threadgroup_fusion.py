@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.backends.cpu.compile.thread_axes import reads_in_loops
 from metalloid.backends.cpu.runtime.threadgroup_fusion import default_group_size, fused
-from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.ir.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")
 

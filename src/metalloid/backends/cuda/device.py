@@ -25,8 +25,8 @@ from metalloid.backends.cuda.ptx import PtxKernel, compile_ptx
 from metalloid.backends.cuda.quick import quick_launch
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.backends.cuda.target import cuda_target
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 
 #: Asks the processor which threads of the warp are together.
 ACTIVE = "@llvm.nvvm.activemask"

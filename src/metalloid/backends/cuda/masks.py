@@ -22,7 +22,7 @@ from metalloid.backends.cuda.kernel_text import ACTIVE, LABEL, around_kernel, wi
 from metalloid.backends.cuda.partings import START, Partings, find_partings
 from metalloid.backends.cuda.sides import Round, Side
 from metalloid.backends.cuda.together import keep_warps_together
-from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.ir.types import Unsupported
 
 _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
 _ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")

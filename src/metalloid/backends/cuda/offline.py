@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from metalloid.backends.cuda.program import OfflineProgram
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.target import cuda_target
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.offline import OfflineDevice
 

@@ -15,8 +15,8 @@ from metalloid.backends.cuda.neighbours import is_aligned
 from metalloid.backends.cuda.polls import CANCEL_SYMBOL
 from metalloid.backends.cuda.ptx import REPORT_SYMBOL, PtxKernel
 from metalloid.backends.cuda.several_text import SEVERAL_SYMBOL
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread

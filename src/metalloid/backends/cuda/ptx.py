@@ -13,16 +13,16 @@ from metalloid.backends.cuda.masks import name_members
 from metalloid.backends.cuda.polls import CANCEL_SYMBOL, poll_loops
 from metalloid.backends.cuda.several import add_several
 from metalloid.backends.cuda.tensor_cores import handles_matrices, use_tensor_cores
-from metalloid.backends.cuda.unchanging import mark_unchanging
-from metalloid.compiler import clang
-from metalloid.compiler.cache import Cache, digest
-from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
-from metalloid.compiler.frontend import compile_command, compile_entry
-from metalloid.compiler.progress import compiling
-from metalloid.compiler.shift_amounts import mask_shift_amounts
-from metalloid.compiler.target import Target
-from metalloid.compiler.undefined import LINE_TABLES, undefined
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.backends.cuda.unchanging import mark_invariant_loads
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
+from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
+from metalloid.compiler.frontend.translate import compile_command, compile_entry
+from metalloid.compiler.frontend.undefined_symbols import LINE_TABLES, undefined
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.progress import compiling
+from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
@@ -163,7 +163,7 @@ def _compile(
     text, ir = compiled()
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
-    ir = mark_unchanging(mask_shift_amounts(ir), signature)
+    ir = mark_invariant_loads(mask_shift_amounts(ir), signature)
     has_order = not handles_matrices(ir)
     ir = use_tensor_cores(name_members(ir, has_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from metalloid.backends.cuda.neighbours import THREAD_INDEX
 from metalloid.backends.cuda.plain_blocks import NAME, Block, parts
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 
 #: The second form of a kernel, in the same module.
 SEVERAL_SYMBOL = "mtl_several"

@@ -24,7 +24,7 @@ _LOAD = re.compile(
 _METADATA = re.compile(r"^!(\d+) = ", re.M)
 
 
-def mark_unchanging(ir: str, signature: Signature) -> str:
+def mark_invariant_loads(ir: str, signature: Signature) -> str:
     """Mark the loads through pointers that `signature` calls ``constant``."""
     positions = {p.position for p in signature.buffers if p.layout.space == "constant"}
     if not positions:

@@ -2,7 +2,7 @@
 
 Passes and LLVM optimise one function best. But if functions of a thousand instructions are called a
 hundred times, as in arithmetic on 256-bit numbers, that function takes minutes to compile. Then
-large functions are not inlined (`compiler/spmd/callees.py`).
+large functions are not inlined (`compiler/transforms/callees.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from metalloid.compiler.clang import OutOfTime
+from metalloid.compiler.toolchain.clang import OutOfTime
 
 #: Options for LLVM if calls may remain: thresholds of its inliner, at a cost of 5 an instruction.
 SMALL_CALLS = [

@@ -5,8 +5,8 @@ Lanes lie along x, unless threadgroups are inst thread wide: then along y, or z.
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.runtime.launch.program import Size
 
 
@@ -72,7 +72,7 @@ class _ThreadStrides:
         """Of a pointer, in bytes."""
         total: int | None = 0
         while (step := self._computed_by.get(address.name)) and step.op == "getelementptr":
-            for index, size in terms_of(step)[1]:
+            for index, size in gep_terms(step)[1]:
                 grows = self.of(index)
                 total = None if total is None or grows is None else total + grows * size
             address = step.operands[0]

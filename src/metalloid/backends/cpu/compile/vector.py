@@ -17,30 +17,31 @@ from metalloid.backends.cpu.compile.texture_specialization import definitions as
 from metalloid.backends.cpu.compile.texture_specialization import known_words
 from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.ir import Function
-from metalloid.compiler.llvm.join import join_modules
-from metalloid.compiler.llvm.line import ONE_THREAD
-from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
-from metalloid.compiler.spmd.callees import callees_of
-from metalloid.compiler.spmd.coarsen import coarsen
-from metalloid.compiler.spmd.collectors import Collectors, at_the_end
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.lanes import WIDTH, exchanges
-from metalloid.compiler.spmd.likely_threads import likely_threads
-from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.reports import name_threads
-from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
-from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.spmd.vectorise import (
-    Scalar,
-    Vectorised,
+from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.instruction_parser import ONE_THREAD
+from metalloid.compiler.ir.link_modules import link_modules
+from metalloid.compiler.ir.parser import definition, flatten_address_spaces
+from metalloid.compiler.transforms.assertions import pass_thread_index
+from metalloid.compiler.transforms.callees import callees_of
+from metalloid.compiler.transforms.coarsen import coarsen
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.privatized import flush_all
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES
+from metalloid.compiler.vectorize.pipeline import (
+    KernelABI,
+    VectorizedFunction,
     parse,
-    vectorise,
-    vectorise_callees,
+    vectorize,
+    vectorize_callees,
 )
-from metalloid.compiler.spmd.writer import SCALAR_BYTES
+from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 
 #: From IR to code. LLVM's own vectorisers are off: they find nothing that is profitable.
 CODE_COMMAND = (
@@ -117,7 +118,7 @@ def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
         kind = Kind.ONE_WIDE
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = Kind.SINGLE_ROW
-    likely = None if kind is Kind.FULL else likely_threads(ir, definition(ir, _SCALAR))
+    likely = None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, _SCALAR))
     if likely is not None:
         size = (*likely, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
@@ -141,15 +142,15 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
     if kernel.reports:
-        ir = name_threads(ir, definition(ir, _SCALAR), "%index")
+        ir = pass_thread_index(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
-    scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _initial_variant(kernel, ir)
     kind, width, axis, streams = variant.kind, variant.width, variant.axis, variant.streams
     ir = _with_axis_first(ir, axis)
     forms = _forms(kernel, variant)
     callees = callees_of(ir, _SCALAR)
-    called = vectorise_callees(ir, scalar, callees, forms[0])
+    called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [parse(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
@@ -161,7 +162,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
     adjacent, size = contiguous_axis(functions[0]), variant.group or (0, 0, 0)
-    made = [vectorise(*each, callees) for each in zip(functions, forms, strict=True)]
+    made = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
@@ -178,7 +179,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, [*called, *made], rounds + at_the_end(_collectors(made))),
+        assemble(ir, _SCALAR, [*called, *made], rounds + flush_all(_accumulators(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{description}, from barrier to barrier" if kernel.synchronises else description,
         variant,
@@ -200,18 +201,18 @@ def _with_axis_first(ir: str, axis: str) -> str:
     return ir.replace(own, f"{head}\n{rest}")
 
 
-def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:
-    return [each.collectors for each in made if each.collectors]
+def _accumulators(made: Sequence[VectorizedFunction]) -> list[Accumulators]:
+    return [each.accumulators for each in made if each.accumulators]
 
 
-def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
+def _sizes(made: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
     """Sizes of the memory that the vector functions use, as constants: name, type, bytes."""
-    collectors = _collectors(made)
+    accumulators = _accumulators(made)
     for name, count in (
         ("state", max(each.state_bytes for each in made)),
         ("common", SCALAR_BYTES * len(made[0].common)),
-        ("shared", max(each.shared_bytes for each in collectors)),
-        ("own", max(each.own_bytes for each in collectors)),
+        ("shared", max(each.shared_bytes for each in accumulators)),
+        ("own", max(each.own_bytes for each in accumulators)),
     ):
         yield f"{name}_bytes", "i64", count
 
@@ -233,8 +234,8 @@ def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
 
 
 def _rounds(
-    forms: Sequence[Form],
-    made: Sequence[Vectorised],
+    forms: Sequence[VectorSpec],
+    made: Sequence[VectorizedFunction],
     first: tuple[str, str, str] | None,
     own_bytes: int,
 ) -> Rounds:
@@ -259,7 +260,7 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _forms(kernel: KernelIR, variant: Variant) -> list[Form]:
+def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:
     """Vectorisation specs of the functions that a variant calls."""
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
@@ -269,35 +270,37 @@ def _forms(kernel: KernelIR, variant: Variant) -> list[Form]:
     return [
         form
         if form.partial and not form.has_state  # called for the tail of a row
-        else replace(form, collectors=(_WORDS, kernel.parameters))
+        else replace(form, accumulators=(_WORDS, kernel.parameters))
         for form in forms
     ]
 
 
-def _independent(width: int, kind: Kind, mask_bits: int, streams: bool) -> list[Form]:
+def _independent(width: int, kind: Kind, mask_bits: int, streams: bool) -> list[VectorSpec]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
-    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
+    forms = [VectorSpec("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
     if kind is Kind.TAIL:
-        forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
+        forms.append(
+            VectorSpec("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True)
+        )
     return forms
 
 
-def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Form]:
+def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[VectorSpec]:
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind is Kind.MULTI_ROW:
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
-            Form(
+            VectorSpec(
                 "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
                 is_strict,
             )
         ]  # fmt: skip
     if kind is Kind.ONE_WIDE:
-        row[_X] = consecutive(width, MOST_ALIGNED)
-    whole = Form(
+        row[_X] = consecutive(width, MAX_ALIGNMENT)
+    whole = VectorSpec(
         "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
     )
     if kind is not Kind.TAIL:
@@ -316,4 +319,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return join_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

@@ -18,9 +18,9 @@ from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import fast_launch
 from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.prelude import precompiled_header
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.stdlib_pch import precompiled_header
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo

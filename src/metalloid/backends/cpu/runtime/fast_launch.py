@@ -14,8 +14,8 @@ import numpy as np
 
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.program import CpuProgram
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
@@ -48,8 +48,8 @@ class _Plan(NamedTuple):
 @functools.cache
 def _binding() -> Callable[[tuple[Any, ...]], FastLaunch | None]:
     """A C function from a plan to a launch function; compiled once per machine."""
-    headers = (native_library.SOURCES, native_library.HEADERS, native_code.OF_PYTHON)
-    path = native_code.build(_SOURCES, "fast-launch", shared_cache(), headers)
+    headers = (native_library.SOURCES, native_library.HEADERS, native_build.OF_PYTHON)
+    path = native_build.build(_SOURCES, "fast-launch", shared_cache(), headers)
     try:
         function = ctypes.PyDLL(str(path)).mtl_fast_launch
     except OSError:  # an embedding host that does not export the interpreter's functions

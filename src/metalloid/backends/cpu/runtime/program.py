@@ -21,7 +21,7 @@ from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     fused_along,
     sees_threadgroups,
 )
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
