@@ -22,8 +22,8 @@ from mlx_tree.entries import Entry, files, library
 from timing import show, table
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
-from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.compile import vector
+from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.compiler.toolchain import clang
 
 

@@ -8,7 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from metalloid.runtime import registry
+from metalloid.runtime.devices import registry
 
 if os.environ.get("METALLOID_DEVICE") == "own":
     sys.path.insert(0, str(Path(__file__).parent))

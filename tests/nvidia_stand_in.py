@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg.lapack as lapack
 
 from metalloid.backends.cuda.libraries import CudaLibraries
-from metalloid.runtime.event import FinishedEvent
+from metalloid.runtime.launch.event import FinishedEvent
 from own_memory_device import OwnMemoryDevice
 
 DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.complex128,

@@ -7,10 +7,10 @@ import bisect
 import ctypes
 import weakref
 
-from metalloid.backends.cpu.device import CpuDevice
-from metalloid.runtime.device import Device
-from metalloid.runtime.staging import blocks_of, contents, point_words
-from metalloid.runtime.traits import MANY_THREADS
+from metalloid.backends.cpu.runtime.device import CpuDevice
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.traits import MANY_THREADS
+from metalloid.runtime.memory.staging import blocks_of, contents, point_words
 
 
 class _Copy:

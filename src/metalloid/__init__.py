@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
     from metalloid.kernels.reduction_kernel import ReductionKernel
     from metalloid.kernels.scan_kernel import ScanKernel
-    from metalloid.runtime.argument_buffer import ArgumentBuffer
-    from metalloid.runtime.arguments import threadgroup_memory
-    from metalloid.runtime.buffer import Buffer
-    from metalloid.runtime.device import Device
-    from metalloid.runtime.event import Event
+    from metalloid.runtime.arguments.argument_buffer import ArgumentBuffer
+    from metalloid.runtime.arguments.signature_binder import threadgroup_memory
+    from metalloid.runtime.devices.device import Device
+    from metalloid.runtime.devices.registry import default_device, devices
     from metalloid.runtime.graph import Graph
-    from metalloid.runtime.registry import default_device, devices
-    from metalloid.runtime.sampler import Sampler
-    from metalloid.runtime.texture import Texture
+    from metalloid.runtime.launch.event import Event
+    from metalloid.runtime.memory.buffer import Buffer
+    from metalloid.runtime.textures.sampler import Sampler
+    from metalloid.runtime.textures.texture import Texture
     from metalloid.settings import settings as config
 
 __version__ = "0.1.0"
@@ -89,26 +89,26 @@ if TYPE_CHECKING:  # of an installed package checkers take as public what stands
 
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
-    "ArgumentBuffer": "runtime.argument_buffer",
-    "Buffer": "runtime.buffer",
-    "Device": "runtime.device",
+    "ArgumentBuffer": "runtime.arguments.argument_buffer",
+    "Buffer": "runtime.memory.buffer",
+    "Device": "runtime.devices.registry",
     "ElementwiseKernel": "kernels.elementwise_kernel",
-    "Event": "runtime.event",
+    "Event": "runtime.launch.event",
     "Graph": "runtime.graph",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
     "ReductionKernel": "kernels.reduction_kernel",
-    "Sampler": "runtime.sampler",
+    "Sampler": "runtime.textures.sampler",
     "ScanKernel": "kernels.scan_kernel",
-    "Texture": "runtime.texture",
+    "Texture": "runtime.textures.texture",
     "config": "settings:settings",
-    "default_device": "runtime.registry",
-    "devices": "runtime.registry",
+    "default_device": "runtime.devices.registry",
+    "devices": "runtime.devices.registry",
     "library": "kernels.library",
     "load": "arrays.functions.io",
     "metal_kernel": "kernels.metal_kernel",
-    "threadgroup_memory": "runtime.arguments",
+    "threadgroup_memory": "runtime.arguments.signature_binder",
 }
 
 

@@ -7,8 +7,8 @@ import os
 from typing import Any
 
 from metalloid.errors import ArgumentError
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
 
 __all__ = ["capture"]
 

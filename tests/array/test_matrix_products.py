@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import metalloid as mtl
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
-from metalloid.runtime.libraries import Libraries
-from metalloid.runtime.traits import MANY_THREADS, MATRIX_UNITS
+from metalloid.runtime.devices.libraries import Libraries
+from metalloid.runtime.devices.traits import MANY_THREADS, MATRIX_UNITS
 
 RNG = np.random.default_rng(5)
 TYPES = [

@@ -11,8 +11,8 @@ from metalloid.arrays.codegen import matmul as product_text
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.library import scan as scan_kernels
 from metalloid.arrays.library import sort as sort_kernels
-from metalloid.runtime import registry
-from metalloid.runtime.traits import TENSOR_CORES
+from metalloid.runtime.devices import registry
+from metalloid.runtime.devices.traits import TENSOR_CORES
 
 RNG = np.random.default_rng(11)
 

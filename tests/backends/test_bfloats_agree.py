@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import host, vector
+from metalloid.backends.cpu import host
+from metalloid.backends.cpu.compile import vector
 
 pytestmark = pytest.mark.needs("the CPU")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import inlining
+from metalloid.backends.cpu.compile import inlining
 from metalloid.msl import lower
 
 pytestmark = pytest.mark.needs("the CPU")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import variants
 from metalloid.compiler.ir.constants import constant_bits, constant_of
 from metalloid.compiler.ir.instruction_parser import Line
 from metalloid.compiler.ir.parser import parse_function
@@ -87,7 +87,7 @@ kernel void halves_of_longs(device uint* y, uint i [[thread_position_in_grid]]) 
 
 @pytest.fixture
 def libraries(monkeypatch):
-    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     found = []
     for engine in ("reference", "simd"):
         with mtl.config.scope(cpu_engine=engine):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 from metalloid.backends.cpu.host import vector_extension
 
 pytestmark = pytest.mark.needs("the CPU")

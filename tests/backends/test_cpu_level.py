@@ -7,7 +7,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.device import CpuDevice
+from metalloid.backends.cpu.runtime.device import CpuDevice
 
 TEXT = "kernel void f(device float* x, uint i [[thread_position_in_grid]]) { x[i] = 2 * x[i] + 1; }"
 

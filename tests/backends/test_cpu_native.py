@@ -188,7 +188,7 @@ def test_kernels_round_to_nearest_whatever_the_host_does(kernels):
 
 
 def test_an_empty_launch_is_quick(kernels, capsys):
-    descriptor, outcome = kernels.descriptor("nothing", 1, 1), harness.native.Outcome()
+    descriptor, outcome = kernels.descriptor("nothing", 1, 1), harness.native_library.Outcome()
     samples = []
     for _ in range(300):
         started = time.perf_counter_ns()

@@ -111,7 +111,7 @@ def test_two_hundred_faults(kernels):
 
 def test_a_fault_outside_of_kernels_is_not_caught():
     script = (
-        "import ctypes; from metalloid.backends.cpu import native; native.runtime();"
+        "import ctypes; from metalloid.backends.cpu.runtime import native_library; native_library.runtime();"
         "ctypes.string_at(8)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
@@ -121,12 +121,12 @@ def test_a_fault_outside_of_kernels_is_not_caught():
 def test_faulthandler_enabled_later_does_not_end_the_process():
     script = """
 import faulthandler
-from metalloid.backends.cpu import native
-runtime = native.runtime()
+from metalloid.backends.cpu.runtime import native_library
+runtime = native_library.runtime()
 faulthandler.enable()
-outcome = native.Outcome()
+outcome = native_library.Outcome()
 entry = 8  # code that is not there
-launch = native.job_layout(0).pack(entry, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+launch = native_library.job_layout(0).pack(entry, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
 for _ in range(3):
     runtime.run(launch, outcome)
     assert outcome.status == 1, outcome.status
@@ -140,12 +140,12 @@ print("alive")
 def test_no_memory_for_stacks_ends_the_launch_only(kernels):
     script = """
 import ctypes, resource, sys
-from metalloid.backends.cpu import native
-runtime, outcome = native.runtime(), native.Outcome()
+from metalloid.backends.cpu.runtime import native_library
+runtime, outcome = native_library.runtime(), native_library.Outcome()
 kernel = ctypes.cast(ctypes.CDLL(sys.argv[1]).nothing, ctypes.c_void_p).value
 def status(threads):
-    words = (kernel, native.FIBRES, 0, threads, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-    runtime.run(native.job_layout(0).pack(*words), outcome)
+    words = (kernel, native_library.FIBRES, 0, threads, 1, 1, threads, 1, 1, 0, 0, 0, 0)
+    runtime.run(native_library.job_layout(0).pack(*words), outcome)
     return outcome.status
 runtime.configure(1)
 assert status(32) == 0

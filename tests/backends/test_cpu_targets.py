@@ -9,7 +9,8 @@ import object_files
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import native, vector
+from metalloid.backends.cpu.compile import vector
+from metalloid.backends.cpu.runtime import native_library
 from metalloid.cli.main import main
 
 PACKAGE = Path(mtl.__file__).parent
@@ -40,7 +41,7 @@ OF_THE_SYSTEM = {"memcpy", "memmove", "memset", "bzero"}
 @functools.cache
 def runtime_names(target):
     """What our runtime offers, compiled for a target."""
-    made = [object_files.read(code) for code in native.objects(target).values()]
+    made = [object_files.read(code) for code in native_library.objects(target).values()]
     return made, set().union(*(one.defined for one in made))
 
 
@@ -117,7 +118,9 @@ def test_kernels_of_ours_for_arm64(file, target):
 def test_the_runtime_for_macos():
     made, offered = runtime_names("aarch64-macos")
     assert {one[:3] for one in made} == {("Mach-O", "aarch64", True)}
-    called = set(re.findall(r'_function\(\s*library, "(\w+)"', Path(native.__file__).read_text()))
+    called = set(
+        re.findall(r'_function\(\s*library, "(\w+)"', Path(native_library.__file__).read_text())
+    )
     assert len(called) > 8
     assert called <= offered
     here = {one for _, names in [runtime_names("aarch64-linux-musl")] for one in names}
@@ -132,7 +135,7 @@ def test_lanes_by_instructions():
 
 def test_a_cpu_that_is_none():
     with pytest.raises(
-        mtl.DeviceUnavailable, match=r"'z80' is no CPU to compile for: there are x86-64-v2"
+        mtl.DeviceUnavailable, match=r"unknown CPU target 'z80'; choose one of x86-64-v2"
     ):
         mtl.library("", target="cpu:z80")
 

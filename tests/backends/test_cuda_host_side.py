@@ -24,7 +24,7 @@ from metalloid.backends.cuda.pinned import PinnedMemory
 from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
 from metalloid.compiler.toolchain import native_build
 from metalloid.compiler.toolchain.cache import shared_cache
-from metalloid.runtime.launches import Arguments
+from metalloid.runtime.launch.launches import Arguments
 
 
 class CUresult(enum.IntEnum):

@@ -18,7 +18,7 @@ from metalloid.backends.cuda.geometry import launches_of
 from metalloid.backends.cuda.kernel_text import around_kernel
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.link import shared_object
-from metalloid.runtime.buffer import Window
+from metalloid.runtime.memory.buffer import Window
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 ONE = "uint i [[thread_position_in_grid]]"

@@ -8,10 +8,11 @@ import pytest
 import random_kernels
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import variants, vector
+from metalloid.backends.cpu.compile.variants import variant_for
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.errors import KernelFault
-from metalloid.runtime.messages import LOGGER
+from metalloid.runtime.launch.log_messages import LOGGER
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -104,14 +105,14 @@ def check(seed, count, waits, refusals=0, more="", launches=None):
 @pytest.mark.parametrize("seed", range(1))
 def test_random_kernels(seed, waits, monkeypatch):
     if seed > 0:  # also in the variants that larger launches have
-        monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+        monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     check(seed, 3, waits)
 
 
 @pytest.mark.parametrize("form", [(16, 1), (8, 32)], ids=str)
 def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
-    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
     check(3, 3, waits=False)
 
@@ -129,15 +130,15 @@ def test_random_kernels_in_other_forms(form, waits, monkeypatch):
 
 
 def check_with_known_size(seed, count, grid, group, monkeypatch):
-    size, usual = (*group, 1, 1)[:3], vector._first_variant
+    size, usual = (*group, 1, 1)[:3], vector._initial_variant
 
     def first(kernel, ir):
         if not kernel.synchronises:
             return usual(kernel, ir)
         widths = vector._widths_of(kernel)
-        return vector.exactly(vector.variant_for(size, size, widths, True, True), size, size)
+        return variant_for(size, size, widths, True, True).for_group_of(size, size)
 
-    monkeypatch.setattr(vector, "_first_variant", first)
+    monkeypatch.setattr(vector, "_initial_variant", first)
     more = f"constant int size_is_known = {size[0]} * {size[1]};\n"
     lib = check(seed, count, waits=True, refusals=1, more=more, launches=[(grid, group)])
     for name in lib:

@@ -13,7 +13,7 @@ import random_kernels
 from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
-from metalloid.backends.cpu import engines, reference
+from metalloid.backends.cpu.compile import engines, reference
 from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.cfg import Graph

@@ -12,7 +12,7 @@ import metalloid as mtl
 from metalloid.backends.metal import batch, binding, device
 from metalloid.backends.metal.device import open_device
 from metalloid.compat import Metal
-from metalloid.runtime import registry
+from metalloid.runtime.devices import registry
 
 SOURCE = """
 #include <metal_stdlib>
@@ -313,7 +313,7 @@ def test_the_software_device_is_asked_for_by_name_only(monkeypatch):
         ):
             mtl.Device("metal:9")
         for name in ("metal:x", "metal:", "metal:-1"):
-            with pytest.raises(mtl.DeviceUnavailable, match="there is no kind of device"):
+            with pytest.raises(mtl.DeviceUnavailable, match="unknown kind of device"):
                 mtl.Device(name)
     with mtl.config.scope(metal_binding="metalloid.compat.Metal", device="metal"):
         assert mtl.default_device().name == "metal"

@@ -9,9 +9,9 @@ import metalloid as mtl
 from metalloid.backends.metal import textures
 from metalloid.backends.metal.textures import format_name
 from metalloid.compat import Metal
-from metalloid.runtime.pixel_formats import FORMATS
-from metalloid.runtime.sampler import _FIELDS, settings_of
-from metalloid.runtime.texture_memory import KIND_EXTENTS
+from metalloid.runtime.textures.descriptor import KIND_EXTENTS
+from metalloid.runtime.textures.pixel_formats import FORMATS
+from metalloid.runtime.textures.sampler import _FIELDS, settings_of
 
 SOURCE = """
 #include <metal_stdlib>

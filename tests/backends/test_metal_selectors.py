@@ -15,8 +15,8 @@ from metalloid.backends.metal import binding, ownership, samplers, textures
 from metalloid.backends.metal.device import MetalDevice
 from metalloid.backends.metal.textures import format_name
 from metalloid.compat import Metal
-from metalloid.runtime.pixel_formats import FORMATS
-from metalloid.runtime.sampler import _FIELDS
+from metalloid.runtime.textures.pixel_formats import FORMATS
+from metalloid.runtime.textures.sampler import _FIELDS
 
 FOLDER = Path(binding.__file__).parent
 #: Of ordinary classes: PyObjC asks the Objective-C runtime, its data say nothing.

@@ -11,11 +11,10 @@ import random_kernels
 from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
-from metalloid.backends.cpu import native
+from metalloid.backends.cpu.runtime import native_library
 from metalloid.compiler.toolchain import clang
 
 HERE = Path(__file__).parent
-NATIVE = Path(native.__file__).parent / "native"
 
 
 @pytest.fixture
@@ -57,7 +56,8 @@ def executable(folder, objects, launches, ints, floats):
     files = [str(HERE / "other_processor.c"), *(str(folder / f"{name}.o") for name in objects)]
     program = folder / "program"
     made = clang.run(
-        ["cc", "-target", "aarch64-linux-musl", "-static", f"-I{NATIVE}", f"-I{folder}", "-w",
+        ["cc", "-target", "aarch64-linux-musl", "-static", f"-I{native_library.SOURCES}",
+         f"-I{native_library.HEADERS}", f"-I{folder}", "-w",
          "-o", str(program), *files],
         scratch=folder,
     )  # fmt: skip
@@ -80,11 +80,11 @@ def test_arm64(engine, seed, waits, emulator, tmp_path):
     fitting = {key: each for key, each in programs.items() if each.engine.startswith(engine)}
     assert len(fitting) >= len(programs) - 1
     assert any(each.kernel.fibres for each in fitting.values()) == waits
-    made = native.objects("aarch64-linux-musl")
+    made = native_library.objects("aarch64-linux-musl")
     made |= {name: object_code(program, name) for name, program in fitting.items()}
     launches, expected = [], []
     for name, program in fitting.items():
-        flags = native.FIBRES if program.kernel.fibres else 0
+        flags = native_library.FIBRES if program.kernel.fibres else 0
         for grid, group in WAITING if waits else INDEPENDENT:
             sizes = ((*size, 1, 1)[:3] for size in (grid, group))
             numbers = 3, flags, program.kernel.variable_bytes

@@ -89,7 +89,7 @@ def test_lanes_that_part_are_missed_as_the_reference_says(name, n):
         assert "threadgroup_barrier that only" in results[0]
 
 
-def test_launches_that_are_lenient_have_code_for_lanes_that_part():
+def test_launches_with_relaxed_barriers_have_code_for_lanes_that_part():
     with mtl.config.scope(strict_barriers=False):
         for name, n in (("strided", 300), ("some", 50)):
             results = [outcome(engine, name, n, 128) for engine in ("simd", "reference")]

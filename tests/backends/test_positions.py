@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu.vector import variant_for
+from metalloid.backends.cpu.compile.variants import Kind, Variant, parse_variant, variant_for
 
 TEXT = """
 #include <metal_stdlib>
@@ -76,14 +76,13 @@ def test_positions(kernels, where, group):
 
 @pytest.mark.parametrize(
     ("group", "variant"),
-    [((256, 1, 1), "row_32"), ((16, 16, 1), "column_16"), ((32, 4, 1), "column_32"),
-     ((16, 4, 4), "whole_16"), ((64, 4, 1), "whole_32"), ((4, 4, 1), "scattered_8"),
-     ((100, 1, 1), "ragged_16"), ((48, 1, 1), "row_16")],
+    [((256, 1, 1), "single_row-32"), ((16, 16, 1), "one_wide-16"), ((32, 4, 1), "one_wide-32"),
+     ((16, 4, 4), "full-16"), ((64, 4, 1), "full-32"), ((4, 4, 1), "multi_row-8"),
+     ((100, 1, 1), "tail-16"), ((48, 1, 1), "single_row-16")],
 )  # fmt: skip
 def test_variants_by_the_shape_of_threadgroups(group, variant):
-    grid = tuple(2 * size for size in group)
+    grid, variant = tuple(2 * size for size in group), parse_variant(variant)
     assert variant_for(grid, group, (32, 16, 8), waits=True, by_shape=True) == variant
-    if variant.startswith(("row", "column")):
-        width = variant.partition("_")[2]
+    if variant.kind in (Kind.SINGLE_ROW, Kind.ONE_WIDE):
         plain = variant_for(grid, group, (32, 16, 8), waits=True, by_shape=False)
-        assert plain == f"whole_{width}"
+        assert plain == Variant(Kind.FULL, variant.width)

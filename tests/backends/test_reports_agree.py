@@ -5,7 +5,7 @@ import pytest
 from test_engines_agree import logged
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import variants
 
 pytestmark = [
     pytest.mark.needs("the CPU"),
@@ -58,7 +58,7 @@ def of_both_engines(source):
 
 @pytest.fixture
 def every_launch_has_its_variant(monkeypatch):
-    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
@@ -149,5 +149,5 @@ def test_threadgroups_that_run_as_one_are_told_apart():
     x[45] = 100
     with pytest.raises(mtl.KernelFault) as fault:
         lib.k0(y, x, 7, threads=64, group_size=4)
-    assert lib.k0._program.may_join
+    assert lib.k0._program.can_fuse
     assert (fault.value.threadgroup, fault.value.thread) == ((11, 0, 0), (1, 0, 0))

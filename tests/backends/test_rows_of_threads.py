@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import variants
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -127,7 +127,7 @@ def random_text(rng):
 
 def check_random(seeds, monkeypatch):
     """Whether engines agree; how many of the kernels do several rows at a time."""
-    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     several = 0
     for seed in seeds:
         text = random_text(random.Random(seed))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import device
+from metalloid.backends.cpu.runtime import device
 from metalloid.compiler.toolchain import clang
 
 SOURCE = """
@@ -58,7 +58,7 @@ def loaded(monkeypatch):
     load = device.CpuProgram._load
 
     def note(program, kernel):
-        names.append(kernel.variant)
+        names.append(str(kernel.variant))
         return load(program, kernel)
 
     monkeypatch.setattr(device.CpuProgram, "_load", note)
@@ -80,7 +80,7 @@ def test_trees(lib, loaded, rng, group, strict):
         lib.tree(y, x, threads=x.size, group_size=group)
     assert np.array_equal(y, x.reshape(5, group).sum(1))
     [first, *others] = loaded
-    assert first.endswith("_64x1x1")
+    assert first.endswith("-64x1x1")
     assert bool(others) == (group != 64 or not strict)
     assert all("64x1x1" in name for name in others) == (group == 64)
 
@@ -90,7 +90,7 @@ def test_numbers_of_simdgroups(lib, loaded, rng, threads, group):
     x = rng.integers(0, 9, threads, np.uint32)
     y = np.zeros_like(x)
     lib.running(y, x, threads=threads, group_size=group)
-    assert loaded[0] == "row_32_128x1x1"
+    assert loaded[0] == "single_row-32-128x1x1"
     parts = np.split(x, range(group, threads, group))
     wanted = [part.cumsum() + 1000 * -(-part.size // 32) for part in parts]
     assert np.array_equal(y, np.concatenate(wanted))
@@ -103,8 +103,8 @@ def test_tiles(lib, loaded, rng, group):
     y = np.zeros(size, np.uint32)
     lib.turned(y, x, np.array(size, np.uint32), threads=size, group_size=group)
     assert np.array_equal(y, x.T)
-    if loaded[0].startswith("column_16"):  # with 8 lanes there are too many simdgroups
-        assert loaded[0] == "column_16_16x16x1"
+    if loaded[0].startswith("one_wide-16"):  # with 8 lanes there are too many simdgroups
+        assert loaded[0] == "one_wide-16-16x16x1"
         assert len(loaded) == (1 if group == (16, 16) else 2)
 
 

@@ -5,8 +5,8 @@ import pytest
 from test_engines_agree import check
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
-from metalloid.backends.cpu.grouping import contiguous_axis
+from metalloid.backends.cpu.compile import variants
+from metalloid.backends.cpu.compile.thread_axes import contiguous_axis
 from metalloid.compiler.ir.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")
@@ -59,7 +59,7 @@ def lib():
 
 @pytest.fixture
 def every_launch_has_its_variant(monkeypatch):
-    monkeypatch.setattr(vector, "_FEW_THREADS", 0)
+    monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
 
 
 @pytest.mark.parametrize(("grid", "group"), LAUNCHES, ids=str)
@@ -100,7 +100,7 @@ def test_lanes_lie_along_the_axis_that_has_threads(lib):
             kernel(np.zeros((20 * 256, 8), np.uint32) if kernel is lib.places else out,
                    threads=(20, *grid[1:]) if kernel is lib.places else grid,
                    group_size=(1, *grid[1:]))  # fmt: skip
-            assert any(v.endswith(f"_{axis}") for v in kernel._program._variants), axis
+            assert any(v.axis == axis for v in kernel._program._variants), axis
 
 
 def test_threadgroups_are_joined_along_the_axis_that_memory_has(lib):
@@ -108,8 +108,8 @@ def test_threadgroups_are_joined_along_the_axis_that_memory_has(lib):
     y = np.zeros_like(x)
     lib.scale_y(y, x, threads=(40, 300), group_size=(1, 50))
     np.testing.assert_array_equal(y, 2 * x)
-    assert lib.scale_y._program._joined((40, 300, 1), (1, 50, 1)) == (1, 5, 1)
-    assert any(variant.endswith("_y") for variant in lib.scale_y._program._variants)
+    assert lib.scale_y._program._fusion((40, 300, 1), (1, 50, 1)) == (1, 5, 1)
+    assert any(variant.axis == "y" for variant in lib.scale_y._program._variants)
 
 
 def test_a_failed_assertion_names_the_thread_and_its_own_threadgroup(lib):

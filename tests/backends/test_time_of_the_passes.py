@@ -5,7 +5,7 @@ import time
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 
 pytestmark = pytest.mark.needs("the CPU")
 

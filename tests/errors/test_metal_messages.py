@@ -14,7 +14,7 @@ from snapshots import Snapshots
 import metalloid as mtl
 from metalloid.backends.metal import binding, device
 from metalloid.compat import Metal
-from metalloid.runtime import registry
+from metalloid.runtime.devices import registry
 
 MESSAGES = Snapshots(Path(__file__).with_name("metal_messages.txt"))
 SOFTWARE = "metalloid.compat.Metal"

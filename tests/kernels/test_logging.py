@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.runtime.messages import LOGGER, format_message
+from metalloid.runtime.launch.log_messages import LOGGER, format_message
 
 SOURCE = """
 #include <metal_stdlib>

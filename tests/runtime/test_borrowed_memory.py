@@ -17,9 +17,9 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.exchange import DEFAULT_STREAM, CudaExchange
-from metalloid.runtime import registry
-from metalloid.runtime.dlpack import make_capsule, read_capsule
-from metalloid.runtime.strided import Borrowed
+from metalloid.runtime.devices import registry
+from metalloid.runtime.interop.dlpack import make_capsule, read_capsule
+from metalloid.runtime.interop.strided import Imported
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from own_memory_device import OwnMemoryDevice
@@ -333,7 +333,7 @@ def test_streams_that_consumers_name(gpu):
     buffer.__dlpack__(stream=2)
     buffer.__dlpack__(stream=-1)
     assert gpu.exchange.orders == [("follows us", DEFAULT_STREAM), ("follows us", 2)]
-    with pytest.raises(ValueError, match="stream 0 may be one of two"):
+    with pytest.raises(ValueError, match="stream 0 is ambiguous"):
         buffer.__dlpack__(stream=0)
 
 
@@ -437,7 +437,7 @@ def test_python_and_others_write_to_a_buffer_in_turn(gpu):
 
 def test_contiguity():
     def memory(shape, strides):
-        return Borrowed(4096, np.dtype(np.float32), shape, strides, None)
+        return Imported(4096, np.dtype(np.float32), shape, strides, None)
 
     assert memory((2, 3), (12, 4)).is_contiguous
     assert memory((2, 1), (4, 999)).is_contiguous

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.runtime import registry
+from metalloid.runtime.devices import registry
 
 ADD = mtl.library(
     "kernel void add(device int* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.runtime.dlpack import (
+from metalloid.runtime.interop.dlpack import (
     _UNVERSIONED,
     _VERSIONED,
     _get_pointer,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.runtime import failures
+from metalloid.runtime.launch import failures
 
 on_the_cpu = pytest.mark.needs("the CPU")
 ends = pytest.mark.needs("an end to launches")

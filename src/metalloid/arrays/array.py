@@ -20,8 +20,8 @@ from metalloid.arrays.ir.views import reshaped
 from metalloid.arrays.lowering import indexing, reductions
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.arrays.operators import Operators
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
 
 _bare = object.__new__
 

@@ -33,7 +33,7 @@ def _act(options: argparse.Namespace) -> int:
     from metalloid.bench.ceilings import ceilings
     from metalloid.bench.roofline import draw, measure, require_matplotlib
     from metalloid.errors import ArgumentError
-    from metalloid.runtime.registry import get_device
+    from metalloid.runtime.devices.registry import get_device
 
     known = [case.name for case in cases(tiny=True)]
     for name in options.kernel:

@@ -37,7 +37,7 @@ def _act(options: argparse.Namespace) -> int:
 
     from metalloid.errors import ArgumentError
     from metalloid.kernels.library import library
-    from metalloid.runtime.registry import get_device
+    from metalloid.runtime.devices.registry import get_device
 
     if not 1 <= options.size <= 32768:
         raise ArgumentError(f"[demo] --size {options.size} is not between 1 and 32768.")

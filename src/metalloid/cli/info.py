@@ -28,7 +28,7 @@ def add_verb(verbs: Any) -> None:
 
 def report() -> str:
     """Versions and devices as plain text, for a report; no path of this machine is in it."""
-    from metalloid.runtime.registry import devices
+    from metalloid.runtime.devices.registry import devices
 
     rows = [*_versions(), *_devices()]
     for device in devices():
@@ -68,7 +68,7 @@ def _sections() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _devices() -> list[tuple[str, str]]:
-    from metalloid.runtime.registry import absent_devices, devices
+    from metalloid.runtime.devices.registry import absent_devices, devices
 
     rows = []
     for device in devices():

@@ -124,7 +124,7 @@ def _named(item: str, convert: Any) -> tuple[str, Any]:
 def _value(text: str) -> Any:
     import numpy as np
 
-    from metalloid.runtime.arguments import threadgroup_memory
+    from metalloid.runtime.arguments.signature_binder import threadgroup_memory
 
     kind, _, rest = text.partition(":")
     if kind in ("zeros", "ones"):

@@ -13,7 +13,7 @@ from metalloid.errors import MetalloidError, UnsupportedType
 
 if TYPE_CHECKING:
     from metalloid.kernels.library import Library
-    from metalloid.runtime.device import Device
+    from metalloid.runtime.devices.device import Device
 
 _MANY = 1_000_003  # no whole number of threadgroups
 
@@ -31,7 +31,7 @@ def add_verb(verbs: Any) -> None:
 
 def _act(options: argparse.Namespace) -> int:
     from metalloid.kernels.library import library
-    from metalloid.runtime.registry import get_device
+    from metalloid.runtime.devices.registry import get_device
 
     device = get_device(options.device)
     text = (importlib.resources.files("metalloid.cli") / "selftest.metal").read_text("utf-8")
@@ -75,7 +75,7 @@ def _buffers_of_the_device(lib: Library, device: Device) -> bool:
     """A chain of 1,000 launches on buffers."""
     import numpy as np
 
-    from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.memory.buffer import Buffer
 
     x = Buffer(np.ones(1000, np.float32), device)
     y = Buffer(np.zeros(1000, np.float32), device)
@@ -97,7 +97,7 @@ def _threadgroups(lib: Library, device: Device) -> bool:
     """Threadgroup memory and barriers."""
     import numpy as np
 
-    from metalloid.runtime.arguments import threadgroup_memory
+    from metalloid.runtime.arguments.signature_binder import threadgroup_memory
 
     x, sums = np.arange(4096, dtype=np.float32), np.zeros(16, np.float32)
     lib.group_sums(sums, x, threadgroup_memory(1024), threads=4096, group_size=256)
@@ -145,7 +145,7 @@ def _argument_buffers(lib: Library, device: Device) -> bool:
     """Pointers in argument buffers."""
     import numpy as np
 
-    from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.memory.buffer import Buffer
 
     x = Buffer(np.arange(100, dtype=np.float32), device)
     y = np.zeros(100, np.float32)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import metalloid as mtl
-from metalloid.runtime.buffer import Window
+from metalloid.runtime.memory.buffer import Window
 
 #: Memory is rounded up to this, so a scalar or vector at its end can be read as a whole.
 GRANULE = 256

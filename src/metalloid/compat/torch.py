@@ -22,7 +22,7 @@ import numpy as np
 
 import metalloid as mtl
 from metalloid.compat.metallib import COMPILED_BY_APPLE, msl_file
-from metalloid.runtime.buffer import BorrowedBuffer
+from metalloid.runtime.memory.buffer import ImportedBuffer
 
 _CASTS: dict[str, Any] = {
     "fp16": np.float16, "fp32": np.float32, "int8": np.int8, "int16": np.int16, "int32": np.int32,
@@ -258,7 +258,7 @@ def _memory(tensor: Any, device: Any) -> Any:
     if flat.device.type == "cpu":
         return memoryview(flat.numpy())
     memory = device.exchange.borrow(flat)
-    return flat if memory is None else BorrowedBuffer(device, memory)
+    return flat if memory is None else ImportedBuffer(device, memory)
 
 
 def _raise_first(message: Any) -> None:

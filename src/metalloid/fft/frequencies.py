@@ -12,7 +12,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, kind_of
 from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.arrays.lowering.reductions import Axis
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,

@@ -23,8 +23,8 @@ from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.ir.views import copied
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.memory.buffer import Buffer
 
 #: As in fourier.metal.
 _THREADS, _ROOM_BYTES, _MOST_STAGES = 512, 32768, 12

@@ -18,8 +18,8 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, broadcast, cast, constant, fresh
 from metalloid.arrays.ir.views import joined, moved_axes, sliced, whole
 from metalloid.arrays.planning.kernel_builder import plain
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.libraries import Signal
+from metalloid.runtime.devices.libraries import Signal
+from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 _MOST_AXES = 3

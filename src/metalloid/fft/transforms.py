@@ -20,7 +20,7 @@ from metalloid.arrays.ir.node import Node, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.fft.kernels import Transform, transformed_rows
 from metalloid.fft.library_calls import is_for_library, library_transform
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 
 Norm = Literal["backward", "ortho", "forward"]

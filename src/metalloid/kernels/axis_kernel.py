@@ -18,7 +18,7 @@ from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.operands import Operand
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.memory.buffer import Buffer
 
 Kernels = Callable[[str], Kernel]
 

@@ -14,10 +14,10 @@ from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import check_function_name, check_math_mode
 from metalloid.kernels.operands import Operand, new_output
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.memory.buffer import Buffer
 
 Types = Mapping[str, np.dtype[Any]]
 

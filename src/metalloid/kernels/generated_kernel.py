@@ -12,7 +12,7 @@ from metalloid.errors import CompileError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
 from metalloid.msl.diagnostics import Diagnostic, report
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: What the name of a piece that we wrote ends in.
 SIGNATURE = ".signature"

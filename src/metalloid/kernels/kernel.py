@@ -11,13 +11,12 @@ import numpy as np
 
 from metalloid.errors import ArgumentError, LaunchError
 from metalloid.msl.signature import Signature
-from metalloid.runtime import failures
-from metalloid.runtime.arguments import Binder
-from metalloid.runtime.device import Device
-from metalloid.runtime.event import Event
-from metalloid.runtime.launches import Arguments, Launch, nanoseconds
-from metalloid.runtime.program import Program, Size
-from metalloid.runtime.struct_dtypes import dtype_of
+from metalloid.runtime.arguments.signature_binder import SignatureBinder
+from metalloid.runtime.arguments.struct_dtypes import dtype_of
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.event import Event
+from metalloid.runtime.launch.launches import Arguments, Launch, clear_seen_failures, nanoseconds
+from metalloid.runtime.launch.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MOST_THREADGROUPS = 2**63 - 1
@@ -47,7 +46,7 @@ class Kernel:
         self._program, self.device, self._source = program, device, source
         self._origin = origin  # how pickle makes it
         self.name = program.signature.name
-        self._binder = Binder(program.signature, device)
+        self._binder = SignatureBinder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
         plain = self._binder.plain()
         self._quick = None if plain is None else device.quick(program, plain, self._sizes)
@@ -311,4 +310,4 @@ def _mark_used(program: Program, arguments: Arguments, event: Event) -> None:
     for buffer in arguments.buffers:
         buffer.used_by(event)
         if buffer.failure is not None:
-            failures.replace(program.signature, arguments)
+            clear_seen_failures(program.signature, arguments)

@@ -20,9 +20,9 @@ from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.function_constants import FunctionConstant
-from metalloid.runtime.device import Device
-from metalloid.runtime.offline import OfflineDevice
-from metalloid.runtime.registry import get_device, get_target
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.offline import OfflineDevice
+from metalloid.runtime.devices.registry import get_device, get_target
 
 #: How names of files end that somebody may pass in place of a text.
 _FILE_NAMES = (".metal", ".h", ".msl", ".metallib")

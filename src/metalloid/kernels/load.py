@@ -13,7 +13,7 @@ from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
 from metalloid.msl.signature import BoundParameter
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 
 class LoadedFunction:

@@ -35,10 +35,10 @@ from metalloid.kernels.metal_kernel_text import (
     TemplateArgument,
     generate,
 )
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8

@@ -16,8 +16,8 @@ from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, msl_ty
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
-from metalloid.runtime.program import Size
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.launch.program import Size
 
 #: Words of the language, which no argument can be called.
 RESERVED = frozenset(

@@ -14,10 +14,10 @@ import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
-from metalloid.runtime.buffer import BorrowedBuffer, Buffer, Window
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.interop.dlpack import from_dlpack
+from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
 
 #: Type in the signature by NumPy's name of the dtype.
 _MSL_TYPES = {
@@ -132,7 +132,7 @@ def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
     if not memory.is_contiguous or (is_written and memory.read_only):
         why = "read-only" if memory.is_contiguous else "not contiguous"
         raise ArgumentError(f"{label} is {describe(value)}, which is {why}. Pass a copy.")
-    return BorrowedBuffer(device, memory)
+    return ImportedBuffer(device, memory)
 
 
 def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:

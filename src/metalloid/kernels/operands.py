@@ -11,9 +11,9 @@ import numpy as np
 
 from metalloid.errors import ArgumentError
 from metalloid.kernels.metal_kernel_memory import as_array, in_place, number_array
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.registry import get_device
-from metalloid.runtime.slot import describe
+from metalloid.runtime.arguments.argument_binder import describe
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.memory.buffer import Buffer
 
 #: Ids are 32-bit, so that this many elements can have a thread each.
 MOST_ELEMENTS = 2**32 - 1

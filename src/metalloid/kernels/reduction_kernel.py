@@ -19,7 +19,7 @@ from metalloid.kernels.builder import Types, result_of
 from metalloid.kernels.builder_text import layout_value
 from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.operands import MOST_ELEMENTS, Operand
-from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.memory.buffer import Buffer
 
 #: As in reduction_kernel.metal.
 _THREADS, _ROW_CHUNK, _COLUMN_CHUNK = 256, 256 * 16, 32

@@ -21,8 +21,8 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, fresh, permute
 from metalloid.arrays.ir.operands import from_numpy
 from metalloid.linalg.matrices import NO_EIGENVALUES, NO_SINGULAR_VALUES, refuse
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.libraries import Solver, Stack
+from metalloid.runtime.devices.libraries import Solver, Stack
+from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 

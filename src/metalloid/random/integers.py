@@ -23,7 +23,7 @@ from metalloid.arrays.ir.operands import (
 from metalloid.arrays.ir.ops import Op
 from metalloid.arrays.ir.views import as_shape
 from metalloid.random.keys import next_key, words_everywhere
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.registry import get_device
 
 Shape = int | Sequence[int]
 

@@ -18,8 +18,8 @@ from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import broadcast_shape, from_numpy, to_node
 from metalloid.arrays.ir.ops import Op
 from metalloid.arrays.ir.views import as_shape, sliced, whole
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
 
 _WORD = 2**32 - 1
 KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of a new key", 4,

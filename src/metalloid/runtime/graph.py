@@ -1,4 +1,4 @@
-"""Launches recorded once, to be run again and again."""
+"""Graphs: launches that are recorded once and run repeatedly."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from metalloid.errors import ArgumentError, LaunchError
-from metalloid.runtime.device import Device
-from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.failures import replace
-from metalloid.runtime.launches import Arguments, Launch, buffers_of
-from metalloid.runtime.program import Size
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.launches import (
+    Arguments,
+    Launch,
+    LaunchBuffer,
+    buffers_of,
+    clear_seen_failures,
+)
+from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from metalloid.runtime.buffer import Buffer
 
 
 class Graph:
     """A sequence of launches that is checked and bound once.
 
-    Launches made by this thread on the device inside ``with graph:`` are recorded and do not run.
-    `launch` runs them all, in their order, with the same buffers and the same numbers. On an NVIDIA
-    GPU it is a CUDA graph: one call of the driver, however many launches.
+    Inside ``with graph:`` launches of this thread on the device are recorded and do not run.
+    `launch` runs all of them in order, with the same buffers and the same numbers. On an NVIDIA GPU
+    it is a CUDA graph: one call of the driver for any number of launches.
 
     Parameters
     ----------
@@ -52,7 +55,7 @@ class Graph:
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = get_device(device)
         self._launches: list[Launch] = []
-        self._buffers: list[Buffer] = []
+        self._buffers: list[LaunchBuffer] = []
         self._replay: Callable[[], Event] | None = None
         self._thread = 0
 
@@ -74,14 +77,14 @@ class Graph:
                 self._replay = self.device.prepare(self._launches)
                 self._buffers = buffers_of(self._launches)
         finally:
-            if self._replay is None:  # nothing of it is to be had
+            if self._replay is None:  # recording failed
                 self._launches.clear()
 
     def __len__(self) -> int:
         return len(self._launches)
 
     def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
-        """Keep a launch for later; None if another thread than the recording one makes it."""
+        """Record a launch; None if it comes from another thread than the recording one."""
         if threading.get_ident() != self._thread:
             return None
         if arguments.staged:
@@ -94,7 +97,7 @@ class Graph:
         return _Recorded(program.signature.name)
 
     def refuse(self, name: str) -> None:
-        """Say that what is no kernel cannot be kept for later, if the recording thread asks for it.
+        """Refuse work that is not a kernel launch, if it comes from the recording thread.
 
         Raises
         ------
@@ -108,24 +111,24 @@ class Graph:
             )
 
     def launch(self, wait: bool = False) -> Event:
-        """Run what was recorded.
+        """Run the recorded launches.
 
         Parameters
         ----------
         wait : bool
-            Whether to return only when all of it has ended.
+            Whether to return only when all of them have ended.
 
         Returns
         -------
         Event
-            Of all of it, or on devices without graphs of the last launch.
+            Of all launches, or on devices without graphs of the last one.
 
         Raises
         ------
         LaunchError
             If nothing was recorded yet.
         KernelFault
-            If a kernel failed and was waited for.
+            If a kernel failed and `wait` is true.
         """
         if self._replay is None:
             raise LaunchError("[Graph] nothing was recorded: make launches inside `with graph:`.")
@@ -134,7 +137,7 @@ class Graph:
             buffer.used_by(event)
         if any(buffer.failure for buffer in self._buffers):
             for recorded in self._launches:
-                replace(recorded.program.signature, recorded.arguments)
+                clear_seen_failures(recorded.program.signature, recorded.arguments)
         if wait:
             event.wait()
         return event
@@ -144,7 +147,7 @@ class Graph:
 
 
 class _Recorded(Event):
-    """What a recorded launch returns: it has not run."""
+    """The event of a recorded launch, which has not run."""
 
     __slots__ = ("_kernel",)
 

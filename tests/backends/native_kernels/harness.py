@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import native
+from metalloid.backends.cpu.runtime import native_library
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.link import shared_object
 
 FOLDER = Path(__file__).parent
-ABI = Path(native.__file__).parent / "native"
+ABI = native_library.HEADERS
 
 FLAGS = (
     "cc", "-c", "-O2", "-g0", "-fPIC", "-mcpu=baseline", "-fno-sanitize=all", "-Wall", "-Wextra",
@@ -48,7 +48,7 @@ class Kernels:
     """Launches of the test kernels."""
 
     def __init__(self, folder):
-        self.runtime = native.runtime()  # first: the kernels are linked against it
+        self.runtime = native_library.runtime()  # first: the kernels are linked against it
         self.path = build_kernels(folder)
         self.library = ctypes.CDLL(str(self.path))
 
@@ -57,14 +57,14 @@ class Kernels:
         entry = ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
         words = [x.ctypes.data if isinstance(x, np.ndarray) else x for x in arguments]
         slot, limit_ns = 0 if cost is None else cost.ctypes.data, 0
-        return native.job_layout(len(words)).pack(
+        return native_library.job_layout(len(words)).pack(
             entry, mode, len(words), *_triple(grid), *_triple(group), threadgroup_bytes, 0, slot,
             limit_ns, *words,
         )  # fmt: skip
 
     def run(self, *launch, **options):
         """Run a launch and return its outcome."""
-        outcome = native.Outcome()
+        outcome = native_library.Outcome()
         status = self.runtime.run(self.descriptor(*launch, **options), outcome)
         assert status == outcome.status
         return outcome
@@ -75,7 +75,7 @@ class Kernels:
 
     def wait(self, ticket, timeout=-1.0):
         """The outcome of a queued launch; None if the time has run out."""
-        outcome = native.Outcome()
+        outcome = native_library.Outcome()
         return outcome if self.runtime.wait(ticket, timeout, outcome) else None
 
     def check_alive(self, mode):

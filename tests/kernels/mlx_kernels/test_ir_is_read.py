@@ -6,7 +6,7 @@ import pytest
 from mlx_headers import driver
 
 import metalloid as mtl
-from metalloid.backends.cpu import vector
+from metalloid.backends.cpu.compile import vector
 from metalloid.compiler.ir.parser import (
     flatten_address_spaces,
     parse_function,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.runtime.pixel_formats import FORMATS
+from metalloid.runtime.textures.pixel_formats import FORMATS
 
 SOURCE = """
 #include <metal_stdlib>

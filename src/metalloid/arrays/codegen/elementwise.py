@@ -10,7 +10,7 @@ from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, 
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 _INDENT = "  "
 #: An inner axis shorter than this is flattened into the next one.

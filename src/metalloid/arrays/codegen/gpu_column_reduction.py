@@ -10,7 +10,7 @@ from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.ir.dtypes import msl_name
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 
 def has_wide_columns(kernel: FusedKernel, axes: Axes, packed: frozenset[int]) -> bool:

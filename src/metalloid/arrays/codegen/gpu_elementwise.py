@@ -8,7 +8,7 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.ir.dtypes import msl_name
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 UNROLLED = "#pragma clang loop unroll(full)"
 

@@ -15,7 +15,7 @@ from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.ir.dtypes import msl_name
 from metalloid.arrays.planning.loop_axes import LANES, RESULT, VECTOR_WIDTH, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
-from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Size
+from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Size
 
 #: Threads per threadgroup, unless rows are few or long.
 _THREADS = 256

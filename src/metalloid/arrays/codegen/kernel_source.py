@@ -23,7 +23,7 @@ from metalloid.arrays.ir.ops import MODULES
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, ProductKernel
-from metalloid.runtime.traits import DeviceTraits
+from metalloid.runtime.devices.traits import DeviceTraits
 
 _IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
 _IN_TILES = (

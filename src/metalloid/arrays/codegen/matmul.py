@@ -19,8 +19,8 @@ from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Ax
 from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
-from metalloid.runtime.program import Size
-from metalloid.runtime.traits import DeviceTraits
+from metalloid.runtime.devices.traits import DeviceTraits
+from metalloid.runtime.launch.program import Size
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.ir.dtypes import kind_of, msl_name
 from metalloid.arrays.ir.ops import REDUCTIONS
 from metalloid.arrays.planning.loop_axes import LANES, RESULT
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 #: Block size of blocked summation, which bounds rounding errors (Higham, 1993), by form.
 _BLOCK = {"row": 4096, "column": 128}

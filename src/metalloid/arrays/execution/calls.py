@@ -17,7 +17,7 @@ from metalloid.arrays.ir.layout import Ints, contiguous, reach
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import CUSTOM_CALL, GET_TUPLE_ITEM, Node
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from metalloid.arrays.planning.plan import Planner, make_plan
 from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel
 from metalloid.kernels.kernel import Kernel, launch_batch
 from metalloid.kernels.library import library
-from metalloid.runtime.device import Device
-from metalloid.runtime.launches import Launch as BoundLaunch
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
 MAX_CACHED_PLANS = 2048
 #: One evaluation at a time, as it turns expressions into leaves.

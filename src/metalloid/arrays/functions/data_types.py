@@ -12,7 +12,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir import dtypes as types
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of, promote, real_of, type_of_number
 from metalloid.arrays.ir.operands import is_number
-from metalloid.runtime.registry import devices, get_device
+from metalloid.runtime.devices.registry import devices, get_device
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metalloid.arrays.ir.memory import Pool, pool_of
-from metalloid.runtime.device import Device
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
 
 
 def _pool(device: str | Device | None) -> Pool:

@@ -21,15 +21,15 @@ from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
 from metalloid.arrays.ir.operands import can_share, from_numpy
 from metalloid.arrays.ir.ops import CAST
 from metalloid.errors import ArgumentError, DeviceUnavailable
-from metalloid.runtime.buffer import BorrowedBuffer
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import can_say_read_only, capsule_of_array
-from metalloid.runtime.exchange import HOST
-from metalloid.runtime.lending import Lent, stays
-from metalloid.runtime.registry import device_at, get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import device_at, get_device
+from metalloid.runtime.interop.dlpack import can_say_read_only, capsule_of_array
+from metalloid.runtime.interop.exchange import HOST
+from metalloid.runtime.interop.export import Exported, exports_in_place
+from metalloid.runtime.memory.buffer import ImportedBuffer
 
 
-def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None:
+def imported(value: Any, device: str | Device | None, where: str) -> Node | None:
     """A leaf on the memory of another library's array; None if that is in the host's.
 
     Parameters
@@ -56,7 +56,7 @@ def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None
     if steps is not None and any(step % size for step in steps):
         raise BufferError(f"[{where}] the elements lie at odd places: strides {steps} in bytes.")
     strides = row_major(memory.shape) if steps is None else tuple(step // size for step in steps)
-    buffer = BorrowedBuffer(home, memory)
+    buffer = ImportedBuffer(home, memory)
     layout = Layout(memory.shape, strides, buffer.start // size)
     sharing = SHARED | (UNORDERED if memory.waits else 0)
     shared = Memory.of(home, buffer, 0 if memory.read_only else sharing)
@@ -77,7 +77,7 @@ def _home(value: Any, device: str | Device | None) -> Device | None:
         raise BufferError(f"the {type(value).__name__} is on GPU {number}: {error}") from None
 
 
-def borrowed_from_host(array: np.ndarray, device: Device, where: str) -> Node:
+def imported_from_host(array: np.ndarray, device: Device, where: str) -> Node:
     """A leaf on the memory of a NumPy array.
 
     Raises
@@ -128,7 +128,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
     BufferError
         With ``copy=False``, if it takes a copy.
     """
-    is_on_device = stays(node.device, device, copy)
+    is_on_device = exports_in_place(node.device.exchange, device, copy)
     is_copied = copy or not can_say_read_only(max_version)
     if is_copied and copy is False:
         raise BufferError(
@@ -137,7 +137,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
         )
     if is_on_device:
         source = copied(node) if is_copied else node
-        return lent(source).to_dlpack(stream, max_version, not is_copied, is_copied)
+        return export_of(source).to_dlpack(stream, max_version, not is_copied, is_copied)
     evaluate([node])
     array = to_host(node, read_only=True)
     is_shared = node.device.memory != "own"
@@ -146,17 +146,17 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
     return capsule_of_array(array, max_version, is_copied or not is_shared)
 
 
-def lent(node: Node) -> Lent:
+def export_of(node: Node) -> Exported:
     """The memory of a node for others, who wait for it as they do for each other."""
     evaluate([node], wait=False)
     assert node.memory is not None
     strides, start = node.data
     size = node.dtype.itemsize
-    return Lent(
+    return Exported(
         node.memory.bound.address + start * size,
         node.dtype,
         node.shape,
         tuple(step * size for step in strides),
         node.memory,
-        node.device,
+        node.device.exchange,
     )

@@ -13,17 +13,17 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, exported, lent
+from metalloid.arrays.interop.dlpack import copied, export_of, exported
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
-from metalloid.runtime.buffer import Window
-from metalloid.runtime.device import Device
-from metalloid.runtime.exporting import Exporting
-from metalloid.runtime.lending import require_cuda
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.interop.buffer_protocol import BufferExporter
+from metalloid.runtime.interop.export import require_cuda
+from metalloid.runtime.memory.buffer import Window
 
 #: NumPy's universal functions by their names there.
 _UFUNCS = {row.reference or name: row for name, row in OPS.items()}
@@ -64,7 +64,7 @@ class _DroppedError(threading.local):
 _dropped = _DroppedError()
 
 
-class Interop(Exporting):
+class Interop(BufferExporter):
     """What others see of an array."""
 
     __slots__ = ()
@@ -130,8 +130,8 @@ class Interop(Exporting):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        require_cuda(self._node.device)
-        found = lent(self._node)
+        require_cuda(self._node.device.exchange)
+        found = export_of(self._node)
         # Who asks keeps the array, which may forget this memory.
         weakref.finalize(self, _keep, found.owner).atexit = False
         return found.to_cuda()

@@ -9,8 +9,8 @@ import numpy as np
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.errors import OutOfMemory
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.memory.buffer import Buffer
 
 #: Bits of `Memory.sharing`.
 SHARED = 1  # its owner may write to it
@@ -124,7 +124,7 @@ class Memory:
     ----------
     device : Device
     bound : Buffer or ndarray
-        The argument of launches. Imported memory is an ndarray or a `BorrowedBuffer`.
+        The argument of launches. Imported memory is an ndarray or an `ImportedBuffer`.
     sharing : int
         Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
     """

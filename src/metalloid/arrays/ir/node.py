@@ -15,7 +15,7 @@ from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contigu
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.ops import CAST, Op
 from metalloid.errors import UnsupportedType
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: Kinds of nodes.
 BUFFER: Final = "memory"  # evaluated; data: (strides, start)

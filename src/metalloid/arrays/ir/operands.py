@@ -32,9 +32,9 @@ from metalloid.arrays.ir.node import (
     operation,
 )
 from metalloid.arrays.ir.ops import OPS, WHERE, Op
-from metalloid.runtime.device import Device
-from metalloid.runtime.dlpack import from_dlpack
-from metalloid.runtime.registry import get_device
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.interop.dlpack import from_dlpack
 
 _LARGEST_FLOAT = 3.4028235677973366e38  # the largest double that rounds to a finite float32
 

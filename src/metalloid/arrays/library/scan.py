@@ -15,7 +15,7 @@ from metalloid.arrays.ir.views import copied
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.kernels.library import Library, library
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: Threads of a tile and its elements, as in wide_scans.metal.
 _THREADS, _TILE = 256, 4096

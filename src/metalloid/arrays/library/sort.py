@@ -19,7 +19,7 @@ from metalloid.arrays.ir.views import copied
 from metalloid.arrays.lowering.reductions import extreme
 from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: As in the .metal files.
 _LANES, _DIGITS = 32, 256

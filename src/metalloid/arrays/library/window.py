@@ -20,7 +20,7 @@ from metalloid.arrays.ir.views import copied
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.matmul_dispatch import TILE
 from metalloid.kernels.library import Library, library
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: So few outputs of a group are made one by one: most of a tile would be of no use.
 _FEW_OUTPUTS = 8

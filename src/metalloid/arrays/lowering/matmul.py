@@ -43,7 +43,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     kernel_for,
     shape_of_work,
 )
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metalloid.arrays.ir.dtypes import DType, kind_of
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 
 _NEVER = 2**32

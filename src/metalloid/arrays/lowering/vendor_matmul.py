@@ -9,8 +9,8 @@ from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contigu
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, in_memory
 from metalloid.arrays.ir.views import copied
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.libraries import Matrices, Products
+from metalloid.runtime.devices.libraries import Matrices, Products
+from metalloid.runtime.memory.buffer import Buffer
 
 
 def multiplied(

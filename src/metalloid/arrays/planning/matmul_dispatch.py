@@ -21,7 +21,7 @@ from metalloid.arrays.ir.dtypes import (
 )
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, VIEW, Node
-from metalloid.runtime.device import Device
+from metalloid.runtime.devices.device import Device
 
 #: Backends: chosen by this module; NumPy; the best generated kernel; tiles with accumulators in
 #: registers, in simdgroup matrices, or in NVIDIA's tensor cores; a reduction; Metal Performance

@@ -1,4 +1,4 @@
-"""What is known of this machine's CPU: its model, its threads, and what clang calls it."""
+"""The CPU of this machine: its model, threads and caches, and the target for clang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VECTOR_FEATURES = (
 )  # fmt: skip
 
 
-_USUAL_CACHE = 32 << 20
+_TYPICAL_CACHE = 32 << 20
 
 #: Levels of x86-64, and what vectors they have.
 _LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
@@ -50,16 +50,16 @@ def memory_bytes() -> int:
 
 @functools.cache
 def cache_bytes() -> int:
-    """The largest cache of a CPU; a usual one if nobody tells."""
+    """Size of the largest cache; a typical one if unknown."""
     texts = [
         path.read_text().strip()
         for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     ]
-    return max((parse_size(text) for text in texts if text), default=0) or _USUAL_CACHE
+    return max((parse_size(text) for text in texts if text), default=0) or _TYPICAL_CACHE
 
 
 def vector_extension() -> str:
-    """The widest vector instructions that may be used, by their usual name."""
+    """The widest usable vector extension, by its common name."""
     if settings.cpu_level:
         return _LEVELS[settings.cpu_level]
     facts = cpu_description()
@@ -71,7 +71,7 @@ def vector_extension() -> str:
 
 
 def host_target() -> Target:
-    """Code for exactly this CPU, or for all of the level that the settings say."""
+    """The target of this CPU, or of the level in the settings."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     level = settings.cpu_level if x86 else ""
     # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
@@ -93,21 +93,21 @@ def cpu_target(
     is_mac: bool = False,
     identity: str = "any",
 ) -> Target:
-    """Code for a CPU.
+    """The target of a CPU.
 
     Parameters
     ----------
     architecture : str
         ``"x86_64"`` or ``"aarch64"``.
     tune : sequence of str
-        clang's flags that say which one.
+        clang's flags for the model or level.
     vectors : str
-        Its widest vector instructions, as `vector_extension` names them.
+        Its widest vector extension, by the names of `vector_extension`.
     """
-    # Kernels have no operating system: Linux names the calling convention, also on a Mac, except
-    # that Mach-O is what macOS can load.
+    # Kernels use no operating system. The Linux triple selects the calling convention; macOS needs
+    # its own, for Mach-O files.
     triple = f"{architecture}-{'apple-macosx' if is_mac else 'unknown-linux-gnu'}"
     flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map",
              "-fno-stack-protector")  # which clang puts in for macOS  # fmt: skip
-    entry_header = Path(__file__).parent / "native" / "entries.h"
+    entry_header = Path(__file__).parent / "native" / "include" / "entries.h"
     return Target(architecture, flags, entry_header, identity, vectors)

@@ -11,8 +11,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.libraries import DATA_TYPES, SIZES, bindings, explained, has_bindings
-from metalloid.runtime.event import Event
-from metalloid.runtime.libraries import Matrices, Products
+from metalloid.runtime.devices.libraries import Matrices, Products
+from metalloid.runtime.launch.event import Event
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

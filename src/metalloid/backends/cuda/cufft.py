@@ -7,8 +7,8 @@ import weakref
 from typing import TYPE_CHECKING
 
 from metalloid.backends.cuda.libraries import bindings, explained, room
-from metalloid.runtime.event import Event
-from metalloid.runtime.libraries import Fourier, Signal
+from metalloid.runtime.devices.libraries import Fourier, Signal
+from metalloid.runtime.launch.event import Event
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

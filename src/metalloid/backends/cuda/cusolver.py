@@ -13,8 +13,8 @@ import numpy as np
 
 from metalloid.backends.cuda.lapack_calls import LapackCalls, place
 from metalloid.backends.cuda.libraries import DATA_TYPES, SIZES, bindings, explained, room
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.libraries import Solver, Stack
+from metalloid.runtime.devices.libraries import Solver, Stack
+from metalloid.runtime.launch.launches import LaunchBuffer as Buffer
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

@@ -29,22 +29,24 @@ from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.device import Device, DeviceInfo
-from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import (
+from metalloid.runtime.devices.device import Device, DeviceInfo
+from metalloid.runtime.devices.traits import MANY_THREADS, TENSOR_CORES
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.launches import (
     NO_LIMIT,
     Arguments,
     Launch,
     PlainParameter,
-    QuickLaunch,
 )
-from metalloid.runtime.program import Size
-from metalloid.runtime.traits import MANY_THREADS, TENSOR_CORES
+from metalloid.runtime.launch.launches import (
+    FastLaunch as QuickLaunch,
+)
+from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from metalloid.runtime.buffer import Buffer
+    from metalloid.runtime.launch.launches import LaunchBuffer as Buffer
 
 _MAX_IN_FLIGHT = 4096  # launches; the driver queues fewer
 _KEPT_FREE = 2**64 - 1  # bytes of freed memory that the driver keeps for the next: all

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cuda.driver import check, driver
 from metalloid.errors import LaunchCancelled, LaunchError, MetalloidError
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.event import Event
-from metalloid.runtime.failures import Failure, record, written_buffers
-from metalloid.runtime.launches import Arguments, Launch
+from metalloid.runtime.launch.event import Event
+from metalloid.runtime.launch.failures import Failure, record
+from metalloid.runtime.launch.launches import Arguments, Launch, LaunchBuffer, written_buffers
+from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class CudaEvent(Event):
         self._failure = record(error, self._written())
         self._in_use = None
 
-    def _written(self) -> Iterable[Buffer]:
+    def _written(self) -> Iterable[LaunchBuffer]:
         """Buffers that it may have written to."""
         in_use = self._in_use
         if isinstance(in_use, Arguments):
@@ -176,7 +176,7 @@ class CudaEvent(Event):
             read_only = (p.layout.read_only for p in self._work.signature.arguments)
             in_use = [value for value, only in zip(in_use, read_only, strict=False) if not only]
         launches = [value for value in in_use if isinstance(value, Launch)]
-        buffers = [value for value in in_use if isinstance(value, Buffer)]
+        buffers: list[LaunchBuffer] = [v for v in in_use if isinstance(v, Buffer)]
         for launch in launches:
             buffers += written_buffers(launch.program.signature, launch.arguments)
         return buffers

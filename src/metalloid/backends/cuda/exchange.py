@@ -18,9 +18,9 @@ import numpy as np
 
 from metalloid.backends.cuda.driver import check
 from metalloid.errors import ArgumentError
-from metalloid.runtime.dlpack import capsule_of, read_capsule
-from metalloid.runtime.exchange import Exchange
-from metalloid.runtime.strided import Borrowed
+from metalloid.runtime.interop.dlpack import capsule_of, read_capsule
+from metalloid.runtime.interop.exchange import Exchange
+from metalloid.runtime.interop.strided import Imported as Borrowed
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

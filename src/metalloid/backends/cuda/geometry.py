@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 _MOST_BLOCKS = 65535  # of a launch in y and in z
 _MOST_DEEP = 64  # threads of a block in z

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
 from metalloid.backends.cuda.events import CudaEvent
-from metalloid.runtime.launches import Launch, buffers_of
+from metalloid.runtime.launch.launches import Launch, buffers_of
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.cuda.constants import PLACE_BYTES
 from metalloid.backends.cuda.driver import check
-from metalloid.runtime.launches import Arguments
-from metalloid.runtime.staging import Block, blocks_of, contents, point_words
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.memory.staging import Block, blocks_of, contents, point_words
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

@@ -15,7 +15,7 @@ import numpy as np
 
 from metalloid.backends.cuda.cublas import make_handle
 from metalloid.backends.cuda.libraries import SIZES, bindings, room
-from metalloid.runtime.libraries import Stack
+from metalloid.runtime.devices.libraries import Stack
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

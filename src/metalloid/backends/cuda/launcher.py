@@ -15,7 +15,7 @@ from metalloid.backends.cuda.geometry import Part
 from metalloid.compiler.toolchain import native_build
 from metalloid.compiler.toolchain.cache import Cache, shared_cache
 from metalloid.errors import DeviceUnavailable
-from metalloid.runtime.launches import QuickLaunch
+from metalloid.runtime.launch.launches import FastLaunch as QuickLaunch
 
 _SOURCES = Path(__file__).parent / "native"
 _LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import DeviceUnavailable, LaunchError, OutOfMemory
-from metalloid.runtime.libraries import Fourier, Libraries, Products, Solver
+from metalloid.runtime.devices.libraries import Fourier, Libraries, Products, Solver
 
 if TYPE_CHECKING:
     from metalloid.backends.cuda.device import CudaDevice

@@ -10,7 +10,7 @@ from metalloid.backends.cuda.target import cuda_target
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.offline import OfflineDevice
+from metalloid.runtime.devices.offline import OfflineDevice
 
 
 class CudaTarget(OfflineDevice):

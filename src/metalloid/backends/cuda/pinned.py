@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metalloid.runtime.host_copy import Bytes
+from metalloid.runtime.memory.host_copy import Bytes
 
 #: Smaller copies gain nothing; more than this at once would be missed by others.
 _LEAST, _MOST = 2**16, 2**30

@@ -19,7 +19,7 @@ from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 
 _USUAL_THREADS = 256  # of a threadgroup that nobody asked for
 _MOST_REMEMBERED = 1024  # shapes of launches

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from metalloid.backends.cuda.events import CudaEvent, TimedEvent
-from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.launches import PlainParameter, QuickLaunch
+from metalloid.runtime.launch.launches import FastLaunch as QuickLaunch
+from metalloid.runtime.launch.launches import PlainParameter
+from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 if TYPE_CHECKING:

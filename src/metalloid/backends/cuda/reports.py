@@ -6,7 +6,7 @@ import struct
 from typing import NamedTuple
 
 from metalloid.errors import KernelFault
-from metalloid.runtime.messages import emit
+from metalloid.runtime.launch.log_messages import emit
 
 #: report_block in report_nvptx.h.
 _HEAD = struct.Struct("=IIII3I3I256s256s")

@@ -12,7 +12,7 @@ from metalloid.backends.metal.commands import Command
 from metalloid.backends.metal.products import ProductCommand
 from metalloid.backends.metal.textures import Image
 from metalloid.errors import KernelFault
-from metalloid.runtime.event import Event
+from metalloid.runtime.launch.event import Event
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.device import MetalDevice

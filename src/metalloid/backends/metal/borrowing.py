@@ -12,9 +12,9 @@ import numpy as np
 from metalloid.backends.metal.commands import Command, CopyBack
 from metalloid.backends.metal.limits import MOST_INLINE_BYTES
 from metalloid.backends.metal.memory import Allocation
-from metalloid.runtime.launches import Arguments
-from metalloid.runtime.staging import Block, blocks_of
-from metalloid.runtime.struct_slot import EncodedStruct
+from metalloid.runtime.arguments.struct_binder import EncodedStruct
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.memory.staging import Block, blocks_of
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.device import MetalDevice

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.backends.metal.memory import Allocation
-from metalloid.runtime.launches import Arguments
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.programs import MetalProgram

@@ -25,11 +25,11 @@ from metalloid.backends.metal.samplers import Samplers
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.device import Device, DeviceInfo
-from metalloid.runtime.event import Event, FinishedEvent
-from metalloid.runtime.launches import Arguments
-from metalloid.runtime.program import Size
-from metalloid.runtime.traits import MATRIX_UNITS
+from metalloid.runtime.devices.device import Device, DeviceInfo
+from metalloid.runtime.devices.traits import MATRIX_UNITS
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.program import Size
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
 _MOST_LAUNCHES = 64

@@ -9,7 +9,7 @@ from metalloid.errors import ArgumentError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.portable.kernels import INDICES
 from metalloid.msl.signature import Signature
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.program import Size
 
 #: Textures of a kernel, by the first family of GPUs that has so many; older ones have 31.
 _TEXTURES = {"Apple6": 128, "Mac2": 128, "Apple4": 96}

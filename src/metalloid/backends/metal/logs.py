@@ -6,7 +6,7 @@ import functools
 import logging
 from typing import Any
 
-from metalloid.runtime.messages import LOGGER
+from metalloid.runtime.launch.log_messages import LOGGER
 
 #: Of the buffer for messages of a command buffer.
 _MOST_BYTES = 2**20

@@ -9,8 +9,8 @@ import numpy as np
 from metalloid.backends.metal.borrowing import Borrower
 from metalloid.backends.metal.textures import image_of
 from metalloid.msl.layout import Layout
-from metalloid.runtime.member_writers import WORD_BYTES
-from metalloid.runtime.struct_slot import EncodedStruct
+from metalloid.runtime.arguments.member_writers import WORD_BYTES
+from metalloid.runtime.arguments.struct_binder import EncodedStruct
 
 
 def translated(struct: EncodedStruct, layout: Layout, borrower: Borrower) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from metalloid.backends.metal.commands import CopyBack
 from metalloid.backends.metal.memory import Allocation
 from metalloid.errors import DeviceUnavailable
-from metalloid.runtime.event import Event
-from metalloid.runtime.libraries import Libraries, Matrices, Products
+from metalloid.runtime.devices.libraries import Libraries, Matrices, Products
+from metalloid.runtime.launch.event import Event
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.device import MetalDevice

@@ -23,7 +23,7 @@ from metalloid.errors import CompileError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature, build_signature
-from metalloid.runtime.program import Program, Size, spread
+from metalloid.runtime.launch.program import Program, Size, spread
 from metalloid.settings import settings
 
 #: Threads per threadgroup where the launch does not say: whole simdgroups, several on each core.

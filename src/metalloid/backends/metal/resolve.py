@@ -12,8 +12,8 @@ from metalloid.backends.metal.pointers import translated
 from metalloid.backends.metal.programs import MetalProgram
 from metalloid.backends.metal.textures import image_of
 from metalloid.msl.layout import Layout
-from metalloid.runtime.launches import Arguments
-from metalloid.runtime.program import Size
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     from metalloid.backends.metal.device import MetalDevice

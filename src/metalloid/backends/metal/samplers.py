@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from metalloid.errors import ArgumentError
-from metalloid.runtime.sampler import settings_of
+from metalloid.runtime.textures.sampler import settings_of
 
 _ADDRESSES = {"mirrored_repeat": "MirrorRepeat", "clamp_to_border": "ClampToBorderColor"}
 _MIP_FILTERS = {"none": "NotMipmapped"}

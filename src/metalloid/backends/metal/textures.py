@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from metalloid.backends.metal.borrowing import Borrower
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.msl.layout import Layout, TextureType
-from metalloid.runtime.pixel_formats import FORMATS
-from metalloid.runtime.texture_memory import Level, read_descriptor
+from metalloid.runtime.textures.descriptor import Level, read_descriptor
+from metalloid.runtime.textures.pixel_formats import FORMATS
 
 #: Texels along an axis on every GPU that metalloid runs on, and from row to row of a buffer.
 _MOST_EXTENT, _MOST_DEPTH, _MOST_SLICES, _MOST_ROW = 16384, 2048, 2048, 32767

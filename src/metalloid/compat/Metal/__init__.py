@@ -51,7 +51,7 @@ from metalloid.compat.Metal.structures import (
     MTLSizeMake,
 )
 from metalloid.compat.Metal.textures import MTLTextureDescriptor
-from metalloid.runtime.registry import devices_of, kinds
+from metalloid.runtime.devices.registry import devices_of, kinds
 from metalloid.settings import settings
 
 MTLCommandBufferErrorDomain = "MTLCommandBufferErrorDomain"

@@ -9,10 +9,10 @@ import numpy as np
 import metalloid as mtl
 from metalloid.compat.memory import CopiedBytes, SharedMemory, bytes_of
 from metalloid.compat.metalcompute.failure import error
-from metalloid.runtime.exporting import Exporting
+from metalloid.runtime.interop.buffer_protocol import BufferExporter
 
 
-class Buffer(Exporting):
+class Buffer(BufferExporter):
     """Memory; ``memoryview(buffer)`` shows its bytes, which a run may still be writing."""
 
     __slots__ = ("memory", "whole")

@@ -9,7 +9,7 @@
 
 namespace metalloid {
 
-// One scalar, or one lane of a vector. Read in Python by metalloid.runtime.messages.
+// One scalar, or one lane of a vector. Read in Python by metalloid.runtime.launch.log_messages.
 struct log_value {
   uchar kind;  // 'i', 'u', 'f', or 's' for text
   uchar lanes; // of the vector it begins; 0 for its further lanes

@@ -85,7 +85,7 @@ static void chain(int signal, siginfo_t *info, void *state) {
     }
 }
 
-/* A handler installed after ours, such as Python's faulthandler, raises the signal again for us. */
+/* A handler installed later, such as Python's faulthandler, raises the signal again for this one. */
 static bool caused_here(const siginfo_t *info) {
     return info->si_code > 0 || info->si_pid == getpid();
 }
@@ -152,7 +152,7 @@ static bool is_in_kernel(const mtl_context *context, const ucontext_t *state) {
     return context->in_kernel && stack_pointer(state) - (uintptr_t)stack->low < stack->size;
 }
 
-/* The kernel was interrupted between any two instructions, holds no lock, and leaves nothing behind if
+/* The kernel was interrupted between any two instructions, holds no lock, and owns nothing that would leak if
  * it is abandoned. */
 static void handle_visit(int signal, siginfo_t *info, void *machine_state) {
     mtl_context *context = mtl_current;

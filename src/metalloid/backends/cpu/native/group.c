@@ -9,12 +9,12 @@
  *     when all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at
  *     simdgroup functions, those at the lowest call site go on, as the active lanes of that call.
  *     The lowest first keeps lanes that are behind, in an earlier block or still in a loop, moving
- *     until they have caught up with the others.
+ *     until they reconverge with the others.
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
  *     leads to it and each loop is contiguous. Addresses mostly have it, but compilers move code.
- *   - In a loop whose rounds the kernel counts with __msl_round, an earlier round is before all
- *     later ones.
+ *   - In a loop whose iterations the kernel counts with __msl_round, an earlier iteration is before
+ *     all later ones.
  *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site.
  *     When no thread can go on and that is not so, the job fails; it never hangs.
  */
@@ -238,7 +238,7 @@ void mtl_barrier_wait(mtl_context *context, const void *site) {
 
 /* ---- FIBRE mode: the scheduler, on the thread's own stack ---- */
 
-/* Whether the call that `a` waits in comes before that of `b`: negative; behind it: positive. */
+/* Compares the convergence points at which `a` and `b` wait: negative if that of `a` is first. */
 static int order(const mtl_fibre *a, const mtl_fibre *b) {
     for (uint32_t depth = 0; depth < a->depth && depth < b->depth; depth++) {
         const uint32_t *in_a = a->loops[depth], *in_b = b->loops[depth];
@@ -248,7 +248,7 @@ static int order(const mtl_fibre *a, const mtl_fibre *b) {
     return (a->turn > b->turn) - (a->turn < b->turn);
 }
 
-/* The lanes whose turn it is: those at the lowest call site of the earliest round. */
+/* The lanes to resume: those at the lowest call site of the earliest iteration. */
 static uint32_t next_call(const mtl_simdgroup *simdgroup) {
     const mtl_fibre *leader = &simdgroup->lanes[__builtin_ctz(simdgroup->at_exchange)];
     uint32_t lanes = 0;
@@ -305,14 +305,14 @@ typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } meeting;
 
 /* No thread can go on: is the threadgroup done, or do all its threads wait at one barrier? */
 static meeting meet(mtl_context *context, uint32_t threads) {
-    bool lenient = context->job->lenient;
+    bool relaxed = context->job->relaxed;
     const mtl_fibre *first = NULL, *missing = NULL, *elsewhere = NULL;
     uint32_t waiting = 0, at_first = 0, excused = 0;
     for (uint32_t i = 0; i < threads; i++) {
         const mtl_simdgroup *simdgroup = &context->simdgroups[i / MTL_SIMD_WIDTH];
         const mtl_fibre *fibre = &context->fibres[i];
         if (!(simdgroup->at_barrier & 1u << fibre->lane)) {
-            if (lenient && simdgroup->finished & 1u << fibre->lane) {
+            if (relaxed && simdgroup->finished & 1u << fibre->lane) {
                 excused++;
             } else if (!missing) {
                 missing = fibre;
@@ -328,7 +328,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
         }
     }
     if (waiting == 0) return GROUP_DONE;
-    if ((lenient ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
+    if ((relaxed ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
     mtl_outcome failure = {
         .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
         .arrived = at_first,

@@ -10,11 +10,11 @@ MTL_EXPORT uint32_t mtl_abi_version(void) { return MTL_ABI_VERSION; }
 
 /* Below this a launch is over before another thread would have woken up. */
 static const uint64_t alone_ns = 30000;
-/* In a row of launches the others are awake; from here on it is worth each one's while. */
+/* In a row of launches the other threads are awake; each takes part from this duration on. */
 static const uint64_t share_in_row_ns = 3000;
 
 /* Whether a short job is one of a row that several threads work on: it is prepared for them. Launches
- * are in a row while they follow each other sooner than they take: for less nobody has to stay awake.
+ * are in a row if the time between them is less than their duration; else threads may sleep.
  * Shares are equal, so that each thread finds in its cache what it worked on in the launch before. */
 static bool share_in_row(mtl_job *job, double expected_ns) {
     uint32_t seats = (uint32_t)(expected_ns / (double)share_in_row_ns);
@@ -24,7 +24,7 @@ static bool share_in_row(mtl_job *job, double expected_ns) {
     return true;
 }
 
-/* Whether the job is over too soon for the pool to be worth its while. */
+/* Whether the job is too short for the pool to be profitable. */
 static bool is_for_one(mtl_job *job) {
     if (job->seats < 2) return true;
     const double expected_ns = mtl_job_cost(job) * (double)job->group_count;
@@ -64,7 +64,7 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     return outcome->status;
 }
 
-/* Runs launches whose descriptors stand behind each other, one after another, until one fails.
+/* Runs launches with contiguous descriptors, one after another, until one fails.
  * Returns how many have succeeded; the outcome is that of the last one, with the time of all. */
 MTL_EXPORT uint32_t mtl_run_row(const void *blocks, uint32_t count, mtl_outcome *outcome) {
     const char *block = blocks;

@@ -34,7 +34,7 @@ enum mtl_status {
 /* mtl_descriptor.flags */
 enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
-    MTL_LENIENT = 2 /* a barrier lets all go that wait, wherever, and misses none that returned */
+    MTL_RELAXED = 2 /* barriers open for all waiting threads, and do not wait for returned ones */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */
@@ -45,7 +45,7 @@ typedef struct mtl_descriptor {
     uint32_t grid[3];           /* threads in the grid, exact */
     uint32_t group[3];          /* threads per threadgroup */
     uint32_t threadgroup_bytes; /* dynamic threadgroup memory of one threadgroup */
-    uint32_t variable_bytes;    /* threadgroup variables, which lie in front of it */
+    uint32_t variable_bytes;    /* threadgroup variables, which precede it */
     uint64_t cost_slot; /* 0, or address of a double: measured ns per threadgroup, 0.0 = unknown */
     uint64_t limit_ns;  /* how long it may run; 0 = as the default says (mtl_set_default_limit) */
     uint64_t arguments[];
@@ -78,7 +78,7 @@ _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
-    bool uses_fibres, lenient;
+    bool uses_fibres, relaxed;
     uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;
@@ -125,7 +125,7 @@ uint64_t mtl_job_last_ended(void);
 void mtl_job_release(mtl_job *job);
 
 /* group.c: run threadgroups of the job on this thread until none is left or, with a deadline, until
- * the time has come; first the `own_share` that begins the job, which nobody else was given. */
+ * the time has come; first the `own_share` that begins the job, which no other thread has. */
 void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share);
 
 /* report.c */

@@ -273,7 +273,7 @@ MTL_EXPORT void __msl_site(uint32_t number) {
     self->depth = 0;
 }
 
-/* That call is in a loop, whose first one is number `first`, in its round `round`. The outermost
+/* That call is in a loop, whose first call is number `first`, in iteration `round`. The outermost
  * loop comes first. */
 MTL_EXPORT void __msl_round(uint32_t first, uint32_t round) {
     mtl_fibre *self = mtl_current->running;

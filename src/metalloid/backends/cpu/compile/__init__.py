@@ -1,0 +1,7 @@
+"""From a kernel to machine code for CPUs.
+
+`engines` chooses between two engines: `vector`, which runs a simdgroup as vector code, and
+`reference`, which runs one thread at a time. Both start from `kernel_ir`. A kernel has variants,
+for shapes of launches and for formats of textures (`texture_specialization`). `offline` holds CPUs
+that kernels are only compiled for. Called by `backends.cpu.runtime`.
+"""

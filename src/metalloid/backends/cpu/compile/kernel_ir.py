@@ -1,0 +1,301 @@
+"""From a kernel to LLVM IR for the CPU, for all engines.
+
+An engine gives the C++ around the kernel. The IR from clang is then adapted to the memory model of
+a CPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from metalloid.backends.cpu.compile.inlining import choose_inlining
+from metalloid.backends.cpu.compile.recursion import unroll_recursion
+from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
+from metalloid.backends.cpu.compile.variants import Variant
+from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.frontend.entry import entry_text, read_layouts
+from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
+from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
+from metalloid.compiler.frontend.translate import compile_command, compile_entry
+from metalloid.compiler.frontend.undefined_symbols import (
+    LINE_TABLES,
+    MEMORY_FUNCTIONS,
+    undefined,
+    undefined_names,
+)
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.target import Target
+from metalloid.msl.entry_points import EntryPoint
+
+#: Functions that report to the host; the others synchronise threads.
+_REPORTING = r"@__msl_(?:log|assertion_failed)\b"
+_SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
+_REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
+_CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
+_ACCESS = re.compile(
+    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?(?:<\d+ x )?(\w+)[ ,>].*, align )(\d+)\b", re.M
+)
+_BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
+_ALIGNMENT = re.compile(r"\balign \d+\b")
+_SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
+_FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
+_PRIVATE_VARIABLE = re.compile(r"^ +(%\S+) = alloca ", re.M)
+_VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr (%[^\s,]+))", re.M)
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
+)
+_OF_AN_INSTRUCTION = re.compile(r"^define [^\n]*@__avx512_\w+\([^\n]*\)[^\n#]*(#\d+)", re.M)
+_THREADGROUP_VARIABLE = re.compile(
+    r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
+)
+
+#: The IR is input of passes, and readable: vectors and unrolled loops come later.
+_IR_FLAGS = (
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    *("-mllvm", "-unroll-runtime=false"),
+    # Each copy of an iteration would be another exit, with a mask of the lanes that leave there.
+    *("-mllvm", "-unroll-allow-partial=false"),
+    # Comparisons are combined into one condition, rather than a branch each, for votes of all lanes
+    # (vectorize/control_flow/lane_votes.py).
+    *("-mllvm", "-bonus-inst-threshold=4"),
+    # Sinking two stores into one with a selected address prevents vector stores; so do loads from
+    # a table instead of a switch.
+    *("-mllvm", "-sink-common-insts=false"),
+    "-fno-jump-tables",
+    "-fno-discard-value-names",
+    "-fstack-clash-protection",  # a large private array must not step over the stack's guard page
+)
+
+
+@dataclass(frozen=True)
+class KernelIR:
+    """A kernel as IR.
+
+    Attributes
+    ----------
+    cpp : str
+        The text that clang compiled.
+    ir : str
+    beside : callable
+        Compiles generated C++ that is independent of the kernel to IR, cached.
+    parameters : int
+        Their number.
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    synchronises : bool
+        Whether threads wait for each other.
+    shares : bool
+        Whether it has threadgroup variables.
+    reports : bool
+        Whether threads log or assert.
+    logs : bool
+        Whether they log.
+    vectors : str
+        The widest vector instructions of the target.
+    """
+
+    cpp: str
+    ir: str
+    beside: Callable[[str], str]
+    parameters: int
+    layouts: tuple[int, ...]
+    synchronises: bool
+    shares: bool
+    reports: bool
+    logs: bool
+    vectors: str
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel from an engine, ready for clang's back end.
+
+    Attributes
+    ----------
+    ir : str
+        Ready to become code.
+    code_command : tuple of str
+        Compiles it to code.
+    engine : str
+        How it runs, in words.
+    variant : Variant or None
+        None if there is one only.
+    widths : tuple of int
+        Widths its simdgroups may have, the best first; empty if it is not vector code.
+    variable_bytes : int
+        Threadgroup memory for variables that a launch has to allocate.
+    fibres : bool
+        Whether each thread needs its own stack.
+    reads_in_loops : bool
+        Whether threads load in loops.
+    rows : int
+        Number of rows of threads computed at a time.
+    streamable : int
+        Bytes of each thread that non-temporal stores could write.
+    axis : str
+        Axis along which neighbouring threads access contiguous memory.
+    """
+
+    ir: str
+    code_command: tuple[str, ...]
+    engine: str
+    variant: Variant | None = None
+    widths: tuple[int, ...] = ()
+    variable_bytes: int = 0
+    fibres: bool = False
+    reads_in_loops: bool = False
+    rows: int = 1
+    streamable: int = 0
+    axis: str = "x"
+
+
+def kernel_ir(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    functions: Callable[[bool], str],
+) -> KernelIR:
+    """Compile one kernel of a unit to IR.
+
+    Parameters
+    ----------
+    functions : callable
+        C++ of the functions that the runtime calls, which use the type ``mtl_entry_type``; given
+        whether threads log or assert.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    command = [
+        *compile_command(unit.text, unit.options, target, cache),
+        *_IR_FLAGS,
+        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+    ]
+
+    def beside(text: str) -> str:
+        key = digest("beside", toolchain_digest(), target.identity, *target.flags, text)
+        files = cache.load(key)
+        if files is None:
+            files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
+        return files["functions.ll"].read_text()
+
+    def compiled(
+        options: list[str] | None, seconds: float = 0.0, reports: bool = False, more: str = ""
+    ) -> tuple[str, str]:
+        def embed(text: str) -> str:
+            surroundings = functions(reports)
+            return entry_text(
+                text, unit, entry, constants, surroundings,
+                inline_all=options is None,
+                # Without constants the copy of a kernel by itself is long, and nothing calls it.
+                keeps_kernel=not says_textures_are_known(surroundings),
+            )  # fmt: skip
+
+        words = [*command, *(options or ()), *more.split()]
+        return compile_entry(words, unit, entry, target, embed, seconds)
+
+    options, (text, ir) = choose_inlining(compiled, unit.has_large_calls)
+    for name in undefined_names(ir, _is_offered):
+        raise undefined(name, unit, entry, lambda: compiled(options, more=LINE_TABLES)[1])
+    reports = bool(_REPORTS.search(ir))
+    if reports and functions(True) != functions(False):
+        text, ir = compiled(options, reports=True)
+    ir = unroll_recursion(_make_functions_private(ir), functools.partial(_optimised, target=target))
+    layouts = tuple(read_layouts(ir))
+    synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
+    shares = bool(_THREADGROUP_VARIABLE.search(ir))
+    for adapt in (
+        mask_shift_amounts,
+        _mark_constant_loads,
+        _assume_scalar_alignment,
+        _forget_private_volatile,
+        _make_threadgroup_variables_private,
+        _inline_instructions,
+    ):
+        ir = adapt(ir)
+    return KernelIR(
+        text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
+        target.vectors,
+    )  # fmt: skip
+
+
+def _optimised(ir: str, target: Target) -> str:
+    """A module of IR optimised by LLVM, with `_IR_FLAGS`."""
+    command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
+    outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
+    return checked(outcome).text
+
+
+def _is_offered(name: str) -> bool:
+    """Whether kernels may call a function of the process."""
+    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
+
+
+def _mark_constant_loads(ir: str) -> str:
+    """Mark loads from the `constant` address space as invariant.
+
+    clang has no attribute for that. Without it, a store through any other pointer could change the
+    bound of a loop, and prevent its vectorisation.
+    """
+    node = 1 + max((int(number) for number in re.findall(r"^!(\d+) = ", ir, re.M)), default=-1)
+    marked, count = _CONSTANT_LOAD.subn(rf"\1, !invariant.load !{node}", ir)
+    return f"{marked}\n!{node} = !{{}}\n" if count else ir
+
+
+def _assume_scalar_alignment(ir: str) -> str:
+    """Reduce the alignment of vectors and structs to that of their scalars.
+
+    A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
+    well on GPUs read a float4 from any element of a row of floats. Scalar accesses are included, as
+    LLVM merges contiguous ones into a wide access.
+    """
+
+    def access(match: re.Match[str]) -> str:
+        return f"{match[1]}{min(int(match[3]), _SCALAR_BYTES.get(match[2], 8))}"
+
+    ir = _ACCESS.sub(access, ir)
+    return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
+
+
+def _forget_private_volatile(ir: str) -> str:
+    """Drop `volatile` from accesses to private variables, which no other thread sees.
+
+    MLX uses such accesses against code motion. They cannot be vectorised.
+    """
+
+    def forget(function: re.Match[str]) -> str:
+        private = set(_PRIVATE_VARIABLE.findall(function[0]))
+
+        def access(match: re.Match[str]) -> str:
+            return f"{match[1]} {match[2]}" if match[3] in private else match[0]
+
+        return _VOLATILE_ACCESS.sub(access, function[0])
+
+    return _FUNCTION.sub(forget, ir) if " volatile " in ir else ir
+
+
+def _make_threadgroup_variables_private(ir: str) -> str:
+    """Make threadgroup variables thread-local: an OS thread runs one threadgroup at a time."""
+    return _THREADGROUP_VARIABLE.sub(r"\1thread_local \2", ir)
+
+
+def _make_functions_private(ir: str) -> str:
+    """Make the user's functions internal, so that LLVM drops those that are inlined."""
+    return _PUBLIC_FUNCTION.sub("define internal ", ir)
+
+
+def _inline_instructions(ir: str) -> str:
+    """Let LLVM inline the remaining calls of functions that are single instructions."""
+    for group in set(_OF_AN_INSTRUCTION.findall(ir)):
+        ir = re.sub(rf"^(attributes {group} = .*)\bnoinline\b", r"\1alwaysinline", ir, flags=re.M)
+    return ir

@@ -1,0 +1,177 @@
+"""Variants of a kernel's vector code, and which of them a launch needs.
+
+A variant is compiled when a launch needs it. Independent threads have ``full`` and ``tail`` ones:
+with complete simdgroups only, or with a mask for incomplete ones. Kernels with barriers have more
+kinds, by the way simdgroups cover a threadgroup. If a kernel is compiled before its first launch,
+its variant may be for threadgroups of one size only. LLVM then knows the number of simdgroups and
+can keep values in registers across barriers.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from metalloid.backends.cpu.compile.texture_specialization import KnownWord
+from metalloid.backends.cpu.compile.thread_axes import axis_first, lane_axis
+from metalloid.runtime.launch.program import Size
+
+#: Launches of at most this many independent threads run the remaining threads one by one, rather
+#: than have a variant compiled for them.
+_MAX_THREADS_WITHOUT_MASKS = 4096
+#: In a row of this many simdgroups one more, which is incomplete, costs little.
+_LONG_ROW = 4
+#: Fewer remaining threads in a row are not worth a mask.
+_MIN_MASKED_LANES = 3
+
+
+class Kind(enum.Enum):
+    """How simdgroups cover a threadgroup."""
+
+    #: All simdgroups are complete.
+    FULL = "full"
+    #: Simdgroups may be incomplete at the end of a row, with masks for the lanes that are missing.
+    TAIL = "tail"
+    #: A simdgroup covers several rows; with barriers only, as the others below.
+    MULTI_ROW = "multi_row"
+    #: The threadgroup is one row, of complete simdgroups.
+    SINGLE_ROW = "single_row"
+    #: The threadgroup is one simdgroup wide: each row is a simdgroup.
+    ONE_WIDE = "one_wide"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One variant of a kernel's vector code; ``str(variant)`` is its name.
+
+    Attributes
+    ----------
+    kind : Kind
+    width : int
+        Lanes of a simdgroup.
+    group : tuple of int or None
+        The only size of threadgroups that it runs, if it was compiled for one.
+    axis : str
+        Along which lanes lie: ``"x"``, or another where threadgroups are one thread wide.
+    is_relaxed : bool
+        Whether threads may miss a barrier.
+    streams : bool
+        Whether it has non-temporal stores, for launches that write more than the caches hold.
+    textures : tuple of KnownWord
+        Formats of textures and settings of samplers that are constants.
+
+    Examples
+    --------
+    >>> str(Variant(Kind.SINGLE_ROW, 32, group=(256, 1, 1), is_relaxed=True))
+    'single_row-32-256x1x1-relaxed'
+    """
+
+    kind: Kind
+    width: int
+    group: Size | None = None
+    axis: str = "x"
+    is_relaxed: bool = False
+    streams: bool = False
+    textures: tuple[KnownWord, ...] = ()
+
+    def __str__(self) -> str:
+        """The name of a variant, the same in every process: for cache keys and for people."""
+        parts = [self.kind.value, str(self.width)]
+        if self.group is not None:
+            parts.append("x".join(map(str, self.group)))
+        if self.axis != "x":
+            parts.append(self.axis)
+        if self.is_relaxed:
+            parts.append("relaxed")
+        if self.streams:
+            parts.append("streaming")
+        parts += map(str, self.textures)
+        return "-".join(parts)
+
+    def for_group_of(self, grid: Size, group: Size) -> Variant:
+        """The variant for one size of threadgroups only, if all of a grid have that size."""
+        if any(n % m for n, m in zip(grid, group, strict=True)):
+            return self
+        return replace(self, group=group)
+
+
+def parse_variant(name: str) -> Variant:
+    """The variant that has a name.
+
+    Raises
+    ------
+    ValueError
+        If the name is not that of a variant.
+
+    Examples
+    --------
+    >>> parse_variant("full-16-y-streaming") == Variant(Kind.FULL, 16, axis="y", streams=True)
+    True
+    """
+    kind, width, *options = name.split("-")
+    variant = Variant(Kind(kind), int(width))
+    for option in options:
+        if option in ("y", "z"):
+            variant = replace(variant, axis=option)
+        elif option == "relaxed":
+            variant = replace(variant, is_relaxed=True)
+        elif option == "streaming":
+            variant = replace(variant, streams=True)
+        elif "x" in option:
+            x, y, z = map(int, option.split("x"))
+            variant = replace(variant, group=(x, y, z))
+        else:
+            variant = replace(variant, textures=(*variant.textures, KnownWord.parse(option)))
+    return variant
+
+
+def variant_for(
+    grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool
+) -> Variant:
+    """The variant that a launch should have, or must have if threads wait for each other.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Lanes that simdgroups may have, the best first.
+    waits : bool
+        Whether threads wait for each other.
+    by_shape : bool
+        Whether `SINGLE_ROW` and `ONE_WIDE` variants are worth their compilation: the kernel uses
+        positions in the threadgroup.
+    """
+    if not waits and math.prod(grid) <= _MAX_THREADS_WITHOUT_MASKS:
+        return Variant(Kind.FULL, widths[0])
+    axis = lane_axis(group)
+    if axis != "x":
+        widths = sorted(widths, reverse=True)
+        grid, group = axis_first(grid, axis), axis_first(group, axis)
+    kind, width = _along_x(grid, group, widths, waits, by_shape)
+    return Variant(kind, width, axis=axis)
+
+
+def _along_x(
+    grid: Size, group: Size, widths: Sequence[int], waits: bool, by_shape: bool
+) -> tuple[Kind, int]:
+    """Kind and width of a variant whose lanes lie along x."""
+    x, y, z = group
+    several_rows = y * z > 1
+    if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
+        return Kind.ONE_WIDE, x
+    may_end_anywhere = not (waits and several_rows)
+    fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
+    width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
+    if not waits:
+        groups, rest = divmod(grid[0], x)
+        ends = x % width, rest % width
+        remaining = (groups * ends[0] + ends[1]) * grid[1] * grid[2]
+        is_masked = remaining > _MAX_THREADS_WITHOUT_MASKS and max(ends) >= _MIN_MASKED_LANES
+        return Kind.TAIL if is_masked else Kind.FULL, width
+    if several_rows and (not fitting or grid[0] % x):
+        return Kind.MULTI_ROW, width
+    exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
+    if not exact:
+        return Kind.TAIL, width
+    return Kind.FULL if several_rows or not by_shape else Kind.SINGLE_ROW, width

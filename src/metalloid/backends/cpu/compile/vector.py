@@ -1,0 +1,317 @@
+"""The vector engine: a simdgroup of threads runs as vector code.
+
+The vectoriser turns the code of one thread into code of a simdgroup; loops of `rows.h` run over a
+threadgroup. The reference engine runs kernels that cannot be vectorised. See `variants` for the
+variants of a kernel.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
+from metalloid.backends.cpu.compile.texture_specialization import known_words
+from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
+from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
+from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.instruction_parser import ONE_THREAD
+from metalloid.compiler.ir.link_modules import link_modules
+from metalloid.compiler.ir.parser import definition, flatten_address_spaces
+from metalloid.compiler.transforms.assertions import pass_thread_index
+from metalloid.compiler.transforms.callees import callees_of
+from metalloid.compiler.transforms.coarsen import coarsen
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.privatized import flush_all
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES
+from metalloid.compiler.vectorize.context import VectorizedFunction
+from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize, vectorize_callees
+from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+
+#: From IR to code. LLVM's own vectorisers are off: they find nothing that is profitable.
+CODE_COMMAND = (
+    "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
+    "-w",
+)  # fmt: skip
+#: The same for simdgroup loops: uniform branches are unswitched, out of the loops.
+_LOOPS_COMMAND = (*CODE_COMMAND, "-mllvm", "-enable-nontrivial-unswitch")
+
+#: Widths of simdgroups for kernels that do not depend on them, the best first, and bits of mask
+#: elements. More lanes than a register has hide the latency of arithmetic.
+_FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
+_NARROW = ((8,), 32)
+#: Maximum loop-carried values per lane, over all coarsened rows, in half of the registers.
+_CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
+#: Vector extensions with non-temporal stores of 16 bytes, the alignment of NumPy's arrays.
+_STREAMING = ("AVX-512", "AVX2", "SSE4.2")
+
+#: Up to this size, threadgroup variables are on the stack, where LLVM knows their lifetime.
+_FEW_BYTES = 4096
+#: Up to this number of simdgroups, code is specialized for an inferred threadgroup size.
+_FEW_SIMDGROUPS = 16
+
+# Parameters of the functions in rows.h, by position.
+_IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
+_COMMON = (_IDS, _WORDS, _MEMORY)  # uniform in a threadgroup
+#: Position of the first thread of simdgroup %i, whose index is %index.
+_POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.ONE_WIDE: ("0", "%i", "0")}
+_SCALAR = "mtl_thread"  # the function of one thread
+_POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
+_EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
+#: Atomics on threadgroup memory: one thread of the operating system runs a threadgroup.
+_SHARED_ATOMIC = re.compile(
+    r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
+    r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
+)  # fmt: skip
+_COMMON_GROUP_WIDTH = 16
+_SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
+
+
+def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
+    """Widths of simdgroups for a vector extension, the best first, and bits of mask elements."""
+    return _FORMS.get(vectors, _NARROW)
+
+
+def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
+    """The code of one thread."""
+    known = known_words(variant.textures if variant else ())
+    words = "".join(f"{known.get(n, f'words[{n}]')}, " for n in range(parameters))
+    return (
+        f"{textures(are_known=bool(known), by_lane=not known)}"
+        f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
+        f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}nullptr}};"
+        " metalloid::run_thread<mtl_entry_type>"
+        "(ids, known, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
+    )
+
+
+def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
+    """Widths that the kernel's simdgroups may have, the best first."""
+    if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
+        return (WIDTH,)
+    widths = lanes(kernel.vectors)[0]
+    if kernel.synchronises and _uses(kernel, "y"):
+        # Threadgroups of several rows, usually of 16 x 16 threads.
+        return tuple(sorted(widths, key=lambda n: n > _COMMON_GROUP_WIDTH))
+    return widths
+
+
+def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
+    """The variant to compile before there is a launch."""
+    kind, widths = Kind.FULL, _widths_of(kernel)
+    if kernel.synchronises and _uses(kernel, "y"):
+        kind = Kind.ONE_WIDE
+    elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
+        kind = Kind.SINGLE_ROW
+    likely = None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, _SCALAR))
+    if likely is not None:
+        size = (*likely, 1)
+        variant = variant_for(size, size, widths, waits=True, by_shape=True)
+        if variant.kind is kind and math.prod(size) <= _FEW_SIMDGROUPS * widths[0]:
+            return variant.for_group_of(size, size)
+    return Variant(kind, widths[0])
+
+
+def _uses(kernel: KernelIR, position: str) -> bool:
+    return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
+
+
+def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
+    """IR that is ready to become code, of a variant or, without one, of the initial variant.
+
+    Raises
+    ------
+    Unsupported
+        If the kernel cannot be vectorised; the message says why.
+    """
+    ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
+    ir = _with_simdgroup_index(flatten_address_spaces(ir))
+    if kernel.reports:
+        ir = pass_thread_index(ir, definition(ir, _SCALAR), "%index")
+    variables, variable_bytes = distances(ir)
+    scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    variant = variant or _initial_variant(kernel, ir)
+    kind, width, axis, streams = variant.kind, variant.width, variant.axis, variant.streams
+    ir = _with_axis_first(ir, axis)
+    forms = _forms(kernel, variant)
+    callees = callees_of(ir, _SCALAR)
+    called = vectorize_callees(ir, scalar, callees, forms[0])
+    functions = [lower_kernel(ir, scalar, callees) for _ in forms]
+    reads, rows = reads_in_loops(functions[0]), 1
+    below = axis_order(axis)[1]
+    is_independent = not (kernel.synchronises or streams or callees)
+    if reads and is_independent and _uses(kernel, f"(?:grid_)?{below}"):
+        several = lower_kernel(ir, scalar, callees)
+        rows = _rows_at_a_time(several, kernel)
+        if rows > 1:
+            forms.append(replace(forms[0], name="mtl_rows_of_threads"))
+            functions.append(several)
+    adjacent, size = contiguous_axis(functions[0]), variant.group or (0, 0, 0)
+    made = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
+    ir = _with_constants(
+        _with_driver(ir, kernel, kind),
+        ("width", "i32", width),
+        ("rows", "i32", rows),
+        ("streams", "i8", int(streams)),
+        ("axis", "i8", "xyz".index(axis)),
+        *((f"size_{each}", "i32", count) for each, count in zip("xyz", size, strict=True)),
+        *_sizes(made),
+    )
+    rounds = ""
+    if kernel.synchronises:
+        is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
+        own_bytes = 0 if is_given else variable_bytes
+        rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
+    description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
+    return Lowered(
+        assemble(ir, _SCALAR, [*called, *made], rounds + flush_all(_accumulators(made))),
+        _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
+        f"{description}, from barrier to barrier" if kernel.synchronises else description,
+        variant,
+        _widths_of(kernel),
+        variable_bytes,
+        reads_in_loops=reads,
+        rows=rows,
+        streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
+        axis=adjacent,
+    )
+
+
+def _with_axis_first(ir: str, axis: str) -> str:
+    """Permute the position parameters of the code of one thread, as `axis_first` does."""
+    own = definition(ir, _SCALAR)
+    head, rest = own.split("\n", 1)
+    names = dict(zip("xyz", axis_order(axis), strict=True))
+    head = _POSITION.sub(lambda match: f"%{match[1]}{names[match[2]]}", head)
+    return ir.replace(own, f"{head}\n{rest}")
+
+
+def _accumulators(made: Sequence[VectorizedFunction]) -> list[Accumulators]:
+    return [each.accumulators for each in made if each.accumulators]
+
+
+def _sizes(made: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
+    """Sizes of the memory that the vector functions use, as constants: name, type, bytes."""
+    accumulators = _accumulators(made)
+    for name, count in (
+        ("state", max(each.state_bytes for each in made)),
+        ("common", SCALAR_BYTES * len(made[0].common)),
+        ("shared", max(each.shared_bytes for each in accumulators)),
+        ("own", max(each.own_bytes for each in accumulators)),
+    ):
+        yield f"{name}_bytes", "i64", count
+
+
+def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
+    """The module with values for the constants of rows.h."""
+    for name, type, number in constants:
+        pattern = rf"^@mtl_{name} = .*$"
+        ir = re.sub(pattern, f"@mtl_{name} = internal constant {type} {number}", ir, flags=re.M)
+    return ir
+
+
+def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
+    """Coarsen a function of one thread over several rows, if profitable; the number of rows."""
+    names = [parameter.name for parameter in function.parameters]
+    along, across = ({names[n] for n in places} for places in ((_Y, _GRID_Y), (_X, _GRID_X)))
+    most = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
+    return coarsen(function, along, across, names[_INDEX], most)
+
+
+def _rounds(
+    forms: Sequence[VectorSpec],
+    made: Sequence[VectorizedFunction],
+    first: tuple[str, str, str] | None,
+    own_bytes: int,
+) -> Rounds:
+    """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
+    whole = next((form.name for form in forms if not form.partial), "")
+    part = next((form.name for form in forms if form.partial), "")
+    uses, changes = (
+        [set().union(*region) for region in zip(*of_forms, strict=True)]
+        for of_forms in ([one.uses for one in made], [one.changes for one in made])
+    )
+    return Rounds(
+        whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
+        made[0].common, uses, changes, all(one.in_step for one in made), first, own_bytes,
+    )  # fmt: skip
+
+
+def _with_simdgroup_index(ir: str) -> str:
+    """Compute the index of a thread's simdgroup from the index of the thread."""
+    own = definition(ir, _SCALAR)
+    if "@__msl_simdgroup_index(" not in own:
+        return ir
+    return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
+
+
+def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:
+    """Vectorisation specs of the functions that a variant calls."""
+    mask_bits = lanes(kernel.vectors)[1]
+    if kernel.synchronises:
+        forms = _waiting(variant.width, variant.kind, mask_bits, not variant.is_relaxed)
+    else:
+        forms = _independent(variant.width, variant.kind, mask_bits, variant.streams)
+    return [
+        form
+        if form.partial and not form.has_state  # called for the tail of a row
+        else replace(form, accumulators=(_WORDS, kernel.parameters))
+        for form in forms
+    ]
+
+
+def _independent(width: int, kind: Kind, mask_bits: int, streams: bool) -> list[VectorSpec]:
+    row = consecutive(width)
+    shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
+    forms = [VectorSpec("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
+    if kind is Kind.TAIL:
+        forms.append(
+            VectorSpec("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True)
+        )
+    return forms
+
+
+def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[VectorSpec]:
+    aligned = consecutive(width, width.bit_length() - 1)
+    row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
+    if kind is Kind.MULTI_ROW:
+        places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
+        shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
+        return [
+            VectorSpec(
+                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
+                is_strict,
+            )
+        ]  # fmt: skip
+    if kind is Kind.ONE_WIDE:
+        row[_X] = consecutive(width, MAX_ALIGNMENT)
+    whole = VectorSpec(
+        "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
+    )
+    if kind is not Kind.TAIL:
+        return [whole]
+    return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
+
+
+def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
+    """The module with the kernel's entry: the loops that call its vector code."""
+    run = f"run_rows<{kernel.parameters}, {str(kind is Kind.TAIL).lower()}>"
+    if kernel.synchronises:
+        run = f"run_simdgroups<{kernel.parameters}>"
+    driver = (
+        f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
+        "(const mtl_launch* launch, mtl_range* range)"
+        f" {{ metalloid::{run}(launch, range); }}"
+    )
+    ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
+    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

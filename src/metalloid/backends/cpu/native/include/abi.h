@@ -1,0 +1,45 @@
+/* The contract between the runtime and a compiled kernel.
+ *
+ * Valid C and C++, and free of includes: kernels are compiled without any system header.
+ *
+ * A kernel object exports one mtl_entry. It runs the kernel body once for every thread whose
+ * position in the threadgroup lies in the box first <= position < last, x fastest. The runtime
+ * calls it
+ *   - in LOOP mode once per threadgroup with the whole box (kernels that never wait for each
+ *     other). A kernel may go on with those that follow, x fastest, taking them off
+ *     mtl_range.following and leaving its position and size in the range: a call is a good part
+ *     of what a small threadgroup costs;
+ *   - in FIBRE mode once per thread with a box of one thread, each call on a stack of its own, so
+ *     that a thread can be suspended inside a barrier or a simdgroup function.
+ * All threads of a threadgroup run on one operating system thread, so `threadgroup` variables of
+ * static size are thread-local globals of the kernel object.
+ */
+#ifndef METALLOID_CPU_ABI_H
+#define METALLOID_CPU_ABI_H
+
+/* Changes with any layout or meaning in this file, in mtl_descriptor or in mtl_outcome. */
+#define MTL_ABI_VERSION 3
+
+typedef struct mtl_launch {
+    /* One word per kernel parameter. Buffers: the address. [[threadgroup(n)]] parameters: the byte
+     * offset into mtl_range.threadgroup_memory. Ids such as thread_position_in_grid: unused. */
+    void *const *arguments;
+    unsigned int threads_per_grid[3];
+    unsigned int threads_per_threadgroup[3]; /* the full size that was asked for */
+    unsigned int threadgroups_per_grid[3];   /* counts partial threadgroups at the edges */
+    unsigned int lenient_barriers; /* whether a barrier may be missed by threads that have ended */
+} mtl_launch;
+
+typedef struct mtl_range {
+    unsigned int threadgroup[3]; /* position of the threadgroup in the grid */
+    unsigned int size[3];        /* threads in this threadgroup: fewer at the edges of the grid */
+    unsigned int first[3];       /* the box of positions in the threadgroup to run: */
+    unsigned int last[3];        /* from first, to last excluded */
+    char *threadgroup_memory;    /* aligned to 64 bytes; contents undefined */
+    unsigned int thread[3];      /* where it is: kept by kernels that log or assert */
+    unsigned int following;      /* threadgroups after this one that the call may run as well */
+} mtl_range;
+
+typedef void mtl_entry(const mtl_launch *launch, mtl_range *range);
+
+#endif

@@ -1,0 +1,284 @@
+"""The CPU as a device: Metal kernels on every thread of the processor."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from metalloid.backends.cpu import host
+from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
+from metalloid.backends.cpu.compile.variants import Variant
+from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.fast_launch import fast_launch
+from metalloid.backends.cpu.runtime.faults import nested
+from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.compiler.frontend.stdlib_pch import precompiled_header
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.errors import LaunchError, OutOfMemory
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.devices.device import Device, DeviceInfo
+from metalloid.runtime.devices.traits import FEW_CORES
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.failures import Failure, record
+from metalloid.runtime.launch.launches import (
+    Arguments,
+    FastLaunch,
+    Launch,
+    PlainParameter,
+    written_buffers,
+)
+from metalloid.runtime.launch.log_messages import emit
+from metalloid.runtime.launch.program import Size
+from metalloid.settings import settings
+
+_FOREVER = -1.0  # seconds
+
+
+class QueuedEvent(Event):
+    """A launch in the runtime's queue."""
+
+    def __init__(
+        self,
+        device: CpuDevice,
+        ticket: int,
+        program: CpuProgram,
+        arguments: Arguments,
+        grid: Size,
+        group: Size,
+    ) -> None:
+        self._device, self._ticket = device, ticket
+        self._program, self._sizes = program, (grid, group)
+        # The objects that the launch uses must live until it has ended.
+        self._in_use: Arguments | None = arguments
+        self._failure: Failure | None = None
+        self._kernel = program.signature.name
+        self._outcome = native_library.Outcome()
+        self._lock = threading.Lock()
+
+    def wait(self, timeout: float | None = None) -> QueuedEvent:
+        """See `Event.wait`."""
+        if not self._end(_FOREVER if timeout is None else max(timeout, 0.0)):
+            raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
+        if self._failure is not None:
+            self._failure.throw()
+        return self
+
+    def settle(self) -> None:
+        """See `Event.settle`."""
+        self._end(_FOREVER)
+
+    def cancel(self) -> bool:
+        """See `Event.cancel`."""
+        return bool(self._device.runtime.cancel(self._ticket))
+
+    def _end(self, seconds: float) -> bool:
+        """Wait for the end of the launch, with a time limit; whether it has ended."""
+        if self._in_use is None:
+            return True
+        if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+            return False  # another thread waits for the end
+        try:
+            if self._in_use is not None and not self._fetch_outcome(seconds):
+                return False
+        finally:
+            self._lock.release()
+        if self._program.logs:
+            self._device.emit_messages()
+        return True
+
+    def _fetch_outcome(self, seconds: float) -> bool:
+        runtime = self._device.runtime
+        result = runtime.wait(self._ticket, seconds, self._outcome)
+        if result == native_library.INTERRUPTED:
+            raise runtime.interruption()
+        if result == native_library.NESTED:
+            raise nested(self._kernel)
+        if result == native_library.STILL_RUNNING:
+            return False
+        if self._outcome.status and self._in_use is not None:
+            error = self._program.error(self._outcome, *self._sizes)
+            written = written_buffers(self._program.signature, self._in_use)
+            self._failure = record(error, written)
+        self._in_use = None  # last: other threads read it without the lock
+        return True
+
+    @property
+    def done(self) -> bool:
+        """See `Event.done`."""
+        return self._end(0.0)
+
+    @property
+    def seconds(self) -> float:
+        """See `Event.seconds`."""
+        self.wait()
+        return float(self._outcome.seconds)
+
+    def __repr__(self) -> str:
+        if not self.done:
+            return f"<Event: {self._kernel}, running>"
+        return f"<Event: {self._kernel}, {'done' if self._failure is None else 'failed'}>"
+
+
+class CpuDevice(Device):
+    """The processor of this machine."""
+
+    name = "cpu"
+    memory = "host"
+    traits = FEW_CORES
+
+    def __init__(self) -> None:
+        self.target = host.host_target()
+        # Both are slow the first time on a machine, and cached later.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
+            self.runtime = native_library.runtime()
+            prelude.result()
+        self._run = self.runtime.run
+        self._names: dict[int | None, str] = {}  # of kernels that log, by address
+        self._in_flight: deque[QueuedEvent] = deque()
+        self._in_flight_lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._forget_in_flight)
+
+    def info(self) -> DeviceInfo:
+        """See `Device.info`."""
+        model = host.cpu_description().get("model name", self.target.name)
+        threads = self.runtime.threads()
+        return DeviceInfo(
+            self.name,
+            f"{model}, {threads} thread{'s' * (threads != 1)}, {host.vector_extension()}",
+            host.memory_bytes(),
+            threads,
+        )
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> CpuProgram:
+        """See `Device.compile`."""
+        first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
+
+        def compile_variant(variant: Variant | None) -> CompiledKernel:
+            return compile_kernel(replace(first, variant=variant), shared_cache())
+
+        return CpuProgram(compile_variant(None), entry, compile_variant, self._names)
+
+    def allocate(self, nbytes: int) -> int:
+        """See `Device.allocate`."""
+        # A size that does not fit a size_t would be truncated.
+        address = nbytes < 2**63 and self.runtime.allocate(max(nbytes, 1))
+        if not address:
+            raise OutOfMemory(
+                f"[Buffer] {nbytes} bytes are more than this machine can give "
+                f"({host.memory_bytes()} bytes of memory)."
+            )
+        return int(address)
+
+    def free(self, address: int, nbytes: int) -> None:
+        """See `Device.free`."""
+        self.runtime.free(address, max(nbytes, 1))
+
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """See `Device.copy_in`."""
+        self.synchronize()
+        view = (ctypes.c_char * source.nbytes).from_address(address)
+        memoryview(view).cast("B")[:] = source.cast("B")
+
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """See `Device.copy_out`."""
+        self.synchronize()
+        view = (ctypes.c_char * destination.nbytes).from_address(address)
+        destination.cast("B")[:] = memoryview(view).cast("B")
+
+    def launch(
+        self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """See `Device.launch`."""
+        job = program.job(arguments, grid, group)
+        if wait:
+            outcome = native_library.Outcome()
+            status = self._run(job, outcome)
+            if program.logs:
+                self.emit_messages()
+            if status != 0:
+                raise program.failure(outcome, grid, group)
+            return FinishedEvent(outcome.seconds)
+        ticket = self.runtime.submit(job)
+        if ticket == 0:
+            raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
+        event = QueuedEvent(self, ticket, program, arguments, grid, group)
+        with self._in_flight_lock:
+            self._drop_ended()
+            self._in_flight.append(event)
+        return event
+
+    def quick(
+        self, program: CpuProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> FastLaunch | None:
+        """See `Launcher.quick`."""
+        return fast_launch(self, program, parameters, sizes, self.emit_messages)
+
+    def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """See `Device.launch_batch`."""
+        if not wait or len(launches) == 1:
+            return super().launch_batch(launches, wait)
+        jobs = [one.program.job(one.arguments, one.grid, one.group) for one in launches]
+        outcome = native_library.Outcome()
+        done = self.runtime.run_row(b"".join(jobs), len(jobs), outcome)
+        if any(launch.program.logs for launch in launches):
+            self.emit_messages()
+        if done < len(jobs):
+            failed = launches[done]
+            raise failed.program.failure(outcome, failed.grid, failed.group)
+        return [FinishedEvent(outcome.seconds)] * len(jobs)
+
+    def synchronize(self) -> None:
+        """See `Device.synchronize`."""
+        with self._in_flight_lock:
+            last = self._in_flight[-1] if self._in_flight else None
+        if last is not None:
+            last.settle()
+            self.settle()
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """See `Device.settle`."""
+        with self._in_flight_lock:
+            if seconds and self._in_flight:
+                self._in_flight[-1]._end(seconds)
+            self._drop_ended()
+
+    def _drop_ended(self) -> None:
+        """Drop the launches that have ended, and record those that failed; needs the lock."""
+        while self._in_flight and self._in_flight[0].done:
+            self._in_flight.popleft()
+
+    def emit_messages(self) -> None:
+        """Log the messages of kernels so far."""
+        block, dropped = self.runtime.take_messages()
+        emit(block, dropped, lambda entry: self._names.get(entry, "?"))
+
+    def _forget_in_flight(self) -> None:
+        """Drop the launches of the parent in a forked child."""
+        self._in_flight = deque()
+        self._in_flight_lock = threading.Lock()
+
+
+def count_devices() -> int:
+    """One: all processors of the machine are one device."""
+    return 1
+
+
+def open_device(index: int) -> CpuDevice:
+    """The CPU; builds the native runtime on first use.
+
+    Raises
+    ------
+    DeviceUnavailable
+        Without a compiler.
+    """
+    return CpuDevice()

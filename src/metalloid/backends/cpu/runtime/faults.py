@@ -1,0 +1,160 @@
+"""Outcomes of failed kernels as exceptions."""
+
+from __future__ import annotations
+
+import ctypes
+import signal as signals
+from collections.abc import Callable
+from typing import Any
+
+from metalloid.backends.cpu.runtime.native_library import Outcome
+from metalloid.errors import KernelFault, LaunchCancelled, LaunchError, LaunchTimeout
+from metalloid.runtime.launch.program import Size
+
+# Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
+(
+    SIGNAL,
+    STACK_OVERFLOW,
+    BARRIER_NOT_REACHED,
+    LANE_OUT_OF_RANGE,
+    NO_MEMORY,
+    BARRIERS_DIFFER,
+    BAD_MODULO,
+    _BAD_DESCRIPTOR,  # checked by `Kernel`
+    _UNKNOWN_TICKET,
+    ASSERTION,
+    TIMED_OUT,
+    CANCELLED,
+    INTERRUPTED,  # `CpuProgram.failure` raises what Python's handler raised
+    NESTED,
+) = range(1, 15)
+_THREADGROUP_VALID, _THREAD_VALID = 1, 2
+
+_SIGNALS = {
+    signals.SIGSEGV: "access to memory that is not the kernel's{at}",
+    signals.SIGBUS: "access to memory that does not exist{at}",
+    signals.SIGFPE: "integer division by zero, or of the smallest integer by -1",
+    signals.SIGILL: "a trap: the kernel reached code that cannot be reached",
+    signals.SIGTRAP: "a trap",
+}
+#: Advice for kernels whose barriers not all threads reach, which GPUs run nevertheless.
+_RELAXED = (
+    "To run the kernel as GPUs do, set metalloid.config.strict_barriers = False "
+    "(METALLOID_STRICT_BARRIERS=0)."
+)
+
+
+def error_of(
+    outcome: Outcome,
+    kernel: str,
+    fused_groups: Callable[[Size], tuple[Size, Size]],
+    group: Size,
+) -> KernelFault | LaunchError:
+    """The exception of a failed job.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    kernel : str
+        Its name.
+    fused_groups : callable
+        The first and the last threadgroup of the launch that were fused into the one at a position.
+    group : tuple of int
+        Size of the launch's threadgroups.
+    """
+    if outcome.status == NO_MEMORY:
+        return LaunchError(
+            f"[{kernel}] there is no memory for the stacks of a threadgroup. "
+            "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS)."
+        )
+    if outcome.status == TIMED_OUT:
+        limit = outcome.limit_ns / 1e9
+        return LaunchTimeout(
+            f"[{kernel}] the launch was ended after its time limit (timeout={limit:g} s); what it "
+            "wrote is incomplete. Look for a loop that does not end, or raise timeout= or "
+            "metalloid.config.timeout.",
+            kernel=kernel,
+            timeout=limit,
+        )
+    if outcome.status == CANCELLED:
+        return LaunchCancelled(
+            f"[{kernel}] the launch was cancelled after {outcome.seconds:.3g} s, by Ctrl-C or "
+            "Event.cancel; what it wrote is incomplete."
+        )
+    if outcome.status == NESTED:
+        return nested(kernel)
+    reason, advice = _reason(outcome)
+    threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
+    thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
+    where = ""
+    if threadgroup is not None:
+        first, last = fused_groups(threadgroup)
+        if thread is not None and first != last:
+            x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
+            first = last = threadgroup = (x, y, z)
+            x, y, z = (t % n for t, n in zip(thread, group, strict=True))
+            thread = (x, y, z)
+        if first == last:
+            where = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
+        else:
+            where = f", in one of the threadgroups {first} to {last}"
+            threadgroup = thread = None
+    return KernelFault(
+        f"[{kernel}] {reason}{where}. {advice}".rstrip(),
+        kernel=kernel,
+        reason=reason,
+        threadgroup=threadgroup,
+        thread=thread,
+    )
+
+
+def nested(kernel: str) -> LaunchError:
+    """The error of a wait in a signal handler that has interrupted a kernel."""
+    return LaunchError(
+        f"[{kernel}] a handler of a signal has interrupted a kernel and cannot wait for a launch. "
+        "Let the handler set a flag or raise, and launch after it has returned."
+    )
+
+
+def _position(words: Any, valid: int) -> Size | None:
+    return (words[0], words[1], words[2]) if valid else None
+
+
+def _reason(outcome: Outcome) -> tuple[str, str]:
+    status = outcome.status
+    if status == SIGNAL:
+        name = _SIGNALS.get(outcome.signal, f"signal {outcome.signal}")
+        # The processor reports non-canonical addresses as 0.
+        at = f" (address {outcome.address:#x})" if outcome.address else ""
+        return name.format(at=at), ""
+    if status == STACK_OVERFLOW:
+        return "stack overflow", "Recursion has no bound, or private arrays are too large."
+    if status == BARRIER_NOT_REACHED:
+        return (
+            "a threadgroup_barrier that only "
+            f"{outcome.arrived} of {outcome.expected} threads reach",
+            "Every thread of a threadgroup must reach it: no return and no branch around it. "
+            f"{_RELAXED}",
+        )
+    if status == BARRIERS_DIFFER:
+        return (
+            "the threads wait at different threadgroup barriers",
+            f"Every thread of a threadgroup must reach the same one. {_RELAXED}",
+        )
+    if status == LANE_OUT_OF_RANGE:
+        return (
+            f"a simdgroup function reads lane {outcome.lane}, which is outside of its simdgroup",
+            "A simdgroup has 32 lanes, a quadgroup 4.",
+        )
+    if status == BAD_MODULO:
+        return (
+            f"simd_shuffle_and_fill with a modulo of {outcome.lane}",
+            "It is a power of two from 2 to the width of the simdgroup.",
+        )
+    if status == ASSERTION:
+        condition, file = (
+            ctypes.string_at(text).decode("utf-8", "replace")
+            for text in (outcome.condition, outcome.file)
+        )
+        return f"{file}:{outcome.line}: assertion failed: {condition}", ""
+    return f"the runtime gave up (status {status})", ""

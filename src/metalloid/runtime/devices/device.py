@@ -1,0 +1,179 @@
+"""The interface of devices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.target import Target
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.devices.libraries import Libraries
+from metalloid.runtime.devices.traits import MANY_THREADS, DeviceTraits
+from metalloid.runtime.interop.exchange import Exchange
+from metalloid.runtime.launch.launches import Launcher
+from metalloid.runtime.launch.program import Program
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A description of a device.
+
+    Attributes
+    ----------
+    name : str
+        ``"cpu"``.
+    description : str
+        Model and size: ``"AMD EPYC 9354, 2 threads, AVX-512"``.
+    memory_bytes : int
+        Size of its memory.
+    threads : int
+        Threads of the operating system, or multiprocessors, that run in parallel.
+    """
+
+    name: str
+    description: str
+    memory_bytes: int
+    threads: int
+
+
+_open_by_name: Callable[..., Device] | None = None
+
+
+def set_opener(open_by_name: Callable[..., Device]) -> None:
+    """Let ``Device(name)`` call a function: that of the registry, which imports this module."""
+    global _open_by_name
+    _open_by_name = open_by_name
+
+
+class _Opening(type):
+    """Makes ``Device("cpu")`` open the device of that name."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args, **named):
+            if cls is not Device:
+                return super().__call__(*args, **named)
+            assert _open_by_name is not None, "import metalloid.runtime.devices.registry"
+            return _open_by_name(*args, **named)
+
+
+class Device(Launcher, metaclass=_Opening):
+    """A machine that runs kernels; ``Device("cpu")`` is the one of that name.
+
+    Devices are opened on first use; without a name it is the default device. A name is a kind,
+    ``"cpu"`` or ``"cuda"``, for the first device of the kind; ``"cuda:1"`` is the second. If this
+    machine has no such device, `DeviceUnavailable` gives the reason.
+
+    Launches of one device run in the order they were made (`Launcher`). All methods may be called
+    from any thread.
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str | Device | None = None) -> None: ...
+
+    #: ``"cpu"``, ``"cuda:0"``, ``"metal:1"``: what `metalloid.Device` takes.
+    name: str
+    #: The compilation target.
+    target: Target
+    #: Whether it can be the default device.
+    by_default = True
+    #: ``"host"``: kernels use any memory of the process. ``"shared"``: memory of the device that
+    #: Python can access. ``"own"``: memory of the device that is copied in and out.
+    memory: Literal["host", "shared", "own"] = "own"
+    #: Whether kernels may compute with ``double``.
+    has_float64 = True
+    #: Parameters of code generation.
+    traits: DeviceTraits = MANY_THREADS
+
+    @functools.cached_property
+    def exchange(self) -> Exchange:
+        """Import and export of memory between this device and other libraries."""
+        return Exchange(self)
+
+    @functools.cached_property
+    def libraries(self) -> Libraries:
+        """Vendor libraries of this device."""
+        return Libraries()
+
+    def info(self) -> DeviceInfo:
+        """A description of the device."""
+        raise NotImplementedError
+
+    def details(self) -> dict[str, str]:
+        """Limits and features, for reports."""
+        return {}
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> Program:
+        """Compile a kernel of `unit`.
+
+        Parameters
+        ----------
+        constants : mapping
+            Function constants by index, as C++ text.
+
+        Raises
+        ------
+        CompileError
+        """
+        raise NotImplementedError
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of `nbytes` zeroed bytes, aligned for every type of MSL.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        raise NotImplementedError
+
+    def allocate_visible(self, nbytes: int) -> int:
+        """The same, of memory that Python can access, once launches have ended.
+
+        Raises
+        ------
+        OutOfMemory
+        """
+        return self.allocate(nbytes)
+
+    def free(self, address: int, nbytes: int) -> None:
+        """Free memory from `allocate` or `allocate_visible`."""
+        raise NotImplementedError
+
+    def host_memory(self, nbytes: int) -> np.ndarray:
+        """Uninitialised host memory that is fast to copy to and from."""
+        import numpy as np
+
+        return np.empty(nbytes, np.uint8)
+
+    def copy_in(self, address: int, source: memoryview) -> None:
+        """Copy host bytes to device memory, after the launches so far."""
+        raise NotImplementedError
+
+    def copy_out(self, address: int, destination: memoryview) -> None:
+        """Copy device memory to host bytes, after the launches so far."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait for every launch made so far."""
+        raise NotImplementedError
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """Check which launches failed, and set the failures of the buffers they wrote to.
+
+        Parameters
+        ----------
+        seconds : float
+            Maximum time to wait for running launches.
+        """
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.info().description}>"

@@ -1,0 +1,42 @@
+"""Device traits: parameters of code generation, independent of the names of devices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class DeviceTraits(NamedTuple):
+    """Parameters of code that a device runs fast.
+
+    Attributes
+    ----------
+    is_simt : bool
+        Whether the device hides memory latency by tens of thousands of threads with coalesced
+        accesses; otherwise it has a few cores, which are fastest with long loops.
+    threadgroups, threads : int
+        Targets for a reduction of rows, and of columns, if there is enough work.
+    matrices : frozenset of str
+        Element types for which hardware units multiply simdgroup matrices.
+    has_tensor_cores : bool
+        Whether those are NVIDIA's tensor cores, whose matrices are larger than Metal's.
+    macros : tuple of str
+        Macros that generated text defines, for extensions of MSL.
+    """
+
+    is_simt: bool
+    threadgroups: int
+    threads: int
+    matrices: frozenset[str] = frozenset()
+    has_tensor_cores: bool = False
+    macros: tuple[str, ...] = ()
+
+
+FEW_CORES = DeviceTraits(False, 128, 2**14)
+MANY_THREADS = DeviceTraits(True, 8192, 2**18)
+#: Apple's.
+MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))
+#: NVIDIA's, from compute capability 8.0 on.
+TENSOR_CORES = MANY_THREADS._replace(
+    matrices=frozenset({"float16", "bfloat16"}), has_tensor_cores=True,
+    macros=("METALLOID_TENSOR_BLOCKS",),
+)  # fmt: skip

@@ -1,0 +1,248 @@
+"""Launches: their arguments, and the interface of devices that run them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from metalloid.msl.signature import Signature
+from metalloid.runtime.launch.event import Event
+from metalloid.runtime.launch.failures import Failure
+from metalloid.runtime.launch.program import Size
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class HostMirror(Protocol):
+    """The host's copy of a buffer, where Python does not see the device's memory."""
+
+    def to_device(self) -> None:
+        """Copy to the device what Python may have written."""
+
+
+class LaunchBuffer(Protocol):
+    """The part of a `metalloid.Buffer` that launches use.
+
+    Attributes
+    ----------
+    address, nbytes : int
+    failure : Failure or None
+        Of a launch that wrote to it; reads raise it.
+    """
+
+    address: int
+    nbytes: int
+    failure: Failure | None
+
+    @property
+    def host_copy(self) -> HostMirror | None:
+        """The host's copy, where Python does not see the memory itself."""
+
+    def used_by(self, event: Event) -> None:
+        """Record the latest launch that uses this buffer."""
+
+
+class LaunchRecorder(Protocol):
+    """Records the launches of a device instead of running them: a `metalloid.Graph`."""
+
+    def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
+        """Record a launch; None if it is to run at once."""
+
+    def refuse(self, name: str) -> None:
+        """Raise `LaunchError` for work that cannot be recorded, while recording."""
+
+
+class HostMemory(NamedTuple):
+    """Memory of the host that a launch uses.
+
+    Attributes
+    ----------
+    address, nbytes : int
+    written : bool
+        Whether the kernel may write to it.
+    position : int
+        Of the word that points to it; -1 if memory points to it.
+    """
+
+    address: int
+    nbytes: int
+    written: bool
+    position: int = -1
+
+
+#: The time limit of launches without one, in nanoseconds.
+NO_LIMIT = 2**64 - 1
+
+
+def nanoseconds(seconds: float) -> int:
+    """Seconds as `Arguments.limit_ns`."""
+    return min(math.ceil(seconds * 1e9), NO_LIMIT) if math.isfinite(seconds) else NO_LIMIT
+
+
+class Arguments:
+    """The values that a launch binds to the parameters of a program.
+
+    Attributes
+    ----------
+    words : list of int
+        One per parameter of the kernel: an address, the offset of threadgroup memory, or 0 for ids.
+    threadgroup_bytes : int
+        Threadgroup memory that the launch asks for.
+    keep : list
+        Objects that must live until the launch has ended.
+    buffers : list of Buffer
+        Buffers that the launch reads or writes.
+    host_memory : bool
+        Whether it uses NumPy arrays or other host memory, so that the launch has to be synchronous.
+    constants : list of (int, bytes)
+        Numbers by the position of their word, on devices whose kernels do not use host memory.
+    staged : list of HostMemory
+        Host memory that the device copies to its own memory, and back; empty where kernels use host
+        memory in place.
+    pointers : list of int
+        Addresses, in memory of `staged`, of pointers to memory of `staged`.
+    limit_ns : int
+        Time limit in nanoseconds; 0 for that of the settings.
+    """
+
+    __slots__ = (
+        "buffers", "constants", "host_memory", "keep", "limit_ns", "pointers", "staged",
+        "threadgroup_bytes", "words",
+    )  # fmt: skip
+
+    def __init__(self, parameters: int) -> None:
+        self.words = [0] * parameters
+        self.threadgroup_bytes = 0
+        self.keep: list[Any] = []
+        self.buffers: list[LaunchBuffer] = []
+        self.host_memory = False
+        self.constants: list[tuple[int, bytes]] = []
+        self.staged: list[HostMemory] = []
+        self.pointers: list[int] = []
+        self.limit_ns = 0
+
+
+class Launch(NamedTuple):
+    """A launch that has been checked and bound."""
+
+    program: Any
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
+class PlainParameter(NamedTuple):
+    """A parameter that takes a buffer, an array or a number, in the form for fast launches.
+
+    Attributes
+    ----------
+    position : int
+        Of its word.
+    bytes, least_bytes : int
+        Of an element, and the minimum of a buffer.
+    number : str
+        "f", "i" or "u" if it takes a number, else "".
+    number_bytes : int
+        Of the number's type.
+    dtype : numpy.dtype or None
+        Of arrays whose size in bytes is all there is to check; None if there are none.
+    writes : bool
+        Whether the kernel may write to it.
+    alignment : int
+        Of an array's address.
+    """
+
+    position: int
+    bytes: int
+    least_bytes: int
+    number: str
+    number_bytes: int
+    dtype: np.dtype[Any] | None
+    writes: bool
+    alignment: int
+
+
+#: From the arguments, threads and threadgroup size of a call to the event of the launch; None,
+#: without a launch, if the call needs the general path.
+FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
+
+
+def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:
+    """The buffers that launches use, without duplicates."""
+    buffers = (buffer for launch in launches for buffer in launch.arguments.buffers)
+    return list({id(buffer): buffer for buffer in buffers}.values())
+
+
+def written_buffers(signature: Signature, arguments: Arguments) -> list[LaunchBuffer]:
+    """The buffers a launch may write to: all except those bound to read-only parameters only."""
+    words = [(arguments.words[p.position], p.layout.read_only) for p in signature.buffers]
+
+    def is_written(buffer: LaunchBuffer) -> bool:
+        start, end = buffer.address, buffer.address + max(buffer.nbytes, 1)
+        read_only = [is_read_only for word, is_read_only in words if start <= word < end]
+        return not read_only or not all(read_only)
+
+    return [buffer for buffer in arguments.buffers if is_written(buffer)]
+
+
+def clear_seen_failures(signature: Signature, arguments: Arguments) -> None:
+    """Clear failures that the program has seen, for buffers that another launch writes to."""
+    for buffer in written_buffers(signature, arguments):
+        if buffer.failure is not None and buffer.failure.is_seen:
+            buffer.failure = None
+
+
+class Launcher:
+    """The interface of a device for launches, which it runs in order."""
+
+    #: Records launches instead, while it is set.
+    recording: LaunchRecorder | None = None
+
+    def launch(
+        self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool
+    ) -> Event:
+        """Run a program from `Device.compile`; return after its end if `wait`.
+
+        Parameters
+        ----------
+        grid, group : tuple of int
+            Threads of the grid and of a threadgroup, (x, y, z).
+
+        Raises
+        ------
+        KernelFault
+            If it failed and `wait` is true; otherwise the event's `wait` raises it.
+        """
+        raise NotImplementedError
+
+    def quick(
+        self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
+    ) -> FastLaunch | None:
+        """The fast launch path of a program, for usual arguments; None if there is none.
+
+        Parameters
+        ----------
+        sizes : mapping
+            Grid and threadgroup sizes, by the threads and size of earlier calls.
+        """
+        return None
+
+    def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
+        """Run several launches in order, with less overhead than `launch` for each.
+
+        Raises
+        ------
+        KernelFault
+            See `launch`. If `wait`, launches after the failed one do not run.
+        """
+        return [self.launch(*launch, wait) for launch in launches]
+
+    def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
+        """A function that repeats these launches, and returns the event of the last one."""
+
+        def replay() -> Event:
+            return [self.launch(*launch, wait=False) for launch in launches][-1]
+
+        return replay
