@@ -199,7 +199,7 @@ def test_read_only_memory_is_shared_and_expressions_stay_lazy():
     x = mtl.from_dlpack(a)
     assert np.shares_memory(np.asarray(x), a)
     y = x * 2 + 1
-    assert y._node.kind == "map"
+    assert y._node.kind == "elementwise"
     np.testing.assert_array_equal(np.asarray(y), a * 2 + 1)
 
 

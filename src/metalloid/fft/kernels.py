@@ -208,7 +208,7 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     bound = x.memory.bound
     source = _Side(
         bound.view(real) if isinstance(bound, np.ndarray) else bound,
-        start=x.layout.start, step=x.data[0][-1],
+        start=x.layout.offset, step=x.data[0][-1],
         count=min(x.shape[-1], half if given.is_mirrored else given.length),
         mirror=given.length if given.is_mirrored else 0, exchanged=given.is_inverse,
         is_real=kind_of(x.dtype) != "c",

@@ -128,10 +128,10 @@ def _is_dense(a: Node) -> bool:
     """Whether elements lie behind each other in a buffer, beginning where the library can."""
     assert a.memory is not None
     is_ours = isinstance(a.memory.bound, Buffer)
-    is_aligned = (a.memory.address + a.layout.start * a.dtype.itemsize) % _ALIGNMENT == 0
+    is_aligned = (a.memory.address + a.layout.offset * a.dtype.itemsize) % _ALIGNMENT == 0
     return is_ours and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
 
 
 def _signal(a: Node) -> Signal:
     assert a.memory is not None
-    return Signal(a.memory.bound, a.layout.start * a.dtype.itemsize, a.dtype.name)
+    return Signal(a.memory.bound, a.layout.offset * a.dtype.itemsize, a.dtype.name)

@@ -123,14 +123,14 @@ class _PartWriter(Writer):
     def _pointer(self, declaration: str, text: str) -> None:
         self._fields.append((declaration, text))
 
-    def _count(self, index: int, text: str) -> str:
+    def _iota(self, index: int, text: str) -> str:
         self._fields.append((f"long c{index}", text))
         return f"c{index}"
 
     def _value(self, index: int, row: Sequence[str]) -> None:
         op = self.ops[index]
         type_ = msl_name(op.dtype)
-        value = self._parts.get(index, f"{type_}(sum)" if op.kind == "product" else "")
+        value = self._parts.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
         if not value:
             super()._value(index, row)
             return

@@ -94,8 +94,8 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     """
     assert node.memory is not None
     if node.device.memory != "own":
-        strides, start = node.data
-        return node.memory.host_view(node.dtype, node.shape, strides, start, read_only)
+        strides, offset = node.data
+        return node.memory.host_view(node.dtype, node.shape, strides, offset, read_only)
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)

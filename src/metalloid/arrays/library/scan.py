@@ -30,7 +30,7 @@ def scanned_rows(x: Node, name: str) -> list[Memory]:
         evaluate([x], wait=False)
     assert x.memory is not None
     device, count, size = x.device, x.shape[-1], x.dtype.itemsize
-    rows, start = x.size // count, x.layout.start
+    rows, start = x.size // count, x.layout.offset
     tiles = math.ceil(count / _TILE)
     scanned, totals = Memory(device, x.size * size), Memory(device, rows * tiles * size)
     begins_well = (x.memory.address + start * size) % (VECTOR_WIDTH * size) == 0

@@ -243,7 +243,7 @@ def _rows(node: Node) -> _Rows:
     assert node.memory is not None
     count = node.shape[-1] if node.shape else 1
     rows = node.size // max(count, 1)
-    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.start)
+    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.offset)
 
 
 def _kernel(name: str, size: int, device: Device) -> Any:

@@ -105,7 +105,7 @@ def _in_order(node: Node) -> tuple[Memory, int]:
         node = copied(node)
         evaluate([node], wait=False)
     assert node.memory is not None
-    return node.memory, node.layout.start
+    return node.memory, node.layout.offset
 
 
 def _is_thin(dtype: DType, device: Device) -> bool:

@@ -24,9 +24,9 @@ def multiplied(
     columns, count = shape[-1], math.prod(batch)
     are_rows = apply_view(left.layout, ViewOp("reshape", (count * rows, depth))) is not None
     if not any(right.layout.strides[:-2]) and (are_rows or not products.may_repeat):
-        strides, start = right.layout.strides[-2:], right.layout.start
+        strides, offset = right.layout.strides[-2:], right.layout.offset
         assert right.memory is not None
-        right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
+        right = in_memory(right.memory, Layout((depth, columns), strides, offset), right.dtype)
         rows, count = count * rows, 1
     memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
     result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
@@ -73,5 +73,5 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
     if not in_place or not is_dense or not is_apart or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
-    start, row, matrix = (n * size for n in (stack.layout.start, line, step))
+    start, row, matrix = (n * size for n in (stack.layout.offset, line, step))
     return Matrices(stack.memory.bound, start, rows, columns, row, matrix, is_transposed, name)

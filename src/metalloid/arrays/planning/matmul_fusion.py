@@ -74,7 +74,7 @@ def product_below(planner: PlanContext, index: int) -> int | None:
         node = nodes[at]
         if node.kind is not MATMUL or at in planner.materialized or layout is None:
             continue
-        is_same = node.size == root.size and (plain(layout), layout.start) == own
+        is_same = node.size == root.size and (plain(layout), layout.offset) == own
         if is_same and backend(planner, at, True) not in EXTERNAL_BACKENDS:
             break
     else:

@@ -224,12 +224,12 @@ class Planner:
     def _outer_strides(self, builder: KernelBuilder) -> Ints:
         return plain(contiguous(builder.outer))
 
-    def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, start: int = 0,
+    def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, offset: int = 0,
               chunk: int = 0) -> None:  # fmt: skip
         self.fused_nodes.append(builder.fused_nodes)
         if all(builder.iteration_space) or builder.row_axes:
             space, ops = builder.iteration_space, tuple(builder.ops)
-            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, start, chunk)
+            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, offset, chunk)
             self.steps.append(kernel)
 
     def _build(self, index: int) -> tuple[KernelBuilder, int]:
@@ -266,7 +266,9 @@ class Planner:
         own = plain(contiguous(root.shape))
         for at, _, layout in fusion_frontier(self.graph, index, self.materialized):
             node = nodes[at]
-            if node.kind is not REDUCE or at in self.materialized or layout is None or layout.start:
+            if node.kind is not REDUCE or at in self.materialized:
+                continue
+            if layout is None or layout.offset:
                 continue
             if plain(layout) == own and node.size == root.size:
                 return at, False
@@ -368,7 +370,7 @@ class Planner:
 
             split = functools.partial(self.store, arg, MaterializeReason.SIZE)
             builder, result = self.retry_after_split(attempt, split)
-            self._emit(builder, result, out, plain(region), region.start)
+            self._emit(builder, result, out, plain(region), region.offset)
         self.materialized[index] = out, whole
 
     def _call(self, index: int) -> None:

@@ -62,7 +62,7 @@ class FusedKernel:
         Index of the buffer that is written.
     strides : tuple of int
         Of the output, along the axes of the space, and along the chunks if there are any.
-    start : int
+    offset : int
     chunk : int
         Elements of the first row axis per threadgroup or thread; 0 for all.
     """
@@ -73,7 +73,7 @@ class FusedKernel:
     result: int
     out: int
     strides: Ints
-    start: int = 0
+    offset: int = 0
     chunk: int = 0
 
     @property
@@ -108,7 +108,7 @@ class Factor:
 class ProductKernel(FusedKernel):
     """A matrix product with its fused prologues and epilogue.
 
-    An operation of the kind ``"product"`` stands for an element of the product.
+    An operation of the kind ``"matmul"`` stands for an element of the product.
 
     Attributes
     ----------
