@@ -265,7 +265,7 @@ class Array(Operators, Interop):
         """Nested lists of Python numbers."""
         return self.__array__().tolist()
 
-    def _one(self, kind: str) -> Any:
+    def _scalar(self, kind: str) -> Any:
         if self.size != 1:
             raise TypeError(
                 f"[{kind}] only an array of one element is a number, this has shape {self.shape}."
@@ -275,21 +275,21 @@ class Array(Operators, Interop):
         return self.__array__().reshape(()).item()
 
     def __bool__(self) -> bool:
-        return bool(self._one("bool"))
+        return bool(self._scalar("bool"))
 
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(self._scalar("int"))
 
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(self._scalar("float"))
 
     def __complex__(self) -> complex:
-        return complex(self._one("complex"))
+        return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
         if kind_of(self.dtype) not in "iu":
             raise TypeError(f"[index] only integers are indices, this is {self.dtype}.")
-        return int(self._one("index"))
+        return int(self._scalar("index"))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -304,7 +304,7 @@ class Array(Operators, Interop):
         return str(self.__array__())
 
     def __format__(self, spec: str) -> str:
-        return format(self._one("format"), spec) if self.size == 1 and spec else str(self)
+        return format(self._scalar("format"), spec) if self.size == 1 and spec else str(self)
 
     def msl(self) -> str:
         """The text of the kernels that compute it, as they would be pasted into Xcode."""

@@ -75,7 +75,7 @@ def in_place(name: str, old: Node, new: Node) -> Node:
     return new
 
 
-def _three(name: str) -> tuple[Binary, Binary, Binary]:
+def _with_variants(name: str) -> tuple[Binary, Binary, Binary]:
     """The operator itself, from the other side, and in place."""
     return _operator(name), _operator(name, is_reflected=True), _in_place(name)
 
@@ -101,18 +101,18 @@ class Operators:
         def _new(self, node: Node) -> Self:
             """An array of a node."""
 
-    __add__, __radd__, __iadd__ = _three("add")
-    __sub__, __rsub__, __isub__ = _three("subtract")
-    __mul__, __rmul__, __imul__ = _three("multiply")
-    __truediv__, __rtruediv__, __itruediv__ = _three("divide")
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _three("floor_divide")
-    __mod__, __rmod__, __imod__ = _three("remainder")
-    __pow__, __rpow__, __ipow__ = _three("pow")
-    __and__, __rand__, __iand__ = _three("bitwise_and")
-    __or__, __ror__, __ior__ = _three("bitwise_or")
-    __xor__, __rxor__, __ixor__ = _three("bitwise_xor")
-    __lshift__, __rlshift__, __ilshift__ = _three("bitwise_left_shift")
-    __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
+    __add__, __radd__, __iadd__ = _with_variants("add")
+    __sub__, __rsub__, __isub__ = _with_variants("subtract")
+    __mul__, __rmul__, __imul__ = _with_variants("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _with_variants("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _with_variants("floor_divide")
+    __mod__, __rmod__, __imod__ = _with_variants("remainder")
+    __pow__, __rpow__, __ipow__ = _with_variants("pow")
+    __and__, __rand__, __iand__ = _with_variants("bitwise_and")
+    __or__, __ror__, __ior__ = _with_variants("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _with_variants("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _with_variants("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _with_variants("bitwise_right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __eq__ = _operator("equal")  # type: ignore[assignment]

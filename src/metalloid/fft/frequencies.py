@@ -42,8 +42,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     wanted = _checked("fftfreq", n, dtype)
-    place = arange(n, device=device)
-    cycles = where(place < (n + 1) // 2, place, place - n)
+    index = arange(n, device=device)
+    cycles = where(index < (n + 1) // 2, index, index - n)
     return divide(cycles.astype(wanted), n * d)
 
 

@@ -22,7 +22,7 @@ from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.libraries import Signal
 from metalloid.settings import settings
 
-_MOST_AXES = 3
+_MAX_AXES = 3
 #: Where numbers of 16 bytes may begin.
 _ALIGNMENT = 16
 
@@ -70,20 +70,22 @@ def _to_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
 def _along(node: Node, axes: Ints, is_inverse: bool) -> Node:
     """From complex numbers to complex numbers along any axes."""
     while axes:
-        axes, some = axes[:-_MOST_AXES], axes[-_MOST_AXES:]
+        axes, some = axes[:-_MAX_AXES], axes[-_MAX_AXES:]
         node = _last(node, some, node.dtype, node.shape[some[-1]], is_inverse)
     return node
 
 
 def _last(node: Node, axes: Ints, dtype: DType, extent: int, is_inverse: bool = False) -> Node:
     """Transformed along up to three axes, the last of which gets another extent."""
-    places = tuple(range(-len(axes), 0))
-    start = moved_axes(node, axes, places)
+    last_axes = tuple(range(-len(axes), 0))
+    start = moved_axes(node, axes, last_axes)
     length = start.shape[-1] if kind_of(dtype) == "c" else extent
     lengths = (*start.shape[-len(axes) : -1], length)
     shape = (*start.shape[:-1], extent)
-    (found,) = launch_call(_transform, [start], (lengths, dtype, shape, is_inverse), (dtype, shape))
-    return moved_axes(found, places, axes)
+    (result,) = launch_call(
+        _transform, [start], (lengths, dtype, shape, is_inverse), (dtype, shape)
+    )
+    return moved_axes(result, last_axes, axes)
 
 
 def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
@@ -91,12 +93,12 @@ def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     shape = list(node.shape)
     for axis, length in zip(axes, lengths, strict=True):
         shape[axis] = length
-    places = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
-    part = sliced(node, places)
+    slices = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
+    part = sliced(node, slices)
     if part.shape == tuple(shape):
         return part
     zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
-    return joined([zeros, part], [whole(tuple(shape)), places], tuple(shape), node.dtype)
+    return joined([zeros, part], [whole(tuple(shape)), slices], tuple(shape), node.dtype)
 
 
 def _scaled(node: Node, count: int, norm: str, is_inverse: bool) -> Node:
@@ -127,9 +129,9 @@ def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bo
 def _is_dense(a: Node) -> bool:
     """Whether elements lie behind each other in a buffer, beginning where the library can."""
     assert a.memory is not None
-    is_ours = isinstance(a.memory.bound, Buffer)
+    is_buffer = isinstance(a.memory.bound, Buffer)
     is_aligned = (a.memory.address + a.layout.offset * a.dtype.itemsize) % _ALIGNMENT == 0
-    return is_ours and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
+    return is_buffer and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
 
 
 def _signal(a: Node) -> Signal:

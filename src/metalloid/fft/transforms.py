@@ -267,11 +267,11 @@ def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> 
         scale = {"ortho": n**-0.5, "backward": 1.0, "forward": 1 / n}[norm]
         if is_inverse:
             scale = 1 / (n * scale)
-        given = Transform(n, is_inverse, to_real, kept, to_real, scale)
+        transform = Transform(n, is_inverse, to_real, kept, to_real, scale)
         real = real_of(node.dtype)
         order = (*(a for a in range(len(node.shape)) if a != axis), axis)
         rows = permute(cast(node, complex_of(real)) if to_real else node, order)
         result = (real if to_real else complex_of(real), (*rows.shape[:-1], kept))
-        (rows,) = launch_call(transformed_rows, [rows], (given,), result)
+        (rows,) = launch_call(transformed_rows, [rows], (transform,), result)
         node = permute(rows, tuple(map(order.index, range(len(order)))))
     return node

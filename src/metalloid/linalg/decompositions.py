@@ -74,8 +74,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """
     node, dtype = square_matrices("cholesky", x)
     if is_for_solver("cholesky", node):
-        found = Array(solver_calls.cholesky(node, bool(upper)))
-        return (triu(found) if upper else tril(found)).astype(dtype)
+        factor = Array(solver_calls.cholesky(node, bool(upper)))
+        return (triu(factor) if upper else tril(factor)).astype(dtype)
     return Array(*host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape)))
 
 

@@ -99,8 +99,8 @@ def inv(x: Any, /) -> Array:
     node, dtype = square_matrices("inv", x)
     if is_for_solver("solve", node):
         unit = eye(node.shape[-1], dtype=node.dtype, device=node.device)._node
-        found = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
-        return Array(found).astype(dtype)
+        solution = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
+        return Array(solution).astype(dtype)
     return Array(*host_call(_inv, [node], (), (dtype, node.shape)))
 
 
@@ -138,10 +138,10 @@ def _solved(a: Node, b: Node) -> Array:
     shape = _solution_shape("solve", a, b)
     stack = broadcast_shape("solve", a.shape[:-2], b.shape[:-2])
     right = b if len(b.shape) > 1 else reshape(b, (*b.shape, 1))
-    found = solver_calls.solve(
+    solution = solver_calls.solve(
         broadcast(a, (*stack, *a.shape[-2:])), broadcast(right, (*stack, *right.shape[-2:]))
     )
-    return Array(reshape(found, shape))
+    return Array(reshape(solution, shape))
 
 
 def _eliminated(node: Node) -> tuple[Array, Array]:
@@ -243,8 +243,8 @@ def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     s = svdvals(Array(node))
     tolerance = _tolerance("matrix_rank", node, dtype, rtol)
     factor = tolerance if isinstance(tolerance, float) else tolerance[..., None]
-    is_kept = s > s.max(axis=-1, keepdims=True) * factor
-    return is_kept.sum(axis=-1)
+    is_nonzero = s > s.max(axis=-1, keepdims=True) * factor
+    return is_nonzero.sum(axis=-1)
 
 
 def _tolerance(where: str, node: Node, dtype: DType, rtol: Any) -> float | Array:

@@ -81,8 +81,8 @@ def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[
         try:
             return function(a, *more)
         except LinAlgError as error:
-            place = _first_at_fault(function, a, more)
-            raise LinAlgError(f"[{where}] {place} {fault}.") from error
+            matrix = _first_at_fault(function, a, more)
+            raise LinAlgError(f"[{where}] {matrix} {fault}.") from error
 
     return call
 
@@ -92,13 +92,13 @@ def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any
         try:
             function(a[index], *more)
         except LinAlgError:
-            return _place(index, a.shape)
+            return _matrix_text(index, a.shape)
         except ValueError:
             continue  # it is sound, but the other operands are those of a whole stack
-    return _place((), a.shape)
+    return _matrix_text((), a.shape)
 
 
-def _place(index: Ints, shape: Ints) -> str:
+def _matrix_text(index: Ints, shape: Ints) -> str:
     return f"matrix {index} of shape {shape}" if index else f"the matrix of shape {shape[-2:]}"
 
 
@@ -116,5 +116,5 @@ def refuse(where: str, infos: np.ndarray, shape: Ints, fault: str) -> None:
     """
     if infos.any():
         index = np.unravel_index(int(np.flatnonzero(infos)[0]), shape[:-2] or (1,))
-        place = _place(tuple(map(int, index)) if shape[:-2] else (), shape)
-        raise LinAlgError(f"[{where}] {place} {fault}.")
+        matrix = _matrix_text(tuple(map(int, index)) if shape[:-2] else (), shape)
+        raise LinAlgError(f"[{where}] {matrix} {fault}.")

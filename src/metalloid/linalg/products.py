@@ -67,9 +67,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
             f"[cross] wants vectors of 3 elements along axis {axis}, got {a.shape} and {b.shape}."
         )
     shape = broadcast_shape("cross", a.shape, b.shape)
-    behind = (slice(None),) * (-1 - axis)
-    u = [broadcast_to(a, shape)[(..., k, *behind)] for k in range(3)]
-    v = [broadcast_to(b, shape)[(..., k, *behind)] for k in range(3)]
+    after = (slice(None),) * (-1 - axis)
+    u = [broadcast_to(a, shape)[(..., k, *after)] for k in range(3)]
+    v = [broadcast_to(b, shape)[(..., k, *after)] for k in range(3)]
     return stack(
         [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]],
         axis=len(shape) + axis,

@@ -51,13 +51,13 @@ def _types(where: str, dtype: Any) -> tuple[DType, DType]:
     return wanted, wanted if wanted.itemsize >= 4 else float32
 
 
-def _drawn(name: str, row: Op, made: Callable[[Array], Array], shape: Shape | None, dtype: Any,
-           loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
+def _sample(name: str, row: Op, transform: Callable[[Array], Array], shape: Shape | None,
+            dtype: Any, loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
     """What is made of uniform numbers, stretched and shifted where that changes something."""
     where = f"random.{name}"
     wanted, computed = _types(where, dtype)
     loc, scale = (parameter(where, p, computed) for p in (loc, scale))
-    x = made(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
+    x = transform(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
     if not is_number(scale) or scale != 1:
         x = x * scale
     if not is_number(loc) or loc != 0:
@@ -127,7 +127,7 @@ def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.normal(3, key=mtl.random.key(0))
     array([ 1.6226426 ,  2.0252647 , -0.43359444], dtype=float32)
     """
-    return _drawn("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
+    return _sample("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
                   shape, dtype, loc, scale, key)  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1
     >>> mtl.random.exponential(2, scale=10, key=mtl.random.key(0))
     array([0.53751975, 0.21652801], dtype=float32)
     """
-    return _drawn("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
+    return _sample("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
 
 
 def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -182,7 +182,7 @@ def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.gumbel(2, key=mtl.random.key(0))
     array([2.923375 , 3.8326204], dtype=float32)
     """
-    return _drawn("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
+    return _sample("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
 
 
 def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -195,7 +195,7 @@ def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scal
     >>> mtl.random.laplace(2, key=mtl.random.key(0))
     array([2.2569828, 3.1502788], dtype=float32)
     """
-    return _drawn("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
+    return _sample("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
                   shape, dtype, loc, scale, key)  # fmt: skip
 
 

@@ -123,11 +123,11 @@ class Generator:
         array([[1, 2, 0, 3],
                [4, 7, 5, 6]], dtype=int64)
         """
-        given = asarray(x)
+        elements = asarray(x)
         if axis is None:
-            return self.permutation(given.reshape(-1)).reshape(given.shape)
-        order = argsort(integers.bits(given.shape, uint64, self._keys.next()), axis=axis)
-        return take_along_axis(given, order, axis=axis)
+            return self.permutation(elements.reshape(-1)).reshape(elements.shape)
+        order = argsort(integers.bits(elements.shape, uint64, self._keys.next()), axis=axis)
+        return take_along_axis(elements, order, axis=axis)
 
     def shuffle(self, x: Array | np.ndarray, axis: int = 0) -> None:
         """Put the elements along an axis into a random order, in place.

@@ -22,7 +22,7 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.ops import Op
 from metalloid.arrays.ir.views import as_shape
-from metalloid.random.keys import next_key, words_everywhere
+from metalloid.random.keys import broadcast_words, next_key
 from metalloid.runtime.registry import get_device
 
 Shape = int | Sequence[int]
@@ -42,9 +42,9 @@ def blocks(where: str, shape: Ints, key: Array | None) -> tuple[Node, Node, Node
     """The words of a key and the number of each place: what random bits are a function of."""
     if key is None:
         key = next_key()
-    first, second = words_everywhere(where, key, shape)
-    places = reshape(iota((math.prod(shape),), 0, first.device), shape)
-    return first, second, broadcast(places, first.shape)
+    first, second = broadcast_words(where, key, shape)
+    indices = reshape(iota((math.prod(shape),), 0, first.device), shape)
+    return first, second, broadcast(indices, first.shape)
 
 
 def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Array:

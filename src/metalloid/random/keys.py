@@ -88,8 +88,8 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
     node, shape = _checked("random.split", key), as_shape("random.split", num)
-    place = reshape(iota((math.prod(shape),), 0, node.device), shape)
-    return _new_keys(_words(node, shape), place)
+    index = reshape(iota((math.prod(shape),), 0, node.device), shape)
+    return _new_keys(_words(node, shape), index)
 
 
 def fold_in(key: Array, data: Any) -> Array:
@@ -110,25 +110,25 @@ def fold_in(key: Array, data: Any) -> Array:
     array([2716826189,  292468403], dtype=uint32)
     """
     node = _checked("random.fold_in", key)
-    place = to_node(data, "random.fold_in", device=node.device)
-    if kind_of(place.dtype) not in "iu":
+    index = to_node(data, "random.fold_in", device=node.device)
+    if kind_of(index.dtype) not in "iu":
         raise TypeError(
-            f"[random.fold_in] wants a whole number, got {place.dtype} of shape {place.shape}."
+            f"[random.fold_in] wants a whole number, got {index.dtype} of shape {index.shape}."
         )
-    shape = broadcast_shape("random.fold_in", node.shape[:-1], place.shape)
+    shape = broadcast_shape("random.fold_in", node.shape[:-1], index.shape)
     first, second = (broadcast(word, shape) for word in _words(node, ()))
-    return _new_keys((first, second), cast(place, int64))
+    return _new_keys((first, second), cast(index, int64))
 
 
-def _new_keys(words: tuple[Node, Node], place: Node) -> Array:
+def _new_keys(words: tuple[Node, Node], index: Node) -> Array:
     """Keys for places, from words at every place."""
     shape = (*words[0].shape, 2)
-    place = broadcast(place, words[0].shape)
-    args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, place))
-    return Array(apply(KEY_WORD, uint32, *args, iota(shape, len(shape) - 1, place.device)))
+    index = broadcast(index, words[0].shape)
+    args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, index))
+    return Array(apply(KEY_WORD, uint32, *args, iota(shape, len(shape) - 1, index.device)))
 
 
-def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
+def broadcast_words(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
     """The words of a key at every place of a shape; of several keys, whose axes come in front.
 
     Raises
@@ -214,12 +214,12 @@ class KeySequence:
         return _key_of(self.next_words(), get_device())
 
 
-_of_all = KeySequence()
+_default_sequence = KeySequence()
 
 
 def next_key() -> Array:
     """The next key of the sequence that functions take theirs from when they are given none."""
-    return _of_all.next()
+    return _default_sequence.next()
 
 
 def seed(seed: int) -> None:
@@ -235,4 +235,4 @@ def seed(seed: int) -> None:
     >>> bool((a == b).all())
     True
     """
-    _of_all.start(operator.index(seed))
+    _default_sequence.start(operator.index(seed))

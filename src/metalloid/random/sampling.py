@@ -36,9 +36,9 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
     >>> mtl.random.permutation(5, key=mtl.random.key(0))
     array([1, 0, 4, 3, 2], dtype=int64)
     """
-    given, along = _elements("random.permutation", x, axis)
-    order = argsort(bits(given.shape[along], uint64, key))
-    return _taken(given, order, along, order.ndim - 1)
+    elements, along = _elements("random.permutation", x, axis)
+    order = argsort(bits(elements.shape[along], uint64, key))
+    return _taken(elements, order, along, order.ndim - 1)
 
 
 def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
@@ -51,14 +51,14 @@ def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
     return Array(node), axes_of(where, axis, len(node.shape))[0]
 
 
-def _taken(x: Array, places: Array, axis: int, batch: int) -> Array:
+def _taken(x: Array, indices: Array, axis: int, batch: int) -> Array:
     """Elements along an axis at places that are known to exist, whose axes take its place.
 
     All but the first ones, of several keys (`batch`): these come in front.
     """
-    found = gathered(x._node, [axis], [places._node])
-    axes = range(batch, places.ndim)
-    return Array(moved_axes(found, tuple(axes), tuple(axis + k for k in axes)))
+    result = gathered(x._node, [axis], [indices._node])
+    axes = range(batch, indices.ndim)
+    return Array(moved_axes(result, tuple(axes), tuple(axis + k for k in axes)))
 
 
 def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
@@ -146,13 +146,13 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
     array([9, 1, 5, 0], dtype=int64)
     """
     where = "random.choice"
-    given, along = _elements(where, a, axis)
-    extents, n = as_shape(where, shape), given.shape[along]
+    elements, along = _elements(where, a, axis)
+    extents, n = as_shape(where, shape), elements.shape[along]
     size = math.prod(extents)
     if size > n and (not replace or n == 0):
         raise ValueError(f"[{where}] {n} elements are not enough for {size}.")
     if p is None:
-        places = randint(0, max(n, 1), extents, key=key) if replace else _first(
+        indices = randint(0, max(n, 1), extents, key=key) if replace else _first(
             argsort(bits(n, uint64, key)), extents)  # fmt: skip
     else:
         weights = Array(to_node(p, where))
@@ -161,12 +161,12 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
         if replace:
             source = bits(extents, uint64, key)
             wanted = int64, source.shape
-            (found,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
-            places = Array(found)
+            (result,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
+            indices = Array(result)
         else:
             score = log(weights.astype(float32)) + gumbel(n, key=key)
-            places = _first(argsort(score, descending=True), extents)
-    return _taken(given, places, along, places.ndim - len(extents))
+            indices = _first(argsort(score, descending=True), extents)
+    return _taken(elements, indices, along, indices.ndim - len(extents))
 
 
 def _first(order: Array, shape: tuple[int, ...]) -> Array:

@@ -19,9 +19,9 @@ def to_bytes(values: np.ndarray) -> memoryview:
     return plain.reshape(-1).view(np.uint8).data
 
 
-def to_elements(found: bytearray, dtype: DType) -> np.ndarray:
+def to_elements(data: bytearray, dtype: DType) -> np.ndarray:
     """The elements that bytes of a file stand for, along one axis, in the machine's byte order."""
-    flat: np.ndarray = np.frombuffer(found, dtype)
+    flat: np.ndarray = np.frombuffer(data, dtype)
     if dtype == bool_:
         return np.not_equal(flat.view(np.uint8), 0)  # kernels want bytes of 0 or 1
     return flat if dtype.kind == "V" else flat.astype(dtype.newbyteorder("="), copy=False)
@@ -35,10 +35,10 @@ def read_bytes(file: IO[bytes], nbytes: int, where: str) -> bytearray:
     ValueError
         If the file ends before that.
     """
-    found = bytearray()
-    while len(found) < nbytes:
-        block = file.read(min(nbytes - len(found), _BLOCK))
+    data = bytearray()
+    while len(data) < nbytes:
+        block = file.read(min(nbytes - len(data), _BLOCK))
         if not block:
-            raise ValueError(f"[load] {where} ends after {len(found)} of {nbytes} bytes.")
-        found += block
-    return found
+            raise ValueError(f"[load] {where} ends after {len(data)} of {nbytes} bytes.")
+        data += block
+    return data

@@ -86,8 +86,8 @@ def read_npy(file: IO[bytes], where: str) -> np.ndarray:
     ValueError
         If it is malformed, or of a type that arrays do not have.
     """
-    room = os.fstat(file.fileno()).st_size
-    return _read_array(file, room, where)
+    available = os.fstat(file.fileno()).st_size
+    return _read_array(file, available, where)
 
 
 def read_npz(file: IO[bytes], where: str) -> dict[str, np.ndarray]:
@@ -98,21 +98,21 @@ def read_npz(file: IO[bytes], where: str) -> dict[str, np.ndarray]:
     ValueError
         If the archive or an array is malformed.
     """
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     try:
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
                 name = info.orig_filename.removesuffix(_SUFFIX)
-                if name in found:
+                if name in arrays:
                     raise ValueError(f"[load] {where} holds two arrays named {name!r}.")
-                found[name] = _read_entry(archive, info, where)
+                arrays[name] = _read_entry(archive, info, where)
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):  # of the disk, not of what is on it
             raise
         raise _malformed(where, error) from None
     except _ZIP_ERRORS as error:
         raise _malformed(where, error) from None
-    return found
+    return arrays
 
 
 def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> np.ndarray:
@@ -142,13 +142,13 @@ def _malformed(where: str, error: Exception) -> ValueError:
 # -- one array
 
 
-def _read_array(file: IO[bytes], room: int, where: str) -> np.ndarray:
-    """An array of at most `room` bytes, header included."""
+def _read_array(file: IO[bytes], available: int, where: str) -> np.ndarray:
+    """An array of at most `available` bytes, header included."""
     dtype, is_fortran, shape, used = _read_header(file, where)
-    nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes > room - used or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
+    nbytes, room = math.prod(shape) * dtype.itemsize, available - used
+    if nbytes > room or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
         raise ValueError(
-            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room - used} "
+            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room} "
             "bytes for that: it is damaged or incomplete."
         )
     flat = to_elements(read_bytes(file, nbytes, where), dtype)

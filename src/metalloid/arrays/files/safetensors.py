@@ -95,7 +95,7 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ValueError(f"[load] the metadata of {where} are no strings by name.")
     entries = {name: _entry(name, entry, where) for name, entry in header.items()}
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     end = 0
     for name in sorted(entries, key=lambda name: entries[name][2]):
         dtype, shape, (start, stop) = entries[name]
@@ -103,11 +103,11 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
             what = "overlaps or leaves a gap" if start != end else "lies beyond the end"
             raise ValueError(f"[load] {name!r} in {where} {what} (bytes {start} to {stop}).")
         flat = to_elements(read_bytes(file, stop - start, where), dtype)
-        found[name] = flat.reshape(shape)
+        arrays[name] = flat.reshape(shape)
         end = stop
     if end != room - size:
         raise ValueError(f"[load] {where} has {room - size - end} bytes that belong to no array.")
-    return {name: found[name] for name in entries}, metadata
+    return {name: arrays[name] for name in entries}, metadata
 
 
 def _parsed(text: bytes, where: str) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON in which no name occurs twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return members
 
 
 def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], tuple[int, int]]:

@@ -29,7 +29,7 @@ from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_t
 
 PerAxis = int | Sequence[int]
 #: Their numbers have 32 bits.
-_MOST_WINDOWS = 2**32 - 1
+_MAX_WINDOWS = 2**32 - 1
 #: Windows of so few elements are pooled by an expression.
 _FEW_ELEMENTS = 4
 
@@ -106,55 +106,53 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
     windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
                        _per_axis(where, dilation, axes))  # fmt: skip
     shape = (x.shape[0], *windows.counts, outputs)
-    places = math.prod(windows.size) * channels
-    matrix = permute(reshape(cast(filters, dtype), (outputs, places)), (1, 0))
-    if 0 in shape or not places:
+    depth = math.prod(windows.size) * channels
+    matrix = permute(reshape(cast(filters, dtype), (outputs, depth)), (1, 0))
+    if 0 in shape or not depth:
         return zeros(shape, dtype=dtype, device=x.device)
     if dtype.name in x.device.traits.matrices:
-        return _of_patches(x._node, Array(matrix), windows, groups)
+        return _by_im2col(x._node, Array(matrix), windows, groups)
     (result,) = launch_call(convolved, [x._node, matrix], (windows, groups), (dtype, shape))
     return Array(result)
 
 
-def _of_patches(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
+def _by_im2col(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
     """A convolution as products of matrices in memory."""
     parts = list(_elements(node, windows))
     *outer, channels = parts[0].shape
-    patches, each = _side_by_side(parts), channels // groups
+    patches, channels_per_group = _stack_windows(parts), channels // groups
     outputs = matrix.shape[1] // groups
     results = []
     for group in range(groups):
-        own = patches[..., group * each : (group + 1) * each]
-        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * each)))
+        own = patches[..., group * channels_per_group : (group + 1) * channels_per_group]
+        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * channels_per_group)))
         results.append(matmul(rows, matrix[:, group * outputs : (group + 1) * outputs]))
     result = concat(results, axis=1) if groups > 1 else results[0]
     return Array(reshape(result._node, (*outer, outputs * groups)))
 
 
-def _side_by_side(windows: Sequence[Node]) -> Array:
+def _stack_windows(windows: Sequence[Node]) -> Array:
     """Arrays of one shape along a new axis before the last."""
     *outer, channels = windows[0].shape
     shape = (*outer, len(windows), channels)
-    places = []
+    slices = []
     for k in range(len(windows)):
-        place = whole(shape)
-        place[-2] = (k, 1, 1)
-        places.append(place)
+        region = whole(shape)
+        region[-2] = (k, 1, 1)
+        slices.append(region)
     parts = [reshape(window, (*outer, 1, channels)) for window in windows]
-    return Array(joined(parts, places, shape, windows[0].dtype))
+    return Array(joined(parts, slices, shape, windows[0].dtype))
 
 
-def _windows(where: str, shape: Ints, size: Ints, stride: Ints, spread: Ints) -> Windows:
-    windows = Windows(shape, size, stride, spread)
-    if min(*stride, *spread, *windows.counts, *size) < 1:
+def _windows(where: str, shape: Ints, size: Ints, stride: Ints, dilation: Ints) -> Windows:
+    windows = Windows(shape, size, stride, dilation)
+    if min(*stride, *dilation, *windows.counts, *size) < 1:
         raise ValueError(
-            f"[{where}] a window of {size} with stride {stride} and dilation {spread} has no "
+            f"[{where}] a window of {size} with stride {stride} and dilation {dilation} has no "
             f"place in {shape[1:-1]}."
         )
-    if math.prod(shape[:1] + windows.counts) > _MOST_WINDOWS:
-        raise ValueError(
-            f"[{where}] {shape} has more windows than {_MOST_WINDOWS}; do it in parts."
-        )
+    if math.prod(shape[:1] + windows.counts) > _MAX_WINDOWS:
+        raise ValueError(f"[{where}] {shape} has more windows than {_MAX_WINDOWS}; do it in parts.")
     return windows
 
 
@@ -162,8 +160,8 @@ def _elements(node: Node, windows: Windows) -> Iterator[Node]:
     """For each element of a window, what all windows have there."""
     for offset in itertools.product(*map(range, windows.size)):
         numbers = whole(node.shape)
-        each = zip(offset, windows.stride, windows.spread, windows.counts, strict=True)
-        for axis, (k, step, gap, count) in enumerate(each, 1):
+        per_axis = zip(offset, windows.stride, windows.dilation, windows.counts, strict=True)
+        for axis, (k, step, gap, count) in enumerate(per_axis, 1):
             numbers[axis] = (k * gap, step, count)
         yield sliced(node, numbers)
 

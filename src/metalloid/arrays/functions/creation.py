@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.interop.dlpack import borrowed, borrowed_from_host, copied, unshared
+from metalloid.arrays.interop.dlpack import copied, imported, imported_from_host, unshared
 from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
@@ -65,7 +65,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         if not copy and wanted in (None, obj.dtype):
             return result
         return result.astype(wanted or obj.dtype)
-    node = borrowed(obj, device, "asarray")
+    node = imported(obj, device, "asarray")
     if node is not None:
         shares = copy is False
         return _elsewhere(node if shares else copied(node), wanted, device, shares, "asarray")
@@ -80,7 +80,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
         shares = wanted is None or wanted == array.dtype
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
             raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
-        return Array(borrowed_from_host(array, target, "asarray"))
+        return Array(imported_from_host(array, target, "asarray"))
     if wanted is not None and array.dtype != wanted:
         with np.errstate(all="ignore"):
             array = array.astype(wanted)
@@ -121,13 +121,13 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     """
     if isinstance(x, Array):
         return asarray(x, device=device)
-    node = borrowed(x, device, "from_dlpack")
+    node = imported(x, device, "from_dlpack")
     if node is not None:
         shares = copy is False
         return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
     array, target = _from_host(x), get_device(device)
     if copy is False or (copy is None and can_share(array, target)):
-        return Array(borrowed_from_host(array, target, "from_dlpack"))
+        return Array(imported_from_host(array, target, "from_dlpack"))
     return Array(from_numpy(array, target))
 
 
@@ -236,8 +236,8 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     if not is_whole or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(wanted), target))
-    places = iota((size,), 0, target)
-    scaled = Array(places) * int(step) + int(start)
+    indices = iota((size,), 0, target)
+    scaled = Array(indices) * int(step) + int(start)
     return Array(cast(scaled._node, wanted))
 
 

@@ -44,15 +44,15 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> mtl.result_type(mtl.int8, mtl.uint8)
     dtype('int16')
     """
-    found = [
+    dtypes = [
         value.dtype if isinstance(value, Array) else as_dtype(value)
         for value in arrays_and_dtypes
         if not is_number(value)
     ]
-    if not found:
+    if not dtypes:
         raise ValueError("[result_type] wants at least one array or type.")
-    result = found[0]
-    for dtype in found[1:]:
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
         result = promote(result, dtype)
     for value in arrays_and_dtypes:
         if is_number(value):
@@ -140,7 +140,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     True
     """
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, one) for one in kind)
+        return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueError(f"[isdtype] there is no kind {kind!r}. Kinds: {', '.join(_KINDS)}.")

@@ -64,7 +64,7 @@ def einsum(subscripts: str, /, *operands: Any,
     >>> mtl.einsum("ii", x)
     array(5, dtype=int64)
     """
-    nodes, labels, wanted, extents = _understood(subscripts, operands)
+    nodes, labels, wanted, extents = _parsed(subscripts, operands)
     dtype = functools.reduce(promote, (node.dtype for node in nodes))
     if kind_of(dtype) == "b":
         raise TypeError("[einsum] has no meaning for bool. Convert to an integer type.")
@@ -79,13 +79,13 @@ def einsum(subscripts: str, /, *operands: Any,
     else:
         path = checked_path(subscripts, optimize, len(terms))
     for step in path:
-        taken = [terms[k] for k in step]
+        chosen = [terms[k] for k in step]
         terms = [term for k, term in enumerate(terms) if k not in step]
-        while len(taken) > 1:
-            a, b, *taken = taken
-            needed = result.union(*(term.labels for term in (*terms, *taken)))
-            taken.insert(0, _product(a, b, needed))
-        terms += taken
+        while len(chosen) > 1:
+            a, b, *chosen = chosen
+            needed = result.union(*(term.labels for term in (*terms, *chosen)))
+            chosen.insert(0, _product(a, b, needed))
+        terms += chosen
     return Array(cast(_ordered(_summed(terms[0], wanted), wanted), dtype))
 
 
@@ -116,7 +116,7 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
       (1, 2): jk,kl->jl, 81
       (0, 1): ij,jl->il, 81
     """
-    nodes, labels, wanted, extents = _understood(subscripts, operands)
+    nodes, labels, wanted, extents = _parsed(subscripts, operands)
     terms = [
         frozenset(k for k, n in zip(own, node.shape, strict=True) if n == extents[k])
         for node, own in zip(nodes, labels, strict=True)
@@ -125,7 +125,7 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
     return ["einsum_path", *path], report(terms, path, wanted, extents)
 
 
-def _understood(text: str, operands: Sequence[Any]) -> tuple[
+def _parsed(text: str, operands: Sequence[Any]) -> tuple[
     list[Node], list[Labels], Labels, Extents
 ]:  # fmt: skip
     """Nodes of operands, labels of their axes and of the result's, and their extents."""
@@ -175,13 +175,13 @@ def _product(a: Term, b: Term, needed: frozenset[Label]) -> Term:
             Array(reshape(second, (*extents, depth, math.prod(columns)))),
         )._node
         return Term(reshape(product, (*extents, *rows, *columns)), (*batch, *left, *right))
-    together = (*batch, *left, *right, *inner)
-    sides = [
-        reshape(_ordered(term, [k for k in together if k in term.labels]),
-                tuple(_extent(term, k) for k in together))
+    all_labels = (*batch, *left, *right, *inner)
+    factors = [
+        reshape(_ordered(term, [k for k in all_labels if k in term.labels]),
+                tuple(_extent(term, k) for k in all_labels))
         for term in (a, b)
     ]  # fmt: skip
-    return _summed(Term(multiply(*map(Array, sides))._node, together), needed)
+    return _summed(Term(multiply(*map(Array, factors))._node, all_labels), needed)
 
 
 def _extent(term: Term, label: Label) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from metalloid.arrays.functions.einsum_text import Label
 
 #: Terms of which every order is tried: 18 orders of four.
-_FEW = 4
+_MAX_EXHAUSTIVE = 4
 
 Extents = dict[Label, int]
 #: Places of operands that are multiplied; their product comes behind those that are left.
@@ -49,14 +49,14 @@ def _cheapest(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
     for pair in itertools.combinations(range(len(terms)), 2):
         a, b = (terms[k] for k in pair)
         rest = after(terms, pair, wanted)
-        if len(terms) > _FEW:
-            price = volume(rest[-1], extents) - volume(a, extents) - volume(b, extents)
+        if len(terms) > _MAX_EXHAUSTIVE:
+            cost = volume(rest[-1], extents) - volume(a, extents) - volume(b, extents)
         else:
-            price = volume({*a, *b}, extents)
+            cost = volume({*a, *b}, extents)
             if len(rest) > 1:
-                price += _cheapest(rest, wanted, extents)[0]
-        if best is None or price < best[0]:
-            best = price, pair
+                cost += _cheapest(rest, wanted, extents)[0]
+        if best is None or cost < best[0]:
+            best = cost, pair
     assert best is not None
     return best
 
@@ -92,12 +92,12 @@ def report(terms: Sequence[Collection[Label]], path: Sequence[Step], wanted: Col
     lines, total = [], 0
     all_at_once = volume(frozenset[Label]().union(*terms), extents)
     for step in path:
-        taken = [terms[k] for k in step]
-        times = volume(frozenset[Label]().union(*taken), extents)
+        chosen = [terms[k] for k in step]
+        times = volume(frozenset[Label]().union(*chosen), extents)
         total += times
         terms = after(terms, step, result)
         product = wanted if len(terms) == 1 else terms[-1]
-        lines.append(f"  {step}: {','.join(map(_word, taken))}->{_word(product)}, {times}")
+        lines.append(f"  {step}: {','.join(map(_word, chosen))}->{_word(product)}, {times}")
     return "\n".join([f"{total} multiplications, in one sum {all_at_once}", *lines])
 
 

@@ -37,8 +37,8 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
     function.__name__ = function.__qualname__ = row.name
     parameters = list(inspect.signature(function).parameters)
     names, text = ", ".join(parameters), row.text
-    for place, name in enumerate(parameters):
-        text = text.replace(f"{{{place}}}", name)
+    for position, name in enumerate(parameters):
+        text = text.replace(f"{{{position}}}", name)
     kinds = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
     types = ", ".join(word for letter, word in kinds.items() if letter in row.dtype_kinds)
     accuracy = f"At most {row.max_ulp} ULP from the exact result in float32." if row.max_ulp else (

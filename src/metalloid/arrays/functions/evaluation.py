@@ -75,12 +75,12 @@ def explain(*values: Any) -> str:
 
 
 def _nodes(values: Iterable[Any]) -> list[Node]:
-    found: list[Node] = []
+    nodes: list[Node] = []
     for value in values:
         if isinstance(value, Array):
-            found.append(value._node)
+            nodes.append(value._node)
         elif isinstance(value, dict):
-            found += _nodes(value.values())
+            nodes += _nodes(value.values())
         elif isinstance(value, tuple | list):
-            found += _nodes(value)
-    return found
+            nodes += _nodes(value)
+    return nodes

@@ -18,7 +18,7 @@ from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.functions.sorting import sort
 from metalloid.arrays.ir.dtypes import float32, int32, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
-from metalloid.arrays.library.sort import MOST_BINS, count_groups, counted_places
+from metalloid.arrays.library.sort import MAX_BINS, bin_counts, count_groups
 from metalloid.arrays.lowering.reductions import summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
@@ -60,10 +60,10 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
         raise ValueError(f"[bincount] wants one axis, got shape {numbers.shape}.")
     numbers, count = numbers.astype(int64), minlength
     if numbers.size:
-        least, most = int(numbers.min()), int(numbers.max())
-        if least < 0:
-            raise ValueError(f"[bincount] wants numbers from 0, got {least}.")
-        count = max(count, most + 1)
+        smallest, largest = int(numbers.min()), int(numbers.max())
+        if smallest < 0:
+            raise ValueError(f"[bincount] wants numbers from 0, got {smallest}.")
+        count = max(count, largest + 1)
     return _counted(numbers, count, weights, "bincount")
 
 
@@ -117,18 +117,18 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
         raise TypeError("[histogram] complex numbers have no order.")
     if isinstance(bins, int | np.integer):
         edges = _even_edges(values, int(bins), range)
-        place = _even_places(values, edges)
+        index = _even_bins(values, edges)
     else:
         edges = _given_edges(bins, values)
-        place = searchsorted(edges, values, side="right") - 1
-        place = where(values == edges[-1], edges.size - 2, place)
-        place = where(place < 0, edges.size - 1, place)  # NaN is there as well
+        index = searchsorted(edges, values, side="right") - 1
+        index = where(values == edges[-1], edges.size - 2, index)
+        index = where(index < 0, edges.size - 1, index)  # NaN is there as well
     count = edges.size - 1
-    found = _counted(place, count, weights, "histogram")
+    counts = _counted(index, count, weights, "histogram")
     if density:
         widths = diff(edges.astype(promote(edges.dtype, float32)))
-        found = found / widths / found.sum()
-    return found, edges
+        counts = counts / widths / counts.sum()
+    return counts, edges
 
 
 def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> Array:
@@ -139,8 +139,8 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
         low, high = (edge.astype(dtype) for edge in (values.min(), values.max()))
         is_point = low == high
         low, high = where(is_point, low - 0.5, low), where(is_point, high + 0.5, high)
-        places = arange(bins, dtype=dtype, device=values.device)
-        return concat([places * ((high - low) / bins) + low, high.reshape(1)])
+        indices = arange(bins, dtype=dtype, device=values.device)
+        return concat([indices * ((high - low) / bins) + low, high.reshape(1)])
     first, last = map(float, range or (0, 1))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
         raise ValueError(f"[histogram] range is two finite numbers that rise, got {range}.")
@@ -149,7 +149,7 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
     return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
 
 
-def _even_places(values: Array, edges: Array) -> Array:
+def _even_bins(values: Array, edges: Array) -> Array:
     """The bin of each element: a guess, and a look at its edges. Others are behind the last bin."""
     count = edges.size - 1
     values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
@@ -175,34 +175,34 @@ def _given_edges(bins: Any, values: Array) -> Array:
     return edges
 
 
-def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
+def _counted(indices: Array, count: int, weights: Any, where: str) -> Array:
     """How often each number below `count` occurs; there are no negative ones."""
     if weights is not None:
-        weighs = Array(to_node(weights, where, device=places.device)).ravel()
-        if weighs.size != places.size:
-            raise ValueError(f"[{where}] {weighs.size} weights for {places.size} elements.")
-        args, result = [places._node, weighs._node], (weighs.dtype, (count,))
-        return Array(*host_call(_weighed, args, (count,), result))
-    how = "bincount" if count <= MOST_BINS else "bincount by sorting"
-    if not by_kernels(how, uint32, places.device, places.size):
-        return Array(*host_call(_bincount, [places._node], (count,), (int64, (count,))))
-    numbers = places.astype(uint32)
-    if count <= MOST_BINS:
-        shape = count_groups(places.size, places.device), count
-        (parts,) = launch_call(counted_places, [numbers._node], (count,), (uint32, shape))
+        weight = Array(to_node(weights, where, device=indices.device)).ravel()
+        if weight.size != indices.size:
+            raise ValueError(f"[{where}] {weight.size} weights for {indices.size} elements.")
+        args, result = [indices._node, weight._node], (weight.dtype, (count,))
+        return Array(*host_call(_weighted, args, (count,), result))
+    implementation = "bincount" if count <= MAX_BINS else "bincount by sorting"
+    if not by_kernels(implementation, uint32, indices.device, indices.size):
+        return Array(*host_call(_bincount, [indices._node], (count,), (int64, (count,))))
+    numbers = indices.astype(uint32)
+    if count <= MAX_BINS:
+        shape = count_groups(indices.size, indices.device), count
+        (parts,) = launch_call(bin_counts, [numbers._node], (count,), (uint32, shape))
         return Array(summed(parts, "sum", 0, int64, False))
-    ends = arange(count + 1, dtype=uint32, device=places.device)
+    ends = arange(count + 1, dtype=uint32, device=indices.device)
     return diff(searchsorted(sort(numbers), ends))
 
 
-def _bincount(places: np.ndarray, count: int) -> np.ndarray:
-    found: np.ndarray = np.bincount(places, minlength=count)[:count]
-    return found
+def _bincount(indices: np.ndarray, count: int) -> np.ndarray:
+    counts: np.ndarray = np.bincount(indices, minlength=count)[:count]
+    return counts
 
 
-def _weighed(places: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+def _weighted(indices: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
     if weights.dtype.kind == "c":
-        real, imag = (_weighed(places, part, count) for part in (weights.real, weights.imag))
+        real, imag = (_weighted(indices, part, count) for part in (weights.real, weights.imag))
         return real + 1j * imag
-    total: np.ndarray = np.bincount(places, weights.astype(np.float64), count)[:count]
+    total: np.ndarray = np.bincount(indices, weights.astype(np.float64), count)[:count]
     return total

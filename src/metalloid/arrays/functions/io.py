@@ -142,8 +142,8 @@ def load(path: str | os.PathLike[str], function_name: str | None = None, *,
     with open(path, "rb") as file:
         if suffix == ".npy":
             return asarray(read_npy(file, where), **options)
-        found, metadata = (
+        values, metadata = (
             (read_npz(file, where), {}) if suffix == ".npz" else read_safetensors(file, where)
         )
-    arrays = {name: asarray(found.pop(name), **options) for name in list(found)}
+    arrays = {name: asarray(values.pop(name), **options) for name in list(values)}
     return (arrays, metadata) if return_metadata else arrays

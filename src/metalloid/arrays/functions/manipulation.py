@@ -9,7 +9,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir import views as movement
+from metalloid.arrays.ir import views
 from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
@@ -35,7 +35,7 @@ def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None
     array([[0, 1],
            [2, 3]], dtype=int64)
     """
-    return Array(movement.reshaped(x._node, shape))
+    return Array(views.reshaped(x._node, shape))
 
 
 def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
@@ -73,9 +73,9 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     rank = x.ndim + len(new)
     if any(not -rank <= k < rank for k in new):
         raise IndexError(f"[expand_dims] axis {axis} of a result with {rank} axes.")
-    places = axes_of("expand_dims", new, rank)
+    new_axes = axes_of("expand_dims", new, rank)
     rest = iter(x.shape)
-    shape = tuple(1 if k in places else next(rest) for k in range(rank))
+    shape = tuple(1 if k in new_axes else next(rest) for k in range(rank))
     return Array(reshape_node(x._node, shape))
 
 
@@ -119,9 +119,9 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
         extent = node.shape[k]
         by = int(by) % extent if extent else 0
         if by:
-            tail, head = movement.whole(node.shape), movement.whole(node.shape)
+            tail, head = views.whole(node.shape), views.whole(node.shape)
             tail[k], head[k] = (extent - by, 1, by), (0, 1, extent - by)
-            node = concatenated([movement.sliced(node, tail), movement.sliced(node, head)], k)
+            node = concatenated([views.sliced(node, tail), views.sliced(node, head)], k)
     return Array(unshared(node))
 
 
@@ -178,8 +178,8 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The arrays that are stacked along an axis."""
-    apply_view = Array(moved_axes(x._node, axis, 0))
-    return tuple(apply_view[k] for k in range(apply_view.shape[0]))
+    leading = Array(moved_axes(x._node, axis, 0))
+    return tuple(leading[k] for k in range(leading.shape[0]))
 
 
 def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
@@ -250,9 +250,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])
         return _repeated(x, own, wide, result)
     counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
-    places = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
-    taken = gathered(x._node, [along], [places])
-    return Array(moved_axes(taken, 0, along))
+    indices = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
+    repeated = gathered(x._node, [along], [indices])
+    return Array(moved_axes(repeated, 0, along))
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
@@ -275,14 +275,12 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     if mode == "edge":
         node = x._node
         for axis, (low, high) in enumerate(widths):
-            places = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
-            index = from_numpy(places, x.device, copy=False)
+            indices = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
+            index = from_numpy(indices, x.device, copy=False)
             node = moved_axes(gathered(node, [axis], [index]), 0, axis)
         return Array(node)
     if mode != "constant":
         raise ValueError(f"[pad] mode is 'constant' or 'edge', got {mode!r}.")
     border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
     inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
-    return Array(
-        movement.joined([border, x._node], [movement.whole(shape), inside], shape, x.dtype)
-    )
+    return Array(views.joined([border, x._node], [views.whole(shape), inside], shape, x.dtype))

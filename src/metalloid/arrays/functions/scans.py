@@ -58,15 +58,15 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
             raise ValueError(f"[{name}] an array of shape {x.shape} wants an axis.")
         axis = 0
     (along,) = axes_of(name, axis, x.ndim)
-    result = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
-    result = result if dtype is None else as_dtype(dtype)
-    wide = float32 if kind_of(result) == "f" and result.itemsize == 2 else result
-    found = _scan(cast(x._node, wide), name, along)
+    result_dtype = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
+    result_dtype = result_dtype if dtype is None else as_dtype(dtype)
+    wide = float32 if kind_of(result_dtype) == "f" and result_dtype.itemsize == 2 else result_dtype
+    result = _scan(cast(x._node, wide), name, along)
     if initial:
         shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
         first = broadcast(to_node(start, name, wide, x.device), shape)
-        found = concatenated([first, found], along)
-    return Array(cast(found, result))
+        result = concatenated([first, result], along)
+    return Array(cast(result, result_dtype))
 
 
 def _scan(x: Node, name: str, axis: int) -> Node:
@@ -74,9 +74,9 @@ def _scan(x: Node, name: str, axis: int) -> Node:
     if not (x.device.traits.is_simt and is_real and 0 < x.size <= MOST_ELEMENTS):
         return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
-    turned = permute(x, order)
-    (found,) = launch_call(scanned_rows, [turned], (name,), (x.dtype, turned.shape))
-    return permute(found, tuple(order.index(k) for k in range(len(order))))
+    rows = permute(x, order)
+    (result,) = launch_call(scanned_rows, [rows], (name,), (x.dtype, rows.shape))
+    return permute(result, tuple(order.index(k) for k in range(len(order))))
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.node import broadcast, cast, iota
 from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.views import concatenated, sliced, whole
-from metalloid.arrays.library.sort import found_places
-from metalloid.arrays.lowering.indexing import checked_index, gathered, places_of
+from metalloid.arrays.library.sort import insertion_indices
+from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
 from metalloid.arrays.lowering.reductions import Axis, summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
@@ -48,7 +48,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     """
     if x.ndim == 0:
         raise ValueError("[nonzero] wants at least one axis.")
-    return tuple(Array(index) for index in places_of(cast(x._node, bool_)))
+    return tuple(Array(index) for index in nonzero_indices(cast(x._node, bool_)))
 
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -78,19 +78,19 @@ def searchsorted(
         raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
     if x1.ndim != 1:
         raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
-    among, values = binary_operands("searchsorted", x1, x2)
-    together = promote(among.dtype, values.dtype)
+    sorted_values, values = binary_operands("searchsorted", x1, x2)
+    dtype = promote(sorted_values.dtype, values.dtype)
     if sorter is not None:
-        among = gathered(among, [0], [checked_index(sorter._node, x1.shape[0], 0)])
-    among, values = cast(among, together), cast(values, together)
-    if by_kernels("searchsorted", together, x1.device, values.size):
-        is_behind = side == "right"
-        (found,) = launch_call(
-            found_places, [among, values], (is_behind,), (uint32, values.shape)
+        sorted_values = gathered(sorted_values, [0], [checked_index(sorter._node, x1.shape[0], 0)])
+    sorted_values, values = cast(sorted_values, dtype), cast(values, dtype)
+    if by_kernels("searchsorted", dtype, x1.device, values.size):
+        after_equal = side == "right"
+        (positions,) = launch_call(
+            insertion_indices, [sorted_values, values], (after_equal,), (uint32, values.shape)
         )  # fmt: skip
-        return Array(cast(found, int64))
-    (found,) = host_call(_searchsorted, [among, values], (side,), (int64, values.shape))
-    return Array(found)
+        return Array(cast(positions, int64))
+    (positions,) = host_call(_searchsorted, [sorted_values, values], (side,), (int64, values.shape))
+    return Array(positions)
 
 
 def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
@@ -130,9 +130,9 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     return x[key]
 
 
-def elements_at(x: Array, places: Array) -> Array:
+def elements_at(x: Array, indices: Array) -> Array:
     """Elements along one axis at places that are known to exist: they are not looked at."""
-    return Array(gathered(x._node, [0], [places._node]))
+    return Array(gathered(x._node, [0], [indices._node]))
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,

@@ -18,7 +18,7 @@ from metalloid.arrays.ir.dtypes import bool_, int64, promote
 from metalloid.arrays.ir.node import broadcast, constant
 from metalloid.arrays.ir.operands import binary_operands, from_numpy
 from metalloid.arrays.ir.views import concatenated
-from metalloid.arrays.lowering.indexing import places_of, updated
+from metalloid.arrays.lowering.indexing import nonzero_indices, updated
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
@@ -78,8 +78,8 @@ def unique_counts(x: Array, /) -> UniqueCounts:
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
     """Values that occur, and where each element of `x` is among them."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    result = unique_all(x)
+    return UniqueInverse(result.values, result.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:
@@ -120,7 +120,7 @@ class _Runs:
         changes = (ordered[1:] != ordered[:-1])._node
         self.is_first = Array(concatenated([begin, changes], 0))
         evaluate([ordered._node, self.is_first._node])
-        self.starts = Array(*places_of(self.is_first._node))
+        self.starts = Array(*nonzero_indices(self.is_first._node))
 
     @property
     def values(self) -> Array:
@@ -143,18 +143,18 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     array([ True, False,  True], dtype=bool)
     """
     first, second = (Array(node) for node in binary_operands("isin", x1, x2))
-    together = promote(first.dtype, second.dtype)
-    first, second = first.astype(together), second.astype(together).ravel()
-    if not by_kernels("isin", together, first.device, first.size):
-        (found,) = host_call(
+    dtype = promote(first.dtype, second.dtype)
+    first, second = first.astype(dtype), second.astype(dtype).ravel()
+    if not by_kernels("isin", dtype, first.device, first.size):
+        (result,) = host_call(
             _isin, [first._node, second._node], (invert,), (bool_, first.shape)
         )  # fmt: skip
-        return Array(found)
+        return Array(result)
     if not second.size:
         return full(first.shape, invert, device=first.device)
     ordered = sort(second)
-    places = searchsorted(ordered, first)
-    nearest = elements_at(ordered, minimum(places, second.size - 1))
+    positions = searchsorted(ordered, first)
+    nearest = elements_at(ordered, minimum(positions, second.size - 1))
     return not_equal(nearest, first) if invert else equal(nearest, first)
 
 

@@ -93,6 +93,6 @@ def diagonal_of(node: Node, offset: int = 0) -> Node:
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     start = max(offset, 0) - min(offset, 0) * columns
     flat = reshape(node, (*stack, rows * columns))
-    places = whole(flat.shape)
-    places[-1] = (start, columns + 1, count) if count else (0, 1, 0)
-    return sliced(flat, places)
+    slices = whole(flat.shape)
+    slices[-1] = (start, columns + 1, count) if count else (0, 1, 0)
+    return sliced(flat, slices)

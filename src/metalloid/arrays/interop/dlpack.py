@@ -29,7 +29,7 @@ from metalloid.runtime.lending import Lent, stays
 from metalloid.runtime.registry import device_at, get_device
 
 
-def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None:
+def imported(value: Any, device: str | Device | None, where: str) -> Node | None:
     """A leaf on the memory of another library's array; None if that is in the host's.
 
     Parameters
@@ -42,11 +42,11 @@ def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None
     BufferError
         If kernels cannot use it.
     """
-    home = _home(value, device)
-    if home is None:
+    owner = _owning_device(value, device)
+    if owner is None:
         return None
     try:
-        memory = home.exchange.borrow(value)
+        memory = owner.exchange.borrow(value)
     except (ArgumentError, RuntimeError) as error:
         raise BufferError(f"[{where}] {error}") from None
     if memory is None:
@@ -56,14 +56,14 @@ def borrowed(value: Any, device: str | Device | None, where: str) -> Node | None
     if steps is not None and any(step % size for step in steps):
         raise BufferError(f"[{where}] the elements lie at odd places: strides {steps} in bytes.")
     strides = row_major(memory.shape) if steps is None else tuple(step // size for step in steps)
-    buffer = BorrowedBuffer(home, memory)
+    buffer = BorrowedBuffer(owner, memory)
     layout = Layout(memory.shape, strides, buffer.start // size)
     sharing = SHARED | (UNORDERED if memory.waits else 0)
-    shared = Memory.of(home, buffer, 0 if memory.read_only else sharing)
+    shared = Memory.of(owner, buffer, 0 if memory.read_only else sharing)
     return in_memory(shared, layout, as_dtype(memory.dtype))
 
 
-def _home(value: Any, device: str | Device | None) -> Device | None:
+def _owning_device(value: Any, device: str | Device | None) -> Device | None:
     """The device whose memory it is; None for the host's."""
     if not hasattr(value, "__dlpack_device__"):
         is_cuda = hasattr(value, "__cuda_array_interface__")
@@ -77,7 +77,7 @@ def _home(value: Any, device: str | Device | None) -> Device | None:
         raise BufferError(f"the {type(value).__name__} is on GPU {number}: {error}") from None
 
 
-def borrowed_from_host(array: np.ndarray, device: Device, where: str) -> Node:
+def imported_from_host(array: np.ndarray, device: Device, where: str) -> Node:
     """A leaf on the memory of a NumPy array.
 
     Raises
@@ -117,7 +117,7 @@ def unshared(node: Node) -> Node:
     return copied(node) if node.kind is BUFFER and node.sharing else node
 
 
-def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
+def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
              device: tuple[int, int] | None, copy: bool | None) -> Any:  # fmt: skip
     """What ``__dlpack__`` returns: read-only memory of the node, or a copy.
 
@@ -137,7 +137,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
         )
     if is_on_device:
         source = copied(node) if is_copied else node
-        return lent(source).to_dlpack(stream, max_version, not is_copied, is_copied)
+        return exported_memory(source).to_dlpack(stream, max_version, not is_copied, is_copied)
     evaluate([node])
     array = to_host(node, read_only=True)
     is_shared = node.device.memory != "own"
@@ -146,7 +146,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
     return capsule_of_array(array, max_version, is_copied or not is_shared)
 
 
-def lent(node: Node) -> Lent:
+def exported_memory(node: Node) -> Lent:
     """The memory of a node for others, who wait for it as they do for each other."""
     evaluate([node], wait=False)
     assert node.memory is not None

@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, exported, lent
+from metalloid.arrays.interop.dlpack import copied, dlpack_capsule, exported_memory
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
@@ -123,7 +123,7 @@ class Interop(Exporting):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
-        return exported(self._node, stream, max_version, dl_device, copy)
+        return dlpack_capsule(self._node, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._node.device.exchange.dlpack_device
@@ -131,10 +131,10 @@ class Interop(Exporting):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         require_cuda(self._node.device)
-        found = lent(self._node)
+        dlpack_capsule = exported_memory(self._node)
         # Who asks keeps the array, which may forget this memory.
-        weakref.finalize(self, _keep, found.owner).atexit = False
-        return found.to_cuda()
+        weakref.finalize(self, _keep, dlpack_capsule.owner).atexit = False
+        return dlpack_capsule.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
         try:

@@ -343,11 +343,11 @@ def axes_of(where: str, axis: int | Sequence[int] | None, rank: int) -> Ints:
     if axis is None:
         return tuple(range(rank))
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    found = []
+    normalised = []
     for k in axes:
         if not -rank <= k < rank:
             raise np.exceptions.AxisError(f"[{where}] axis {k} of an array with {rank} axes.")
-        found.append(int(k) % rank)
-    if len(set(found)) != len(found):
+        normalised.append(int(k) % rank)
+    if len(set(normalised)) != len(normalised):
         raise ValueError(f"[{where}] axis {axis!r} names an axis twice.")
-    return tuple(found)
+    return tuple(normalised)

@@ -57,7 +57,7 @@ class Selection:
         self._read(node, items)
 
     @property
-    def is_apart(self) -> bool:
+    def is_separated(self) -> bool:
         """Whether something stands between the index arrays; numbers count among them.
 
         NumPy then has the axes of the indices first.
@@ -110,12 +110,11 @@ class Selection:
                 self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
                 self.shape.append(1)
                 return
-            indices: tuple[Node, ...] = places_of(item)
+            indices: tuple[Node, ...] = nonzero_indices(item)
         else:
             indices = (checked_index(item, node.shape[axis], axis),)
         for index in indices:
-            place = len(self.shape)
-            self.arrays.append((place, index))
+            self.arrays.append((len(self.shape), index))
             self._keep((0, 1, node.shape[len(self.slices)]))
 
 
@@ -174,9 +173,9 @@ def checked_index(index: Node, extent: int, axis: int) -> Node:
     if low >= 0:
         return wide
     number = as_number(extent, int64, index.device)
-    is_negative = binary(op("less"), _Held(wide), 0)
-    shifted = binary(op("add"), _Held(wide), _Held(number))
-    return where_node(_Held(is_negative), _Held(shifted), _Held(wide))
+    is_negative = binary(op("less"), _Operand(wide), 0)
+    shifted = binary(op("add"), _Operand(wide), _Operand(number))
+    return where_node(_Operand(is_negative), _Operand(shifted), _Operand(wide))
 
 
 def _limits(index: Node, extent: int) -> tuple[int, int]:
@@ -197,36 +196,36 @@ def _limits(index: Node, extent: int) -> tuple[int, int]:
     return int(values.min()), int(values.max())
 
 
-class _Held:
+class _Operand:
     """A node where functions want something with one."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
 
 
-def places_of(mask: Node) -> tuple[Node, ...]:
+def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Indices of what is true, one array for each axis. The mask is evaluated."""
     evaluate([mask])
-    found = np.nonzero(to_host(mask))
-    return tuple(from_numpy(index, mask.device, copy=False) for index in found)
+    indices = np.nonzero(to_host(mask))
+    return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
 
 
 def selected(node: Node, key: Any) -> Node:
     """The elements that an index asks for."""
     selection = Selection(node, key)
-    result = reshape(sliced(node, selection.slices), tuple(selection.shape))
+    base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:
-        return result
-    places = [place for place, _ in selection.arrays]
+        return base
+    axes = [axis for axis, _ in selection.arrays]
     indices = [index for _, index in selection.arrays]
-    taken = gathered(result, places, indices)
-    if places[0] and not selection.is_apart:
+    result = gathered(base, axes, indices)
+    if axes[0] and not selection.is_separated:
         # NumPy leaves the axes of indices that stand side by side in their place.
-        lead = len(taken.shape) - (len(result.shape) - len(places))
-        rest = list(range(lead, len(taken.shape)))
-        order = [*rest[: places[0]], *range(lead), *rest[places[0] :]]
-        taken = permute(taken, tuple(order))
-    return taken
+        lead = len(result.shape) - (len(base.shape) - len(axes))
+        rest = list(range(lead, len(result.shape)))
+        order = [*rest[: axes[0]], *range(lead), *rest[axes[0] :]]
+        result = permute(result, tuple(order))
+    return result
 
 
 def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
@@ -252,20 +251,20 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
         value, node.dtype, node.device)  # fmt: skip
     new = converted(new, node.dtype)
     if selection.mask is not None and new.shape == ():
-        changed = new if function == "set" else binary(op(function), _Held(node), _Held(new))
-        return where_node(_Held(selection.mask), _Held(changed), _Held(node))
+        changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
+        return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
     if selection.arrays:
         return _scattered(node, selection, new, function)
     shape = tuple(selection.shape)
     if function != "set":
         old = reshape(sliced(node, selection.slices), shape)
-        new = binary(op(function), _Held(old), _Held(new))
+        new = binary(op(function), _Operand(old), _Operand(new))
     new = _fitting(new, shape)
     region = tuple(count for _, _, count in selection.slices)
     if math.prod(region) == 0:
         return unshared(node)
-    places = [whole(node.shape), selection.slices]
-    return joined([node, reshape(new, region)], places, node.shape, node.dtype)
+    slices = [whole(node.shape), selection.slices]
+    return joined([node, reshape(new, region)], slices, node.shape, node.dtype)
 
 
 def written(node: Node, key: Any, value: Any) -> bool:
@@ -314,9 +313,13 @@ def _scattered(node: Node, selection: Selection, new: Node, function: str) -> No
 
 def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
     *arrays, items, function = more
-    given = iter(arrays)
+    index_arrays = iter(arrays)
     key = tuple(
-        slice(*item[1:]) if isinstance(item, tuple) else next(given) if item == "array" else item
+        slice(*item[1:])
+        if isinstance(item, tuple)
+        else next(index_arrays)
+        if item == "array"
+        else item
         for item in items
     )
     result = old.copy()

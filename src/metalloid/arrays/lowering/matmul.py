@@ -117,8 +117,8 @@ def _product(a: Node, b: Node) -> Node:
     if backend == SIMDGROUPS and a.dtype not in FLOATS:
         backend = REGISTERS
     allow_tf32 = settings.tf32 and a.dtype in (float32, complex64)
-    is_ours = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
-    if is_ours and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+    is_generated = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
+    if is_generated and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
         backend = TENSOR_CORES
     elif backend == KERNELS:
         backend = kernel_for(a.device, a.dtype)

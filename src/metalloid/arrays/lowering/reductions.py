@@ -71,8 +71,8 @@ def arg_reduce(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
         raise ValueError(f"[{name}] there is no element along axis {axis} of {node.shape}.")
     indices = iota(node.shape, along, node.device)
     pairs = apply(VALUE_INDEX, value_index_dtype(node.dtype), node, indices)
-    found = reduce(pairs, name, (along,))
-    result = apply(INDEX_OF, int64, found)
+    extremes = reduce(pairs, name, (along,))
+    result = apply(INDEX_OF, int64, extremes)
     return result if keepdims else without(result, (along,))
 
 
@@ -105,8 +105,9 @@ def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
         wide, squares = size.dtype, apply(op("square"), size.dtype, size)
         dtype = wide
     total = reduced(squares, "sum", axis, keepdims)
-    left = max(counted(node, axis) - correction, 0)
-    return cast(apply(op("divide"), wide, total, constant(float(left), wide, node.device)), dtype)
+    divisor = max(counted(node, axis) - correction, 0)
+    n = constant(float(divisor), wide, node.device)
+    return cast(apply(op("divide"), wide, total, n), dtype)
 
 
 def binary_abs(node: Node) -> Node:

@@ -37,7 +37,7 @@ def multiplied(
         _stack(right, (count, depth, columns), may_repeat),
         result,
     )
-    first, second, third = (found for node in nodes if (found := _matrices(node, may_repeat)))
+    first, second, third = (operand for node in nodes if (operand := _matrices(node, may_repeat)))
     products.multiply(first, second, third, count, allow_tf32)
     return memory
 
@@ -69,8 +69,8 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
         step = lines * line
     is_dense = (inner == 1 or length == 1) and line >= length
     in_place = isinstance(stack.memory.bound, Buffer)
-    is_apart = step >= lines * line or (may_repeat and step == 0)
-    if not in_place or not is_dense or not is_apart or step % line:
+    is_disjoint = step >= lines * line or (may_repeat and step == 0)
+    if not in_place or not is_dense or not is_disjoint or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
     start, row, matrix = (n * size for n in (stack.layout.offset, line, step))
