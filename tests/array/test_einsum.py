@@ -192,7 +192,7 @@ def test_nothing_is_computed_before_it_is_looked_at():
     ("...,...", [(2,), (3,)], ValueError,
      "[einsum] '...,...': an axis of '...' is 2 long, but 3 in operand 1 of shape (3,)."),
     (3, [(2, 3)], TypeError,
-     "[einsum] wants a text like 'ij,jk->ik' before the arrays, got int."),
+     "[einsum] expected a text like 'ij,jk->ik' before the arrays, got int."),
 ])  # fmt: skip
 def test_messages(text, operands, error, message):
     with pytest.raises(error) as caught:

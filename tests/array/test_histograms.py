@@ -36,11 +36,11 @@ def test_bincount_with_weights():
 
 
 def test_bincount_refuses():
-    with pytest.raises(TypeError, match=r"\[bincount\] wants integers, got float32. Use hist"):
+    with pytest.raises(TypeError, match=r"\[bincount\] expected integers, got float32. Use hist"):
         mtl.bincount(mtl.zeros(3))
-    with pytest.raises(ValueError, match=r"\[bincount\] wants numbers from 0, got -2"):
+    with pytest.raises(ValueError, match=r"\[bincount\] expected numbers from 0, got -2"):
         mtl.bincount(mtl.asarray([1, -2]))
-    with pytest.raises(ValueError, match=r"\[bincount\] wants one axis, got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"\[bincount\] expected one axis, got shape \(2, 2\)"):
         mtl.bincount(mtl.zeros((2, 2), dtype=mtl.int8))
     with pytest.raises(ValueError, match=r"\[bincount\] 2 weights for 1 elements"):
         mtl.bincount(mtl.asarray([1]), weights=[1.0, 2.0])
@@ -101,7 +101,7 @@ def test_histogram_refuses():
         mtl.histogram(x, 0)
     with pytest.raises(ValueError, match=r"\[histogram\] the edges of bins rise, got \[1, 0\]"):
         mtl.histogram(x, [1, 0])
-    with pytest.raises(ValueError, match=r"\[histogram\] wants two edges at least, got shape \(1"):
+    with pytest.raises(ValueError, match=r"\[histogram\] expected two edges at least, got shape \(1"):
         mtl.histogram(x, [1.0])
     with pytest.raises(ValueError, match=r"\[histogram\] range is two finite numbers that rise"):
         mtl.histogram(x, 3, range=(1, 0))

@@ -69,7 +69,7 @@ def test_what_is_no_mean():
         mtl.random.poisson(-1)
     with pytest.raises(ValueError, match="got nan"):
         mtl.random.poisson(float("nan"))
-    with pytest.raises(TypeError, match="wants a type of integers, got float32"):
+    with pytest.raises(TypeError, match="expected a type of integers, got float32"):
         mtl.random.poisson(1, dtype=mtl.float32)
     means = mtl.asarray([-1.0, float("nan"), 1e30, 1.0])
     assert (mtl.random.poisson(means, key=key()) == -1).tolist() == [True, True, True, False]

@@ -55,7 +55,7 @@ def test_shapes_of_categories():
         mtl.random.categorical(sure, shape=1)
     with pytest.raises(ValueError, match="shape or num_samples"):
         mtl.random.categorical(sure, shape=3, num_samples=2)
-    with pytest.raises(TypeError, match="wants floats along an axis, got int64"):
+    with pytest.raises(TypeError, match="expected floats along an axis, got int64"):
         mtl.random.categorical(mtl.asarray([1, 2]))
 
 

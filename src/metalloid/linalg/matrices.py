@@ -39,7 +39,7 @@ def matrices(where: str, x: Any) -> tuple[Node, DType]:
     node, dtype = floats(where, x)
     if len(node.shape) < 2:
         raise ValueError(
-            f"[{where}] wants matrices along the last two axes, got shape {node.shape}."
+            f"[{where}] expected matrices along the last two axes, got shape {node.shape}."
         )
     return node, dtype
 
@@ -64,7 +64,7 @@ def check_square(where: str, node: Node, advice: str = "") -> None:
     ValueError
     """
     if node.shape[-1] != node.shape[-2]:
-        raise ValueError(f"[{where}] wants square matrices, got shape {node.shape}.{advice}")
+        raise ValueError(f"[{where}] expected square matrices, got shape {node.shape}.{advice}")
 
 
 def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[..., Any]:

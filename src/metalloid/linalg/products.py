@@ -34,7 +34,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """
     a, b = map(Array, binary_operands("outer", x1, x2))
     if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(f"[outer] wants two vectors, got shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"[outer] expected two vectors, got shapes {a.shape} and {b.shape}.")
     return multiply(a[:, None], b)
 
 
@@ -64,7 +64,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         raise ValueError(f"[cross] axis {axis} of shapes {a.shape} and {b.shape}.")
     if a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(
-            f"[cross] wants vectors of 3 elements along axis {axis}, got {a.shape} and {b.shape}."
+            f"[cross] expected vectors of 3 elements along axis {axis}, got {a.shape} and {b.shape}."
         )
     shape = broadcast_shape("cross", a.shape, b.shape)
     after = (slice(None),) * (-1 - axis)
@@ -88,7 +88,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     node = to_node(x, "diagonal")
     if len(node.shape) < 2:
         raise ValueError(
-            f"[diagonal] wants matrices along the last two axes, got shape {node.shape}."
+            f"[diagonal] expected matrices along the last two axes, got shape {node.shape}."
         )
     return Array(diagonal_of(node, operator.index(offset)))
 
@@ -104,7 +104,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """
     node = to_node(x, "trace")
     if len(node.shape) < 2:
-        raise ValueError(f"[trace] wants matrices along the last two axes, got shape {node.shape}.")
+        raise ValueError(f"[trace] expected matrices along the last two axes, got shape {node.shape}.")
     return Array(diagonal_of(node, operator.index(offset))).sum(axis=-1, dtype=dtype)
 
 

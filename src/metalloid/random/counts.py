@@ -59,7 +59,7 @@ def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
     where = "random.poisson"
     wanted = as_dtype(dtype)
     if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+        raise TypeError(f"[{where}] expected a type of integers, got {wanted}.")
     mean = parameter(where, lam, float32)
     if is_number(mean) and not 0 <= mean <= _LARGEST_MEAN:
         raise ValueError(f"[{where}] a mean is between 0 and 2**60, got {lam}.")

@@ -47,7 +47,7 @@ def _types(where: str, dtype: Any) -> tuple[DType, DType]:
     """
     wanted = as_dtype(dtype)
     if kind_of(wanted) != "f":
-        raise TypeError(f"[{where}] wants a type of floats, got {wanted}.")
+        raise TypeError(f"[{where}] expected a type of floats, got {wanted}.")
     return wanted, wanted if wanted.itemsize >= 4 else float32
 
 

@@ -74,7 +74,7 @@ def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Ar
     """
     wanted = as_dtype(dtype)
     if wanted.kind != "u":
-        raise TypeError(f"[random.bits] wants unsigned integers, got {wanted}.")
+        raise TypeError(f"[random.bits] expected unsigned integers, got {wanted}.")
     return Array(random_bits("random.bits", as_shape("random.bits", shape), wanted, key))
 
 
@@ -111,7 +111,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     where = "random.randint"
     wanted = as_dtype(dtype)
     if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+        raise TypeError(f"[{where}] expected a type of integers, got {wanted}.")
     own = () if shape is None else as_shape(where, shape)
     if is_number(low) and is_number(high):
         return _between(int(low), int(high), own, wanted, key)

@@ -113,7 +113,7 @@ def fold_in(key: Array, data: Any) -> Array:
     index = to_node(data, "random.fold_in", device=node.device)
     if kind_of(index.dtype) not in "iu":
         raise TypeError(
-            f"[random.fold_in] wants a whole number, got {index.dtype} of shape {index.shape}."
+            f"[random.fold_in] expected a whole number, got {index.dtype} of shape {index.shape}."
         )
     shape = broadcast_shape("random.fold_in", node.shape[:-1], index.shape)
     first, second = (broadcast(word, shape) for word in _words(node, ()))

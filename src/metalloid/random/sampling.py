@@ -47,7 +47,7 @@ def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
         return arange(operator.index(x)), 0
     node = to_node(x, where)
     if not node.shape:
-        raise ValueError(f"[{where}] wants a whole number or elements along an axis, got {x!r}.")
+        raise ValueError(f"[{where}] expected a whole number or elements along an axis, got {x!r}.")
     return Array(node), axes_of(where, axis, len(node.shape))[0]
 
 
@@ -90,13 +90,13 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
     node = to_node(logits, where)
     if not node.shape or kind_of(node.dtype) != "f":
         raise TypeError(
-            f"[{where}] wants floats along an axis, got {node.dtype} of shape {node.shape}."
+            f"[{where}] expected floats along an axis, got {node.dtype} of shape {node.shape}."
         )
     node = moved_axes(node, axes_of(where, axis, len(node.shape))[0], -1)
     *rest, categories = node.shape
     if num_samples is not None:
         if shape is not None:
-            raise ValueError(f"[{where}] wants shape or num_samples, got both.")
+            raise ValueError(f"[{where}] expected shape or num_samples, got both.")
         extents = (*rest, operator.index(num_samples))
         node = reshape(node, (*rest, 1, categories))
     else:

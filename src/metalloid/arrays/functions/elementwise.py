@@ -1,6 +1,6 @@
-"""Elementwise functions of the array API: one for each row of the table of operations.
+"""Elementwise functions of the array API: one per row of the table of operations.
 
-Type checkers and editors read ``elementwise.pyi``, which a test makes of these functions.
+Type checkers and editors read ``elementwise.pyi``; a test generates it from these functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _binary(name: str) -> Callable[[Any, Any], Array]:
 
 
 def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]:
-    """Name and documentation from the row."""
+    """Set a function's name and docstring from its row of the table."""
     function.__name__ = function.__qualname__ = row.name
     parameters = list(inspect.signature(function).parameters)
     names, text = ", ".join(parameters), row.text
@@ -50,13 +50,13 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
     Parameters
     ----------
     {names} : Array or number
-        Of {types}. Shapes broadcast, types are promoted; integers are taken as float32 where
-        only floats have a meaning.
+        Supports {types}. Shapes broadcast and types are promoted. Integers are converted to
+        float32 by functions that are defined for floats only.
 
     Raises
     ------
     TypeError
-        If it has no meaning for the type.
+        If the type is not supported.
     ValueError
         If the shapes do not broadcast.
 

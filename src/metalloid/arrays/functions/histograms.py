@@ -1,4 +1,4 @@
-"""Counts: how often numbers occur, and how many elements fall into bins."""
+"""Counts of integers, and histograms."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
-    """How often each number from 0 to the largest occurs.
+    """Count the occurrences of each integer from 0 to the largest.
 
     Parameters
     ----------
     x : Array
-        Whole numbers from 0, along one axis. They are evaluated: the result's shape depends on it.
+        Non-negative integers along one axis. They are evaluated: the result's shape depends on
+        them.
     weights : Array, optional
-        What each counts for; 1 without.
+        Weight of each element; 1 by default.
     minlength : int
-        How many numbers there are in the result at least.
+        Minimum length of the result.
 
     Returns
     -------
     Array
-        int64, or of the type of `weights`.
+        int64, or the type of `weights`.
 
     Raises
     ------
     TypeError
-        If the numbers are no integers.
+        If `x` does not hold integers.
     ValueError
-        If one is negative.
+        If an element is negative.
 
     Examples
     --------
@@ -55,14 +56,14 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
     """
     numbers = Array(to_node(x, "bincount"))
     if kind_of(numbers.dtype) not in "biu":
-        raise TypeError(f"[bincount] wants integers, got {numbers.dtype}. Use histogram.")
+        raise TypeError(f"[bincount] expected integers, got {numbers.dtype}. Use histogram.")
     if numbers.ndim != 1:
-        raise ValueError(f"[bincount] wants one axis, got shape {numbers.shape}.")
+        raise ValueError(f"[bincount] expected one axis, got shape {numbers.shape}.")
     numbers, count = numbers.astype(int64), minlength
     if numbers.size:
         smallest, largest = int(numbers.min()), int(numbers.max())
         if smallest < 0:
-            raise ValueError(f"[bincount] wants numbers from 0, got {smallest}.")
+            raise ValueError(f"[bincount] expected non-negative integers, got {smallest}.")
         count = max(count, largest + 1)
     return _counted(numbers, count, weights, "bincount")
 
@@ -70,41 +71,41 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
 def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
               range: tuple[float, float] | None = None, *, weights: Any = None,
               density: bool = False) -> tuple[Array, Array]:  # fmt: skip
-    """How many elements fall into bins, and the edges of the bins.
+    """Count the elements in bins; also return the edges of the bins.
 
     Parameters
     ----------
     x : Array
         Real numbers, along any axes.
     bins : int or sequence
-        How many bins of equal width, or their edges in rising order. A bin has its left edge; the
-        last has both.
+        Number of bins of equal width, or their edges in ascending order. Bins include their left
+        edge; the last bin includes both.
     range : (float, float), optional
-        The outermost edges; the smallest and the largest element without. Elements outside are not
-        counted.
+        The outermost edges; the smallest and the largest element by default. Elements outside are
+        ignored.
     weights : Array, optional
-        What each element counts for; 1 without.
+        Weight of each element; 1 by default.
     density : bool
         Whether counts are divided by their sum and by the widths of the bins.
 
     Returns
     -------
     counts : Array
-        int64; of the type of `weights`; floats for a density.
+        int64; the type of `weights`; or floats for a density.
     edges : Array
-        One more than bins. Those of equal width are floats of the type of `x`, and float32 for
-        integers.
+        One more than there are bins. Edges of equal bins are floats of the type of `x`, or float32
+        for integers.
 
     Raises
     ------
     ValueError
-        If there are no bins, or edges fall.
+        If there are no bins, or the edges descend.
 
     Notes
     -----
-    Values are not looked at. Where NumPy refuses NaN among the elements, all edges are NaN here and
-    nothing is counted. Where it refuses bins for being narrower than floats can tell, elements may
-    be in a neighbouring bin.
+    Values are not checked. If an element is NaN, NumPy raises; here all edges are NaN and nothing
+    is counted. If bins are narrower than the resolution of floats, NumPy raises; here elements may
+    be counted in a neighbouring bin.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
         edges = _given_edges(bins, values)
         index = searchsorted(edges, values, side="right") - 1
         index = where(values == edges[-1], edges.size - 2, index)
-        index = where(index < 0, edges.size - 1, index)  # NaN is there as well
+        index = where(index < 0, edges.size - 1, index)  # includes NaN
     count = edges.size - 1
     counts = _counted(index, count, weights, "histogram")
     if density:
@@ -133,7 +134,7 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
 
 def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> Array:
     if bins < 1:
-        raise ValueError(f"[histogram] bins is at least 1, got {bins}.")
+        raise ValueError(f"[histogram] bins must be at least 1, got {bins}.")
     dtype = values.dtype if kind_of(values.dtype) == "f" else float32
     if range is None and values.size:
         low, high = (edge.astype(dtype) for edge in (values.min(), values.max()))
@@ -143,14 +144,17 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
         return concat([indices * ((high - low) / bins) + low, high.reshape(1)])
     first, last = map(float, range or (0, 1))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
-        raise ValueError(f"[histogram] range is two finite numbers that rise, got {range}.")
+        raise ValueError(f"[histogram] range must be finite and ascending, got {range}.")
     if first == last:
         first, last = first - 0.5, last + 0.5
     return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
 
 
 def _even_bins(values: Array, edges: Array) -> Array:
-    """The bin of each element: a guess, and a look at its edges. Others are behind the last bin."""
+    """Estimate the bin of each element and correct it by its edges.
+
+    Elements outside all bins get the index after the last bin.
+    """
     count = edges.size - 1
     values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
     low, high = edges[0], edges[-1]
@@ -168,15 +172,15 @@ def _given_edges(bins: Any, values: Array) -> Array:
     else:
         given = to_numpy(bins, "histogram")
         if (given[1:] < given[:-1]).any():
-            raise ValueError(f"[histogram] the edges of bins rise, got {bins}.")
+            raise ValueError(f"[histogram] the edges of bins must ascend, got {bins}.")
         edges = Array(from_numpy(given, values.device))
     if edges.ndim != 1 or edges.size < 2:
-        raise ValueError(f"[histogram] wants two edges at least, got shape {edges.shape}.")
+        raise ValueError(f"[histogram] expected at least two edges, got shape {edges.shape}.")
     return edges
 
 
 def _counted(indices: Array, count: int, weights: Any, where: str) -> Array:
-    """How often each number below `count` occurs; there are no negative ones."""
+    """Count the occurrences of each integer below `count`; none is negative."""
     if weights is not None:
         weight = Array(to_node(weights, where, device=indices.device)).ravel()
         if weight.size != indices.size:

@@ -17,7 +17,7 @@ from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; NaN counts as the largest.
+    """Sort elements along an axis; NaN is the largest.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
             stable: bool = True) -> Array:  # fmt: skip
-    """The places of the elements in order along an axis; equal ones as they stand.
+    """Return the indices that sort elements along an axis; equal elements keep their order.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
 
 
 def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
-    """The `k` largest elements along an axis, the largest first, and their places.
+    """Return the `k` largest elements along an axis in descending order, and their indices.
 
-    Of equal ones the first are taken.
+    Of equal elements the first are chosen.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
     """
     (along,) = axes_of("top_k", axis, x.ndim)
     if k < 0:
-        raise ValueError(f"[top_k] k is the number of elements, got {k}.")
+        raise ValueError(f"[top_k] k must not be negative, got {k}.")
     rows = moved_axes(x._node, along, -1)
     shape = (*rows.shape[:-1], min(k, x.shape[along]))
     if not by_kernels("top_k", x.dtype, x.device, x.size):
@@ -78,7 +78,7 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
 
 
 def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tuple[Node, ...]:
-    """The elements in order, and their places."""
+    """Sort by kernels: the elements, and their indices if required."""
     rows = moved_axes(x, axis, -1)
     result_types = ((x.dtype, rows.shape), (uint32, rows.shape))[: 1 + with_indices]
     sorted_parts = launch_call(sorted_rows, [rows], (descending, with_indices), *result_types)
@@ -87,12 +87,12 @@ def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tup
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """The same numbers in a type whose order NumPy knows: it has no place for NaN among bfloats."""
+    """Convert to a type that NumPy sorts with NaN last: it does not for bfloat16."""
     return x.astype(np.float32) if x.dtype == bfloat16 else x
 
 
 def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    # Equal numbers are the same. Stable sorts of single bytes are the quick ones.
+    # Equal numbers are interchangeable. NumPy's stable sort is faster for single bytes.
     result = np.sort(comparable(x), axis=axis, stable=x.dtype.itemsize == 1)
     return np.flip(result, axis) if descending else result
 

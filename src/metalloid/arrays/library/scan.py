@@ -1,4 +1,4 @@
-"""Running sums and products by kernels for devices with many thin threads."""
+"""Launches of the prefix-scan kernels for SIMT devices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
 
-#: Threads of a tile and its elements, as in wide_scans.metal.
+#: Threads and elements of a tile, as in wide_scans.metal.
 _THREADS, _TILE = 256, 4096
 _OPS = {"cumulative_sum": ("a + b", "0"), "cumulative_prod": ("a * b", "1")}
 _KERNELS = ("total_tiles", "scan_tiles")
 
 
 def scanned_rows(x: Node, name: str) -> list[Memory]:
-    """The running sums, or products, along the last axis."""
+    """Return the cumulative sums or products along the last axis."""
     if not is_contiguous(x.layout):
         x = copied(x)
         evaluate([x], wait=False)
@@ -48,7 +48,7 @@ def scanned_rows(x: Node, name: str) -> list[Memory]:
 
 
 def msl_type(dtype: DType) -> str:
-    """What it is scanned as: signed integers wrap around as unsigned ones do."""
+    """The MSL type of a scan: signed integers wrap around like unsigned ones."""
     if kind_of(dtype) != "i":
         return msl_name(dtype)
     return {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[dtype.itemsize]
@@ -56,7 +56,7 @@ def msl_type(dtype: DType) -> str:
 
 @functools.cache
 def text(name: str, type_: str) -> str:
-    """All that is compiled for a type."""
+    """The Metal source for a type."""
     combined, none = _OPS[name]
     head = (
         "#include <metal_stdlib>\nusing namespace metal;\n\n"

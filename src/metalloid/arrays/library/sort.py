@@ -1,4 +1,4 @@
-"""Sorts, searches and counts by kernels: what the `.metal` files are told."""
+"""Launches of the sort, search and histogram kernels."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
 
-#: As in the .metal files.
+#: These constants equal those of the .metal files.
 _LANES, _DIGITS = 32, 256
 MAX_BINS = 4096
 _WITH_INDICES = "_with_places"
-#: Rows up to this length are sorted without digits.
+#: Rows up to this length are sorted by comparison, without a radix sort.
 _SHORT_ROW = 64
-#: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
+#: One simdgroup sorts each row if rows are at most this long, or there are at least this many.
 _LONG_ROW, _MANY_ROWS = 2**14, 256
-#: What a simdgroup takes of a long row.
+#: Elements of a long row per simdgroup.
 _CHUNK = 4096
-#: Of a tile, where threads are thin; also in wide_sorting.metal.
+#: Threads of a tile on SIMT devices, as in wide_sorting.metal.
 _TILE_THREADS = 256
-#: From how many integers on it pays to ask for the smallest and the largest.
+#: From this many integers on, reducing their range first saves more passes than it costs.
 _RANGE_THRESHOLD = 2**13
-#: Threadgroups that count together, how large they are, and how many numbers a thread has.
+#: Maximum threadgroups of a histogram, their threads, and minimum elements per thread.
 _MAX_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
 
 
 class _Rows(NamedTuple):
-    """Rows behind each other in memory, with the places that their elements had before, if any."""
+    """Contiguous rows, with the original indices of their elements if they were moved."""
 
     rows: int
     length: int
@@ -51,24 +51,24 @@ class _Rows(NamedTuple):
 
     @property
     def bits(self) -> Any:
-        """The memory as a launch is given it."""
+        """The memory as an argument of a launch."""
         bound = self.memory.bound
         return bound.view(f"u{self.size}") if isinstance(bound, np.ndarray) else bound
 
 
 def sorted_rows(x: Node, descending: bool, with_indices: bool) -> list[Memory]:
-    """The elements in order along the last axis, and their places there (uint32) if wanted.
+    """Sort along the last axis; also return the indices (uint32) if required.
 
-    Equal ones keep their order, also if the largest is first.
+    The sort is stable, in descending order as well.
     """
     passes, order = _passes(x, descending)
     return _sorted(_rows(x), x.device, passes, order, with_indices)
 
 
 def top_k_rows(x: Node, k: int) -> list[Memory]:
-    """The largest elements along the last axis in order, and their places there (uint32).
+    """Return the `k` largest elements along the last axis in order, and their indices (uint32).
 
-    Each chunk of a row sends its own to the next round.
+    Each chunk of a row passes its own largest elements to the next iteration.
     """
     device, source = x.device, _rows(x)
     passes, order = _passes(x, True)
@@ -96,7 +96,7 @@ def _sorted(source: _Rows, device: Device, passes: int, order: bytes,
         return _sort_short_rows(source, device, count, order, with_indices)
     sizes = (size, 4) if with_indices else (size, 0)
     results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
-    if indices is not None:  # they lie where the first pass does not write
+    if indices is not None:  # in the buffer that the first pass does not write
         (results, spare)[passes % 2][1] = indices
     if device.traits.is_simt and count > _TILE_THREADS:
         _sort_tiles(source, device, passes, order, results, spare, with_indices)
@@ -126,7 +126,7 @@ def _sort_chunks(
     source: _Rows, device: Device, passes: int, order: bytes,
     results: list[Memory], spare: list[Memory], with_indices: bool,
 ) -> None:  # fmt: skip
-    """Long rows: three launches for each digit."""
+    """Radix sort of long rows: three launches per digit."""
     rows, count, size, _, offset, indices = source
     chunks = math.ceil(count / _CHUNK)
     counts = Memory(device, 4 * rows * chunks * _DIGITS)
@@ -153,7 +153,7 @@ def _sort_tiles(
     source: _Rows, device: Device, passes: int, order: bytes,
     results: list[Memory], spare: list[Memory], with_indices: bool,
 ) -> None:  # fmt: skip
-    """The same for many thin threads."""
+    """Radix sort of long rows on SIMT devices."""
     rows, count, size, _, offset, indices = source
     tiles = math.ceil(count / (_TILE_THREADS * (8 if size > 4 else 16)))
     counts = Memory(device, 4 * rows * _DIGITS * tiles)
@@ -177,7 +177,7 @@ def _sort_tiles(
 
 
 def insertion_indices(x: Node, values: Node, after_equal: bool) -> list[Memory]:
-    """Where values would go among the sorted elements (uint32)."""
+    """Return the indices (uint32) at which values would be inserted into sorted elements."""
     among, wanted, positions = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
     _kernel("search", among.size, x.device)(
         among.bits, wanted.bits, positions.bound, among.offset, wanted.offset, x.size, after_equal,
@@ -187,13 +187,13 @@ def insertion_indices(x: Node, values: Node, after_equal: bool) -> list[Memory]:
 
 
 def count_groups(size: int, device: Device) -> int:
-    """How many threadgroups count so many numbers."""
+    """Return the number of threadgroups of a histogram of `size` elements."""
     max_groups = _MAX_GROUPS * (8 if device.traits.is_simt else 1)
     return max(1, min(max_groups, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
 
 
 def bin_counts(x: Node, bins: int) -> list[Memory]:
-    """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
+    """Count the occurrences of each integer below `bins` (uint32); one row per threadgroup."""
     groups, source = count_groups(x.size, x.device), _rows(x)
     counts = Memory(x.device, 4 * groups * bins)
     _library(x.device)["count_places"](
@@ -204,7 +204,7 @@ def bin_counts(x: Node, bins: int) -> list[Memory]:
 
 
 def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
-    """How many digits elements have, and their order. Integers seldom fill their type."""
+    """Return the number of radix digits and the order; integers seldom use all their bits."""
     size = x.dtype.itemsize
     if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _RANGE_THRESHOLD:
         return size, order_of(x.dtype, descending)
@@ -217,7 +217,7 @@ def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
 
 @functools.lru_cache(maxsize=256)
 def order_of(dtype: DType, descending: bool, smallest: int = 0) -> bytes:
-    """``Order`` of a type."""
+    """Return ``Order`` of sorting.metal for a type, as bytes."""
     bits = 8 * dtype.itemsize
     every, sign, kind = 2**bits - 1, 2 ** (bits - 1), kind_of(dtype)
     unsigned = np.dtype(f"u{dtype.itemsize}")
@@ -236,7 +236,7 @@ def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
 
 
 def _rows(node: Node) -> _Rows:
-    """The rows along the last axis of a leaf: its own memory, or a copy if they lie apart."""
+    """Return the rows along the last axis of a leaf, copied if they are not contiguous."""
     if not is_contiguous(node.layout):
         node = copied(node)
         evaluate([node], wait=False)
@@ -252,7 +252,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 
 @functools.cache
 def text() -> str:
-    """All that is compiled."""
+    """The Metal source."""
     return metal_source("order", "sorting", "wide_sorting", "selecting", "searching")
 
 

@@ -1,4 +1,4 @@
-"""Convolution and pooling by kernels: what ``windows.metal`` is told."""
+"""Launches of the convolution and pooling kernels, ``windows.metal``."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from metalloid.arrays.planning.matmul_dispatch import TILE
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.device import Device
 
-#: So few outputs of a group are made one by one: most of a tile would be of no use.
+#: Groups with fewer outputs use the direct kernel: a tile would be mostly empty.
 _DIRECT_OUTPUTS = 8
-#: So many outputs or channels beside each other keep a simdgroup busy.
+#: With at least this many outputs or channels, lanes take adjacent channels.
 _MIN_ADJACENT = 16
 _LANES = 32
-#: As in ``struct Windows``.
+#: Format of ``struct Windows``.
 _NUMBERS = "=2q7I4x"
 
 
 class Windows(NamedTuple):
-    """Where the windows of an array are.
+    """Geometry of the windows of an array.
 
     Attributes
     ----------
     shape : tuple of int
-        Of the array: (batch, ..., channels).
+        Shape of the array: (batch, ..., channels).
     size, stride, dilation : tuple of int
-        Elements of a window, steps between windows, and steps between elements; along all axes but
-        the first and the last.
+        Elements of a window, distance between windows, and distance between the elements of a
+        window; along all axes except the first and the last.
     """
 
     shape: Ints
@@ -50,7 +50,7 @@ class Windows(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """Windows along each axis."""
+        """Number of windows along each axis."""
         return tuple(
             (n - d * (k - 1) - 1) // max(s, 1) + 1
             for n, k, s, d in zip(
@@ -60,12 +60,12 @@ class Windows(NamedTuple):
 
     @property
     def step(self) -> int:
-        """Elements from one window of a row to the next."""
+        """Distance between neighbouring windows of a row, in elements."""
         return self.stride[-1] * self.shape[-1]
 
 
 def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:
-    """Sums of products of each window with weights (places and channels, outputs)."""
+    """Multiply each window with weights (window elements and channels, outputs)."""
     outputs = weights.shape[-1]
     channels, outputs_per_group = windows.shape[-1] // groups, outputs // groups
     launch = _Launch(x, windows, channels, outputs_per_group, outputs)
@@ -85,7 +85,7 @@ def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Mem
 
 
 def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
-    """The largest of each window, or the sum, for each channel."""
+    """Return the maximum or the sum of each window, for each channel."""
     channels = windows.shape[-1]
     launch = _Launch(x, windows, 1, 1, channels)
     out = Memory(x.device, launch.count * channels * pooled_type(x.dtype, largest).itemsize)
@@ -95,13 +95,13 @@ def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
 
 
 def pooled_type(dtype: DType, largest: bool) -> DType:
-    """What the elements of a window are put together in."""
+    """Return the accumulator type of a pooling."""
     is_short = kind_of(dtype) == "f" and dtype.itemsize < 4
     return np.dtype(np.float32) if is_short and not largest else dtype
 
 
 def _contiguous_memory(node: Node) -> tuple[Memory, int]:
-    """Memory in which the elements of a leaf lie behind each other, and where they begin."""
+    """Return memory with the contiguous elements of a leaf, and their offset."""
     if not is_contiguous(node.layout):
         node = copied(node)
         evaluate([node], wait=False)
@@ -110,7 +110,7 @@ def _contiguous_memory(node: Node) -> tuple[Memory, int]:
 
 
 def _is_simt(dtype: DType, device: Device) -> bool:
-    """Whether tiles are those of many thin threads, which have no room for larger sums."""
+    """Whether to use the tiles for SIMT devices, which only fit accumulators up to 32 bits."""
     return device.traits.is_simt and dtype.itemsize <= 4
 
 
@@ -120,7 +120,7 @@ class _Launch:
     Attributes
     ----------
     count : int
-        Of all windows.
+        Number of windows.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class _Launch:
         self.count = self._rows * self._width
 
     def per_result(self, stem: str, outputs: int) -> tuple[str, dict[str, Any]]:
-        """Name and grid of a kernel whose threads make one result each."""
+        """Return the name and grid of a kernel with one result per thread."""
         if outputs < _MIN_ADJACENT:
             return f"{stem}_across", {"threads": (self._width, outputs, self._rows)}
         return f"{stem}_along", {"threads": (outputs, self._width, self._rows)}
@@ -153,7 +153,7 @@ class _Launch:
 
 @functools.lru_cache(maxsize=64)
 def _tables(device: Device, windows: Windows, channels: int) -> tuple[Memory, Memory, str]:
-    """Distances of rows of windows, and of the places in a window, in elements; their type."""
+    """Return the offsets of rows of windows and of window elements, and the type of the latter."""
     strides = row_major(windows.shape)
     steps = [s * k for s, k in zip(strides[1:-1], windows.stride, strict=True)]
     gaps = [s * d for s, d in zip(strides[1:-1], windows.dilation, strict=True)]
@@ -168,7 +168,7 @@ def _tables(device: Device, windows: Windows, channels: int) -> tuple[Memory, Me
 
 
 def _element_offsets(extents: Ints, strides: Ints) -> np.ndarray:
-    """Where the elements of a layout lie, in their order."""
+    """Return the offsets of all elements of a layout, in row-major order."""
     total = np.zeros((), np.int64)
     for extent, stride in zip(extents, strides, strict=True):
         total = total[..., None] + np.arange(extent, dtype=np.int64) * stride
@@ -177,7 +177,7 @@ def _element_offsets(extents: Ints, strides: Ints) -> np.ndarray:
 
 @functools.cache
 def text(dtype: DType, index_type: str) -> str:
-    """All that is compiled for a type."""
+    """The Metal source for a type."""
     type_, sums = msl_name(dtype), sum_type(dtype)
     kernels = {
         f"convolve_{how}": f"convolve<{type_}, {sums}, {index_type}, {flag}>"

@@ -1,4 +1,4 @@
-"""Products of matrices by the library of a device's maker: where the matrices lie in memory."""
+"""Matrix products by the vendor library: preparation of its operands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from metalloid.runtime.libraries import Matrices, Products
 def multiplied(
     left: Node, right: Node, shape: Ints, products: Products, allow_tf32: bool
 ) -> Memory:
-    """The product of two stacks of as many matrices, all in memory and none of them empty.
+    """Multiply two stacks of equally many matrices, all evaluated and none of them empty.
 
-    One matrix that is the right factor of many is multiplied once, by the rows of them all.
+    If one matrix is the right factor of all, a single product multiplies the rows of all left ones.
     """
     *batch, rows, depth = left.shape
     columns, count = shape[-1], math.prod(batch)
@@ -30,7 +30,7 @@ def multiplied(
         rows, count = count * rows, 1
     memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
     result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
-    # What is copied is held until it has been launched.
+    # The nodes hold copies until the launch.
     may_repeat = products.may_repeat
     nodes = (
         _stack(left, (count, rows, depth), may_repeat),
@@ -43,7 +43,7 @@ def multiplied(
 
 
 def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
-    """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
+    """Return a node as matrices that the library supports, copied if necessary."""
     layout = apply_view(node.layout, ViewOp("reshape", shape))
     if layout is not None:
         assert node.memory is not None
@@ -57,7 +57,7 @@ def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
 
 
 def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
-    """Where matrices lie; None if they cannot be multiplied there."""
+    """Describe matrices for the library; None if their layout is not supported."""
     assert stack.memory is not None
     (count, rows, columns), (step, down, right) = stack.shape, stack.layout.strides
     is_transposed = down == 1 != right and columns > 1
