@@ -231,7 +231,7 @@ def test_what_takes_a_copy_says_so():
     for array in (a[::2], a.reshape(3, 4).T, a.astype(">i4"), odd):
         for function in (mtl.from_dlpack, mtl.asarray):
             assert function(array).tolist() == array.tolist()
-            with pytest.raises(ValueError, match="takes a copy: only contiguous and aligned"):
+            with pytest.raises(ValueError, match="requires a copy: only contiguous, aligned"):
                 function(array, copy=False)
     with pytest.raises(BufferError, match=r"arrays hold no dtype\('<U1'\)"):
         mtl.from_dlpack(np.array(["a"]))

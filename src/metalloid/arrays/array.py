@@ -32,6 +32,7 @@ class Array(Operators, Interop):
     Create arrays with `asarray` and similar functions, not by calling the class. Values are
     immutable: operators and functions return new arrays. ``x[i] = v`` and ``x += v`` rebind `x` to
     a new value; other references to the old array do not change.
+
     Attributes
     ----------
     dtype : numpy.dtype

@@ -1,4 +1,4 @@
-"""Which lengths are transformed how."""
+"""Factorisation of transform lengths."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import functools
 import itertools
 import math
 
-#: Of the stages in fourier.metal, the best first.
+#: Radices of the stages in fourier.metal, the most efficient first.
 RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
 _MAX_PASSES = 3
 
 
 def radices_of(length: int) -> tuple[int, ...] | None:
-    """The stages of a transform; None if there is none for one of its factors.
+    """Return the radices of a transform; None if a prime factor has no stage.
 
     Examples
     --------
@@ -29,10 +29,10 @@ def radices_of(length: int) -> tuple[int, ...] | None:
 
 @functools.lru_cache(maxsize=256)
 def split(length: int, max_length: int, preferred: int) -> tuple[int, ...] | None:
-    """A length as a product of lengths up to `max_length`; as few as possible, and about equal.
+    """Factorise a length into as few, similar lengths of at most `max_length` as possible.
 
-    None if it has too large a prime factor. If it has several, they are up to `preferred`, where as
-    many as three are enough.
+    None if it has a large prime factor. If more than one length is necessary, lengths are at most
+    `preferred`, unless that takes more than three.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def split(length: int, max_length: int, preferred: int) -> tuple[int, ...] | Non
         lengths = _factorized(length, count, limit)
         if lengths is not None:
             return lengths
-    raise ValueError(f"[fft] a row of {length} numbers is longer than {_MAX_PASSES} passes take.")
+    raise ValueError(f"[fft] a row of {length} numbers requires more than {_MAX_PASSES} passes.")
 
 
 def _factorized(length: int, count: int, max_length: int) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
-"""Fourier transforms by `fourier.metal`: what its passes are told.
+"""Launches of the Fourier kernels, `fourier.metal`.
 
-A row that fits into a threadgroup's memory is one pass. A longer one is taken as a table of
-``a * b`` numbers (or ``a * b * c``): its columns are transformed, turned, and then its rows
-(W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profit", 1966).
+A row that fits into threadgroup memory takes one pass. A longer row is processed as a table of
+``a * b`` numbers (or ``a * b * c``): transform the columns, multiply by twiddle factors, transform
+the rows (W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profit", 1966).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from metalloid.kernels.library import Library, library
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import Device
 
-#: As in fourier.metal.
+#: These constants equal those of fourier.metal.
 _THREADS, _CAPACITY_BYTES, _MAX_STAGES = 512, 32768, 12
-#: Of a row that takes several passes, so many are side by side in a threadgroup at least.
+#: Minimum number of adjacent rows in a threadgroup, for rows that take several passes.
 _MIN_ADJACENT_ROWS = 4
-#: Radices of kernels that have no others.
+#: Radices of the kernels without the rare, register-hungry stages.
 _COMMON_RADICES = frozenset({2, 3, 4, 5, 8})
 _PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
@@ -53,20 +53,20 @@ _PASS = np.dtype(
 
 
 class Transform(NamedTuple):
-    """What becomes of each row.
+    """The transform of each row.
 
     Attributes
     ----------
     length : int
-        The row is cut, or filled up with zeros.
+        Length of the transform: rows are truncated, or padded with zeros.
     is_inverse : bool
     is_mirrored : bool
-        Whether what is given is the first half of a row with Hermitian symmetry.
+        Whether the input is the first half of a row with Hermitian symmetry.
     kept : int
-        Of the results, which are real if `to_real`.
+        Number of results, which are real if `to_real`.
     to_real : bool
     scale : float
-        By which the results are multiplied.
+        Factor of the results.
     """
 
     length: int
@@ -79,7 +79,7 @@ class Transform(NamedTuple):
 
 @dataclass(frozen=True)
 class _RowAccess:
-    """See fourier.metal."""
+    """Memory layout of the rows that a pass reads or writes: ``Side`` of fourier.metal."""
 
     bound: Any
     start: int = 0
@@ -97,13 +97,13 @@ class _RowAccess:
 
     @property
     def by_rows(self) -> bool:
-        """Whether neighbours in memory are of different rows."""
+        """Whether neighbouring addresses belong to different rows."""
         along = abs(self.step) * self.index_place
         across_rows = abs(self.row) + abs(self.step) * self.index_row
         return across_rows != 0 and across_rows < along
 
     def record(self) -> tuple[int, ...]:
-        """The members of the struct."""
+        """Return the members of the struct."""
         return (self.start, self.batch, self.middle, self.row, self.step, self.index_row,
                 self.index_middle, self.index_place, self.count, self.mirror, self.by_rows,
                 self.exchanged)  # fmt: skip
@@ -126,7 +126,7 @@ class _Pass:
 
 @dataclass
 class _Work:
-    """The launches of one call, all of one precision."""
+    """Launches of one transform, with a common precision."""
 
     device: Device
     real: DType
@@ -134,17 +134,17 @@ class _Work:
 
     @property
     def capacity(self) -> int:
-        """Complex numbers that a threadgroup holds."""
+        """Complex numbers that fit into threadgroup memory."""
         return _CAPACITY_BYTES // (2 * self.real.itemsize)
 
     def new(self, elements: int, is_real: bool = False) -> Memory:
-        """Memory for complex numbers, or real ones."""
+        """Allocate memory for complex or real numbers."""
         memory = Memory(self.device, elements * self.real.itemsize * (1 if is_real else 2))
-        self.held.append(memory)  # nobody else may have it before all is launched
+        self.held.append(memory)  # must not be reused before all passes are launched
         return memory
 
     def launch(self, step: _Pass) -> None:
-        """Hand over a pass."""
+        """Launch a pass."""
         across = max(1, min(step.rows, self.capacity // step.length))
         table, *tables = _twiddles(step.length, step.around, self.real, self.device)
         numbers = _packed(
@@ -165,7 +165,7 @@ class _Work:
 def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tuple[int, ...],
             around: int, is_chirp: bool, coarse: int, fine: int, bits: int,
             device: Device) -> Buffer:  # fmt: skip
-    """A pass as fourier.metal reads it."""
+    """Return ``Plan`` of fourier.metal for a pass."""
     by_rows = source[_BY_ROWS] or to[_BY_ROWS]
     numbers = np.zeros((), _PASS)
     numbers["from"], numbers["to"] = (*source, 0), (*to, 0)
@@ -190,7 +190,7 @@ def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tu
 
 
 def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
-    """The transforms along the last axis."""
+    """Transform along the last axis."""
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
@@ -234,7 +234,7 @@ def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
 
 def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], source: _RowAccess,
                to: _RowAccess, scale: float) -> None:  # fmt: skip
-    """Rows as tables: `lengths` are their extents. `to` is contiguous, but for its batches."""
+    """Transform rows as tables of extents `lengths`; `to` is contiguous except for its batches."""
     n, rows = math.prod(lengths), math.prod(outer)
     first, *between, last = lengths
     rest = n // first
@@ -259,7 +259,10 @@ def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], so
 
 def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _RowAccess, to: _RowAccess,
                     scale: float) -> None:  # fmt: skip
-    """Rows of any length: with j k = (j^2 + k^2 - (j - k)^2) / 2, a convolution with a chirp."""
+    """Transform rows of any length as a convolution with a chirp (Bluestein's algorithm).
+
+    It uses j k = (j^2 + k^2 - (j - k)^2) / 2.
+    """
     rows, around = math.prod(outer), 2 * n
     m = 1 << (2 * n - 2).bit_length()  # a power of two from 2 n - 1 on
     lengths = split(m, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
@@ -285,7 +288,7 @@ def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _RowAcc
 def _plain(
     work: _Work, lengths: tuple[int, ...], rows: int, source: _RowAccess, to: _RowAccess
 ) -> None:
-    """Contiguous rows, transformed as they are."""
+    """Transform contiguous rows."""
     n = math.prod(lengths)
     if len(lengths) == 1:
         work.launch(_Pass(n, rows, 1, 1, replace(source, row=n), replace(to, row=n)))
@@ -294,7 +297,7 @@ def _plain(
 
 
 def _outer_axes(x: Node) -> list[tuple[int, int]]:
-    """Extents and strides of all axes but the last, those put together that lie in a row."""
+    """Return extents and strides of all axes except the last, with contiguous axes merged."""
     axes: list[tuple[int, int]] = []
     for extent, stride in zip(x.shape[:-1], x.data[0][:-1], strict=True):
         if extent == 1:
@@ -314,7 +317,7 @@ def _divisor(number: int) -> tuple[int, int]:
 def _twiddles(
     length: int, around: int, real: DType, device: Device
 ) -> tuple[Memory, int, int, int]:
-    """One turn in `length` steps; those of each stage; one in `around` steps, coarse and fine."""
+    """Return twiddle factors of a length, of each stage, and of `around`, coarse and fine."""
     tables, bits, done = [_unit_roots(np.arange(length), length)], 0, 1
     for radix in radices_of(length) or ():
         steps = np.arange(1, radix)[:, None] * np.arange(done)
@@ -338,7 +341,7 @@ def _unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=16)
 def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
-    """What a row is convolved with, transformed, over `m`."""
+    """Return the transform of the chirp that rows are convolved with, divided by `m`."""
     indices = np.arange(n)
     wave = np.conj(_unit_roots(indices * indices % (2 * n), 2 * n))
     around = np.zeros(m, complex)
@@ -355,7 +358,7 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 
 @functools.cache
 def text(type_: str) -> str:
-    """All that is compiled for a precision."""
+    """The Metal source for a precision."""
     body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
     binary_operands = f"vec<{type_}, 2>"
     kinds = {

@@ -1,7 +1,8 @@
-"""Decompositions by the library of a device's maker, as nodes.
+"""Nodes that call the vendor library's decompositions.
 
-LAPACK has matrices column by column; rows of ours are columns to it. So a call is given transposes,
-and what it makes is transposed back: movements, which cost no time. What it overwrites is a copy.
+LAPACK stores matrices column by column, so its matrix is the transpose of a row-major one. A call
+gets transposed operands and its results are transposed: both are views, which cost no time. LAPACK
+overwrites its operands, so they are copies.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metalloid.settings import settings
 
 
 def is_for_solver(name: str, node: Node) -> bool:
-    """Whether matrices are decomposed where they are; by the method of `Solver` of that name."""
+    """Whether to call the vendor library; `name` is a method of `Solver`."""
     solver = node.device.libraries.solver
     if solver is None or settings.decompositions == "host" or 0 in node.shape:
         return False
@@ -37,30 +38,30 @@ def is_for_solver(name: str, node: Node) -> bool:
 
 
 def cholesky(node: Node, upper: bool) -> Node:
-    """One triangle; what is in the other is left over."""
+    """Return one triangular factor; the other triangle is undefined."""
     (result,) = launch_call(_cholesky, [transposed(node)], (upper,), (node.dtype, node.shape))
     return transposed(result)
 
 
 def solve(a: Node, b: Node, where: str = "solve") -> Node:
-    """The solution of equations with as many right sides as matrices, also as matrices."""
+    """Solve equations for stacks of matrices and right-hand sides of equal shape."""
     right = transposed(b)
     (result,) = launch_call(_solve, [transposed(a), right], (where,), (b.dtype, right.shape))
     return transposed(result)
 
 
 def lu(node: Node) -> tuple[Node, Node]:
-    """Both triangles in one, and which row became which."""
+    """Return both triangles in one matrix, and the permutation of the rows."""
     return _factored(_lu, node, int64, node.shape[-2:-1])
 
 
 def lu_and_sign(node: Node) -> tuple[Node, Node]:
-    """Both triangles in one, and 1 or -1 as rows were exchanged an even number of times or not."""
+    """Return both triangles in one matrix, and the sign of the permutation."""
     return _factored(_lu_and_sign, node, real_of(node.dtype), ())
 
 
 def qr(node: Node, inner: int) -> tuple[Node, Node]:
-    """So many orthonormal columns; an upper triangle, with something left over below."""
+    """Return `inner` orthonormal columns, and R; its lower triangle is undefined."""
     start = transposed(node)
     *stack, _, rows = start.shape
     q, r = launch_call(
@@ -70,7 +71,7 @@ def qr(node: Node, inner: int) -> tuple[Node, Node]:
 
 
 def eigh(node: Node, vectors: bool) -> tuple[Node, Node]:
-    """Eigenvalues and eigenvectors; without those, something left over."""
+    """Return eigenvalues and eigenvectors; the latter are undefined unless `vectors`."""
     values, result = launch_call(
         _eigh, [transposed(node)], (vectors,),
         (real_of(node.dtype), node.shape[:-1]), (node.dtype, node.shape),
@@ -79,7 +80,7 @@ def eigh(node: Node, vectors: bool) -> tuple[Node, Node]:
 
 
 def svd(node: Node, is_full: bool) -> tuple[Node, Node, Node]:
-    """Singular values between both sides' vectors."""
+    """Return left singular vectors, singular values, and right singular vectors."""
     *stack, rows, columns = node.shape
     small = min(rows, columns)
     left, values, right = launch_call(
@@ -88,19 +89,19 @@ def svd(node: Node, is_full: bool) -> tuple[Node, Node, Node]:
         (real_of(node.dtype), (*stack, small)),
         (node.dtype, (*stack, columns if is_full else small, columns)),
     )  # fmt: skip
-    # The vectors of the right side are columns, whose transposes are rows as they are.
+    # The transposes of the right singular vectors, which are columns, are the rows of Vh.
     is_complex = kind_of(node.dtype) == "c"
     return transposed(left), values, conj(Array(right))._node if is_complex else right
 
 
 def svdvals(node: Node) -> Node:
-    """Singular values alone."""
+    """Return only singular values."""
     result = real_of(node.dtype), (*node.shape[:-2], min(node.shape[-2:]))
     return launch_call(_svdvals, [transposed(node)], (), result)[0]
 
 
 def transposed(node: Node) -> Node:
-    """Every matrix transposed."""
+    """Transpose every matrix."""
     rank = len(node.shape)
     return permute(node, (*range(rank - 2), rank - 1, rank - 2))
 
@@ -114,7 +115,7 @@ def _factored(
     return transposed(both), result
 
 
-# -- when they are called: with transposes in memory
+# -- the calls, on evaluated transposes
 
 
 def _cholesky(a: Node, upper: bool) -> list[Memory]:
@@ -193,7 +194,7 @@ def _solver(a: Node) -> Solver:
 
 
 def _shape(a: Node) -> Ints:
-    """The shape of what a stack of transposes is of."""
+    """Return the shape of a stack from the shape of its transposes."""
     *stack, columns, rows = a.shape
     return (*stack, rows, columns)
 
@@ -209,12 +210,12 @@ def _buffer(node: Node) -> Buffer:
 
 
 def _stack(node: Node) -> Stack:
-    """What fills its memory, as LAPACK sees it."""
+    """Describe contiguous memory as a stack of LAPACK matrices."""
     *stack, columns, rows = node.shape
     return Stack(_buffer(node), math.prod(stack), rows, columns, node.dtype.name)
 
 
 def _not_converged(values: Node) -> np.ndarray:
-    """Of which matrices values are no numbers, as where there are NaNs; no info speaks of that."""
+    """Mask of matrices with NaN or infinite results; LAPACK's info does not report these."""
     is_finite: np.ndarray = np.isfinite(to_host(values)).all(axis=-1)
     return ~is_finite.reshape(-1)

@@ -17,7 +17,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces the one at `path` if the block succeeds.
 
     After an error, or if the process or the machine stops, the old file is unchanged. The new one
-    has its permissions and, where that is allowed, its owner. A symbolic link stays one.
+    has its permissions and, where that is allowed, its owner. A symbolic link is kept.
 
     Raises
     ------

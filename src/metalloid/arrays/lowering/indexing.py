@@ -163,6 +163,7 @@ def checked_index(index: Node, extent: int, axis: int) -> Node:
     ------
     IndexError
     """
+    wide = cast(index, int64)
     if not index.size:
         return wide
     low, high = _limits(index, extent)
