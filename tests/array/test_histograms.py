@@ -99,7 +99,9 @@ def test_histogram_refuses():
     x = mtl.zeros(3)
     with pytest.raises(ValueError, match=r"\[histogram\] bins must be at least 1, got 0"):
         mtl.histogram(x, 0)
-    with pytest.raises(ValueError, match=r"\[histogram\] the edges of bins must ascend, got \[1, 0\]"):
+    with pytest.raises(
+        ValueError, match=r"\[histogram\] the edges of bins must ascend, got \[1, 0\]"
+    ):
         mtl.histogram(x, [1, 0])
     with pytest.raises(
         ValueError, match=r"\[histogram\] expected at least two edges, got shape \(1"

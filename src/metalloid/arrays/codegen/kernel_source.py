@@ -68,7 +68,7 @@ def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTra
     Parameters
     ----------
     traits : DeviceTraits
-        Of the device that runs it.
+        Traits of the device that runs it.
     is_aligned : bool
         Whether leaves are aligned as `Rendered.aligned` says.
     """

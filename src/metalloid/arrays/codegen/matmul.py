@@ -30,9 +30,9 @@ class Form:
     Attributes
     ----------
     name : str
-        Of ``numpy::multiply_in_...``.
+        Suffix of ``numpy::multiply_in_...``.
     rows, columns, threads : int
-        Of a tile, and the threads that make it.
+        Extents of a tile, and its threads.
     room : str
         Threadgroup memory in elements: a constant, or a template of the type or the sums.
     files : tuple of str

@@ -1,4 +1,4 @@
-"""Which accesses of a kernel become vectors of four elements."""
+"""Selection of the accesses of a kernel that become vectors of four elements."""
 
 from __future__ import annotations
 

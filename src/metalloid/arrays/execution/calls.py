@@ -129,7 +129,7 @@ class KernelCall:
     def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
         """The nodes of the array inputs, on a device.
 
-        What is not an array of ours is copied: it may change before the kernel runs.
+        Inputs that are not `Array` are copied: they may change before the kernel runs.
         """
         return [
             to_node(_moved_to(device, value), self.name, device=device)

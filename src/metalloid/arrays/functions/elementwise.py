@@ -45,7 +45,7 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
         "Exact, or rounded once.")  # fmt: skip
     if row.complex_max_ulp:
         accuracy += f" Parts of complex64: {row.complex_max_ulp} ULP of the modulus."
-    function.__doc__ = f"""{row.summary}, for every element.
+    function.__doc__ = f"""{row.summary}, element-wise.
 
     Parameters
     ----------

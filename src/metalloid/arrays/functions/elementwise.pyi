@@ -5,7 +5,7 @@ from typing import Any
 from metalloid.arrays.array import Array
 
 def add(x1: Any, x2: Any, /) -> Array:
-    """Sum, for every element.
+    """Sum, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -13,7 +13,7 @@ def add(x1: Any, x2: Any, /) -> Array:
     """
 
 def subtract(x1: Any, x2: Any, /) -> Array:
-    """Difference, for every element.
+    """Difference, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -21,7 +21,7 @@ def subtract(x1: Any, x2: Any, /) -> Array:
     """
 
 def multiply(x1: Any, x2: Any, /) -> Array:
-    """Product, for every element.
+    """Product, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -29,7 +29,7 @@ def multiply(x1: Any, x2: Any, /) -> Array:
     """
 
 def divide(x1: Any, x2: Any, /) -> Array:
-    """Quotient, a float, for every element.
+    """Quotient, as a float, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -37,7 +37,7 @@ def divide(x1: Any, x2: Any, /) -> Array:
     """
 
 def floor_divide(x1: Any, x2: Any, /) -> Array:
-    """Quotient, rounded down, for every element.
+    """Quotient, rounded down, element-wise.
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. At most 1 ULP from the exact result in
@@ -45,7 +45,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     """
 
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """Remainder of `floor_divide`, with the sign of the divisor, for every element.
+    """Remainder of `floor_divide`, with the sign of the divisor, element-wise.
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -53,7 +53,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     """
 
 def pow(x1: Any, x2: Any, /) -> Array:
-    """`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`, for every element.
+    """`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
@@ -62,7 +62,7 @@ def pow(x1: Any, x2: Any, /) -> Array:
     """
 
 def maximum(x1: Any, x2: Any, /) -> Array:
-    """The larger of two; NaN if one is, for every element.
+    """Maximum of two numbers; NaN if one is, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -70,7 +70,7 @@ def maximum(x1: Any, x2: Any, /) -> Array:
     """
 
 def minimum(x1: Any, x2: Any, /) -> Array:
-    """The smaller of two; NaN if one is, for every element.
+    """Minimum of two numbers; NaN if one is, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -78,7 +78,7 @@ def minimum(x1: Any, x2: Any, /) -> Array:
     """
 
 def negative(x: Any, /) -> Array:
-    """The number with its sign changed, for every element.
+    """Negative, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -86,7 +86,7 @@ def negative(x: Any, /) -> Array:
     """
 
 def positive(x: Any, /) -> Array:
-    """The number itself, for every element.
+    """Unchanged number, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -94,7 +94,7 @@ def positive(x: Any, /) -> Array:
     """
 
 def abs(x: Any, /) -> Array:
-    """Absolute value, for every element.
+    """Absolute value, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -102,7 +102,7 @@ def abs(x: Any, /) -> Array:
     """
 
 def square(x: Any, /) -> Array:
-    """The number times itself, for every element.
+    """Square, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -110,7 +110,7 @@ def square(x: Any, /) -> Array:
     """
 
 def reciprocal(x: Any, /) -> Array:
-    """One over the number, for every element.
+    """Reciprocal, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -118,7 +118,7 @@ def reciprocal(x: Any, /) -> Array:
     """
 
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1; of a complex number, z / |z|, for every element.
+    """Sign: -1, 0 or 1; z / |z| for complex numbers, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -126,7 +126,7 @@ def sign(x: Any, /) -> Array:
     """
 
 def exp(x: Any, /) -> Array:
-    """e to the power of the number, for every element.
+    """Exponential, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1 ULP from the exact
@@ -134,7 +134,7 @@ def exp(x: Any, /) -> Array:
     """
 
 def exp2(x: Any, /) -> Array:
-    """2 to the power of the number, for every element.
+    """2 to the power of `x`, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1 ULP from the exact result in float32. In
@@ -142,7 +142,7 @@ def exp2(x: Any, /) -> Array:
     """
 
 def expm1(x: Any, /) -> Array:
-    """`exp(x) - 1`, exact where x is small, for every element.
+    """`exp(x) - 1`, accurate for small x, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
@@ -150,7 +150,7 @@ def expm1(x: Any, /) -> Array:
     """
 
 def log(x: Any, /) -> Array:
-    """Natural logarithm, for every element.
+    """Natural logarithm, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1 ULP from the exact
@@ -158,7 +158,7 @@ def log(x: Any, /) -> Array:
     """
 
 def log1p(x: Any, /) -> Array:
-    """`log(1 + x)`, exact where x is small, for every element.
+    """`log(1 + x)`, accurate for small x, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
@@ -166,7 +166,7 @@ def log1p(x: Any, /) -> Array:
     """
 
 def log2(x: Any, /) -> Array:
-    """Logarithm to base 2, for every element.
+    """Logarithm to base 2, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
@@ -174,7 +174,7 @@ def log2(x: Any, /) -> Array:
     """
 
 def log10(x: Any, /) -> Array:
-    """Logarithm to base 10, for every element.
+    """Logarithm to base 10, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -182,7 +182,7 @@ def log10(x: Any, /) -> Array:
     """
 
 def logaddexp(x1: Any, x2: Any, /) -> Array:
-    """`log(exp(x1) + exp(x2))`, its error in units of the largest of the three, for every element.
+    """`log(exp(x1) + exp(x2))`, its error in ULP of the largest of the three, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 4 ULP from the exact result in float32. In
@@ -190,7 +190,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
     """
 
 def sqrt(x: Any, /) -> Array:
-    """Square root, for every element.
+    """Square root, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -198,7 +198,7 @@ def sqrt(x: Any, /) -> Array:
     """
 
 def hypot(x1: Any, x2: Any, /) -> Array:
-    """Length of the hypotenuse, for every element.
+    """Length of the hypotenuse, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1 ULP from the exact result in float32. In
@@ -206,7 +206,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     """
 
 def erf(x: Any, /) -> Array:
-    """Error function: the part of a normal distribution within `x` times the square root of 2, for every element.
+    """Error function, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1.5 ULP from the exact result in float32. In
@@ -214,7 +214,7 @@ def erf(x: Any, /) -> Array:
     """
 
 def erfinv(x: Any, /) -> Array:
-    """The number whose `erf` is x, for every element.
+    """Inverse of `erf`, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 4 ULP from the exact result in float32. In
@@ -222,7 +222,7 @@ def erfinv(x: Any, /) -> Array:
     """
 
 def sin(x: Any, /) -> Array:
-    """Sine, for every element.
+    """Sine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -230,7 +230,7 @@ def sin(x: Any, /) -> Array:
     """
 
 def cos(x: Any, /) -> Array:
-    """Cosine, for every element.
+    """Cosine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -238,7 +238,7 @@ def cos(x: Any, /) -> Array:
     """
 
 def tan(x: Any, /) -> Array:
-    """Tangent, for every element.
+    """Tangent, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3.5 ULP from the
@@ -246,7 +246,7 @@ def tan(x: Any, /) -> Array:
     """
 
 def asin(x: Any, /) -> Array:
-    """Arc sine, for every element.
+    """Arc sine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -254,7 +254,7 @@ def asin(x: Any, /) -> Array:
     """
 
 def acos(x: Any, /) -> Array:
-    """Arc cosine, for every element.
+    """Arc cosine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1.5 ULP from the
@@ -262,7 +262,7 @@ def acos(x: Any, /) -> Array:
     """
 
 def atan(x: Any, /) -> Array:
-    """Arc tangent, for every element.
+    """Arc tangent, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -270,7 +270,7 @@ def atan(x: Any, /) -> Array:
     """
 
 def atan2(x1: Any, x2: Any, /) -> Array:
-    """Angle of the point (`x2`, `x1`), for every element.
+    """Angle of the point (`x2`, `x1`), element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 2 ULP from the exact result in float32. In
@@ -278,7 +278,7 @@ def atan2(x1: Any, x2: Any, /) -> Array:
     """
 
 def sinh(x: Any, /) -> Array:
-    """Hyperbolic sine, for every element.
+    """Hyperbolic sine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -286,7 +286,7 @@ def sinh(x: Any, /) -> Array:
     """
 
 def cosh(x: Any, /) -> Array:
-    """Hyperbolic cosine, for every element.
+    """Hyperbolic cosine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -294,7 +294,7 @@ def cosh(x: Any, /) -> Array:
     """
 
 def tanh(x: Any, /) -> Array:
-    """Hyperbolic tangent, for every element.
+    """Hyperbolic tangent, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
@@ -302,7 +302,7 @@ def tanh(x: Any, /) -> Array:
     """
 
 def asinh(x: Any, /) -> Array:
-    """Inverse hyperbolic sine, for every element.
+    """Inverse hyperbolic sine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
@@ -310,7 +310,7 @@ def asinh(x: Any, /) -> Array:
     """
 
 def acosh(x: Any, /) -> Array:
-    """Inverse hyperbolic cosine, for every element.
+    """Inverse hyperbolic cosine, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
@@ -318,7 +318,7 @@ def acosh(x: Any, /) -> Array:
     """
 
 def atanh(x: Any, /) -> Array:
-    """Inverse hyperbolic tangent, for every element.
+    """Inverse hyperbolic tangent, element-wise.
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
@@ -326,7 +326,7 @@ def atanh(x: Any, /) -> Array:
     """
 
 def floor(x: Any, /) -> Array:
-    """The largest whole number not above, for every element.
+    """Largest integer not above, element-wise.
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -334,7 +334,7 @@ def floor(x: Any, /) -> Array:
     """
 
 def ceil(x: Any, /) -> Array:
-    """The smallest whole number not below, for every element.
+    """Smallest integer not below, element-wise.
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -342,7 +342,7 @@ def ceil(x: Any, /) -> Array:
     """
 
 def trunc(x: Any, /) -> Array:
-    """The whole number nearer to zero, for every element.
+    """Integer part, element-wise.
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -350,7 +350,7 @@ def trunc(x: Any, /) -> Array:
     """
 
 def round(x: Any, /) -> Array:
-    """The nearest whole number, halves to even, for every element.
+    """Nearest integer, halves to even, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -358,7 +358,7 @@ def round(x: Any, /) -> Array:
     """
 
 def equal(x1: Any, x2: Any, /) -> Array:
-    """Whether two are equal, for every element.
+    """Whether `x1` equals `x2`, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -366,7 +366,7 @@ def equal(x1: Any, x2: Any, /) -> Array:
     """
 
 def not_equal(x1: Any, x2: Any, /) -> Array:
-    """Whether two differ, for every element.
+    """Whether `x1` differs from `x2`, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -374,7 +374,7 @@ def not_equal(x1: Any, x2: Any, /) -> Array:
     """
 
 def less(x1: Any, x2: Any, /) -> Array:
-    """Whether the first is smaller, for every element.
+    """Whether `x1` is less than `x2`, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 <
@@ -382,7 +382,7 @@ def less(x1: Any, x2: Any, /) -> Array:
     """
 
 def less_equal(x1: Any, x2: Any, /) -> Array:
-    """Whether the first is not larger, for every element.
+    """Whether `x1` is at most `x2`, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1
@@ -390,7 +390,7 @@ def less_equal(x1: Any, x2: Any, /) -> Array:
     """
 
 def greater(x1: Any, x2: Any, /) -> Array:
-    """Whether the first is larger, for every element.
+    """Whether `x1` is greater than `x2`, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 >
@@ -398,7 +398,7 @@ def greater(x1: Any, x2: Any, /) -> Array:
     """
 
 def greater_equal(x1: Any, x2: Any, /) -> Array:
-    """Whether the first is not smaller, for every element.
+    """Whether `x1` is at least `x2`, element-wise.
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1
@@ -406,7 +406,7 @@ def greater_equal(x1: Any, x2: Any, /) -> Array:
     """
 
 def isnan(x: Any, /) -> Array:
-    """Whether it is no number, for every element.
+    """Whether a number is NaN, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -414,7 +414,7 @@ def isnan(x: Any, /) -> Array:
     """
 
 def isinf(x: Any, /) -> Array:
-    """Whether it is infinite, for every element.
+    """Whether a number is infinite, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -422,7 +422,7 @@ def isinf(x: Any, /) -> Array:
     """
 
 def isfinite(x: Any, /) -> Array:
-    """Whether it is neither infinite nor NaN, for every element.
+    """Whether a number is neither infinite nor NaN, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -430,42 +430,42 @@ def isfinite(x: Any, /) -> Array:
     """
 
 def signbit(x: Any, /) -> Array:
-    """Whether the sign is negative, also of -0, for every element.
+    """Whether the sign bit is set, as for -0, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``signbit(x)``.
     """
 
 def logical_and(x1: Any, x2: Any, /) -> Array:
-    """Whether both are true, for every element.
+    """Logical and, element-wise.
 
     Supports bool. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 && x2``.
     """
 
 def logical_or(x1: Any, x2: Any, /) -> Array:
-    """Whether one is true, for every element.
+    """Logical or, element-wise.
 
     Supports bool. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 || x2``.
     """
 
 def logical_xor(x1: Any, x2: Any, /) -> Array:
-    """Whether one is true and the other is not, for every element.
+    """Logical exclusive or, element-wise.
 
     Supports bool. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 != x2``.
     """
 
 def logical_not(x: Any, /) -> Array:
-    """Whether it is false, for every element.
+    """Logical not, element-wise.
 
     Supports bool. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``!x``.
     """
 
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
-    """Bits that both have, for every element.
+    """Bitwise and, element-wise.
 
     Supports bool, integers. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 &
@@ -473,7 +473,7 @@ def bitwise_and(x1: Any, x2: Any, /) -> Array:
     """
 
 def bitwise_or(x1: Any, x2: Any, /) -> Array:
-    """Bits that one has, for every element.
+    """Bitwise or, element-wise.
 
     Supports bool, integers. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 |
@@ -481,7 +481,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Array:
     """
 
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
-    """Bits that one has and the other has not, for every element.
+    """Bitwise exclusive or, element-wise.
 
     Supports bool, integers. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL: ``x1 ^
@@ -489,7 +489,7 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Array:
     """
 
 def bitwise_invert(x: Any, /) -> Array:
-    """All bits changed, for every element.
+    """Bitwise complement, element-wise.
 
     Supports bool, integers. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -497,7 +497,7 @@ def bitwise_invert(x: Any, /) -> Array:
     """
 
 def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
-    """Bits moved up by `x2` places, for every element.
+    """Bits shifted left by `x2`, element-wise.
 
     Supports integers. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -505,7 +505,7 @@ def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
     """
 
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
-    """Bits moved down by `x2` places, with the sign, for every element.
+    """Bits shifted right by `x2`, with sign extension, element-wise.
 
     Supports integers. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL:
@@ -513,7 +513,7 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
     """
 
 def real(x: Any, /) -> Array:
-    """The real part, for every element.
+    """The real part, element-wise.
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
@@ -521,7 +521,7 @@ def real(x: Any, /) -> Array:
     """
 
 def imag(x: Any, /) -> Array:
-    """The imaginary part, for every element.
+    """The imaginary part, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -529,7 +529,7 @@ def imag(x: Any, /) -> Array:
     """
 
 def conj(x: Any, /) -> Array:
-    """The complex conjugate, for every element.
+    """The complex conjugate, element-wise.
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
@@ -537,7 +537,7 @@ def conj(x: Any, /) -> Array:
     """
 
 def copysign(x1: Any, x2: Any, /) -> Array:
-    """`x1` with the sign of `x2`, for every element.
+    """`x1` with the sign of `x2`, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``copysign(x1,
@@ -545,7 +545,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     """
 
 def nextafter(x1: Any, x2: Any, /) -> Array:
-    """The next number after `x1` in the direction of `x2`, for every element.
+    """The next number after `x1` in the direction of `x2`, element-wise.
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``nextafter(x1,

@@ -55,7 +55,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
     Parameters
     ----------
     sharing : int
-        Of the memory, if it is used in place.
+        Sharing of the memory, if it is used in place.
     """
     dtype = as_dtype(array.dtype)
     if not copy and can_share(array, device):

@@ -1,4 +1,4 @@
-"""Which values are worth materializing rather than recomputing."""
+"""Cost model: values that are cheaper to materialize than to recompute."""
 
 from __future__ import annotations
 

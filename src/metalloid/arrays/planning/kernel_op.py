@@ -24,13 +24,13 @@ class KernelOp:
         Indices of the operands in the list of operations.
     dtype : numpy.dtype
     strides : tuple of int
-        Of the buffer that is read, along the axes of the iteration space.
+        Strides of the buffer that is read, along the axes of the iteration space.
     offset : int
         Offset of the first element, relative to the leaf's own.
     varies : bool
         Whether the value varies along the row axes.
     steps : tuple of int
-        Of a gather: the stride that each index is multiplied by.
+        For a gather: the stride of each index.
     """
 
     kind: str

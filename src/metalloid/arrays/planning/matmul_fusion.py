@@ -45,7 +45,7 @@ def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
     Parameters
     ----------
     has_epilogue : bool
-        Whether a kernel of ours would compute users of the product as well.
+        Whether a generated kernel would compute users of the product as well.
     """
     nodes, args = planner.graph.nodes, planner.graph.args
     node = nodes[index]

@@ -187,7 +187,7 @@ class Planner:
     # -- kernels
 
     def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
-        """Call `attempt` until it succeeds; materialize what stands in its way."""
+        """Call `attempt` until it succeeds; materialize values after each failure."""
         while True:
             try:
                 return attempt()

@@ -61,7 +61,7 @@ class FusedKernel:
     out : int
         Index of the buffer that is written.
     strides : tuple of int
-        Of the output, along the axes of the space, and along the chunks if there are any.
+        Strides of the output, along the axes of the space, and along the chunks if any.
     offset : int
     chunk : int
         Elements of the first row axis per threadgroup or thread; 0 for all.
@@ -128,7 +128,7 @@ class CallStep:
     Attributes
     ----------
     index : int
-        Of the node in the graph. A later graph of the same structure holds another call there.
+        Index of the node in the graph; later graphs of equal structure have other calls there.
     """
 
     index: int
