@@ -78,7 +78,7 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
         A float type.
     key : Array, optional
         The key; by default the next of the sequence of `seed`. Several keys, of shape (..., 2),
-        each draw what they draw alone; their axes are the first of the result.
+        each yield the numbers that they yield alone; their axes come first in the result.
 
     Notes
     -----
@@ -205,7 +205,7 @@ def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None
     Parameters
     ----------
     p : number or Array
-        Between 0 and 1, in multiples of 2**-24.
+        Between 0 and 1, with a resolution of 2**-24.
     shape, key
         See `uniform`.
 

@@ -27,8 +27,8 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
 
     Notes
     -----
-    The elements are sorted by 64 random bits each. Any two of n elements have equal bits, and keep
-    their order, with a probability of at most n**2 / 2**65.
+    The elements are sorted by 64 random bits each. The probability that two of n elements have
+    equal bits, and so keep their order, is at most n**2 / 2**65.
 
     Examples
     --------
