@@ -209,7 +209,7 @@ def test_what_a_format_lacks(tmp_path):
             ValueError,
             "does not support complex128, the type of 'x'",
         ),
-        (".safetensors", {"__metadata__": x}, ValueError, "keeps the name '__metadata__'"),
+        (".safetensors", {"__metadata__": x}, ValueError, "reserves the name '__metadata__'"),
         (".npz", {"a\0b": x}, ValueError, "it has a NUL"),
         (".npz", {"a" * 65_532: x}, ValueError, "names have less than 65536 bytes"),
         (".npz", {"\udc80": x}, ValueError, "is not valid Unicode"),

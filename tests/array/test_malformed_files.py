@@ -178,7 +178,7 @@ SAFETENSORS = {
     "an extent of 1.5": (safetensors({"x": entry(shape=(1.5,))}), "does not say where"),
     "three offsets": (safetensors({"x": entry(offsets=(0, 8, 9))}), "does not say where"),
     "a negative offset": (safetensors({"x": entry(offsets=(-8, 0))}), "does not say where"),
-    "an unknown type": (safetensors({"x": entry("F8_E4M3")}), "elements of F8_E4M3, which"),
+    "an unknown type": (safetensors({"x": entry("F8_E4M3")}), "elements of unsupported type F8_E4M3"),
     "another size": (safetensors({"x": entry(shape=(3,))}, bytes(8)), "does not fit the bytes"),
     "2^62 elements": (safetensors({"x": entry(shape=(2**62,), offsets=(0, 2**62))}), "fit"),
     "no elements in 2^62 rows": (
