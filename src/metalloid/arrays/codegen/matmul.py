@@ -246,7 +246,7 @@ class _PartWriter(Writer):
         head = f"  METAL_FUNC {type_} operator()({parameters}) const {{"
         return [f"struct {name} {{", *fields, "", head, *self.lines, "  }"]
 
-    def made(self, name: str) -> str:
+    def constructor(self, name: str) -> str:
         """The statement that constructs the struct."""
         values = ", ".join(text for _, text in self._fields)
         return f"  const {name} {name.lower()}{{{values}}};"
@@ -337,7 +337,7 @@ class ProductWriter:
         given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
-        self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
+        self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)

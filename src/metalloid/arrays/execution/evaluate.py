@@ -257,7 +257,7 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
     steps: list[Launch | CallStep] = []
     allocate: list[Ints] = []
     uses: list[set[int]] = []
-    made: set[int] = set()
+    allocated: set[int] = set()
     _expect_room(planner.sources, device)
     for step in chain.from_iterable(map(partition_grid, planner.steps)):
         if isinstance(step, FusedKernel):
@@ -267,10 +267,10 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         else:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))
-            made |= set(step.outs)  # by the function itself
+            allocated |= set(step.outs)  # by the function itself
         # The output, and empty buffers that no step computes.
-        allocate.append(tuple(s for s in uses[-1] - made if planner.sources[s].leaf is None))
-        made |= uses[-1]
+        allocate.append(tuple(s for s in uses[-1] - allocated if planner.sources[s].leaf is None))
+        allocated |= uses[-1]
     uses_of = Counter(arg for args in planner.graph.args for arg in args)
     roots = set(planner.graph.roots)
     results = tuple(
@@ -296,6 +296,6 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
         results,
         tuple(result for result in results if result.references),
-        tuple(s for s in asked - made if sources[s].leaf is None),
+        tuple(s for s in asked - allocated if sources[s].leaf is None),
         planner.unsaved_outputs(),
     )

@@ -94,29 +94,29 @@ class KernelBuilder:
             key: Any = (index, layout or moves)
         else:
             key = index
-        found = self._values.get(key)
-        if found is None:
+        value = self._values.get(key)
+        if value is None:
             if not moves and self.planner.graph.nodes[index].kind is ELEMENTWISE:
                 self._visit_maps_below(index)
             self._depth += 1
             if self._depth > MAX_DEPTH:
                 raise KernelLimitExceeded
-            found = self._values[key] = self._make(index, moves)
+            value = self._values[key] = self._make(index, moves)
             self._depth -= 1
-        return found
+        return value
 
     def _visit_maps_below(self, index: int) -> None:
         """Build elementwise operations in topological order, so that recursion stays shallow."""
         graph, materialized = self.planner.graph, self.planner.materialized
-        found: set[int] = set()
+        operands: set[int] = set()
         pending = [] if index in materialized else [index]
         while pending:
             for arg in graph.args[pending.pop()]:
-                is_new = arg not in found and arg not in self._values and arg not in materialized
+                is_new = arg not in operands and arg not in self._values and arg not in materialized
                 if is_new and graph.nodes[arg].kind is ELEMENTWISE:
-                    found.add(arg)
+                    operands.add(arg)
                     pending.append(arg)
-        for at in sorted(found):
+        for at in sorted(operands):
             self.value(at)
 
     def _make(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:

@@ -111,16 +111,16 @@ class Planner:
     def _deep(self) -> list[int]:
         """Nodes to materialize because their expressions are too deep, in topological order."""
         depths: list[tuple[int, int]] = []
-        found = []
+        indices = []
         for index, node in enumerate(self.graph.nodes):
             below = [depths[arg] for arg in self.graph.args[index]]
             depth = max((d for d, _ in below), default=0) + (node.kind is ELEMENTWISE)
             chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
             if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
-                found.append(index)
+                indices.append(index)
                 depth = chain = 0
             depths.append((depth, chain))
-        return found
+        return indices
 
     # -- materialization
 
@@ -181,8 +181,8 @@ class Planner:
     def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
         """Layout of a node after views, as if it were contiguous."""
         nodes = self.graph.nodes
-        found = (nodes[move].data if isinstance(move, int) else move for move in moves)
-        return apply_views(contiguous(nodes[index].shape), found)
+        views = (nodes[move].data if isinstance(move, int) else move for move in moves)
+        return apply_views(contiguous(nodes[index].shape), views)
 
     # -- kernels
 
