@@ -214,7 +214,7 @@ def test_what_a_format_lacks(tmp_path):
         (".npz", {"a" * 65_532: x}, ValueError, "names must be shorter than 65536 bytes"),
         (".npz", {"\udc80": x}, ValueError, "is not valid Unicode"),
         (".safetensors", {"\udc80": x}, ValueError, "is not valid Unicode"),
-        (".npz", {1: x}, TypeError, "names of arrays are strings, got 1"),
+        (".npz", {1: x}, TypeError, "names of arrays must be strings, got 1"),
     ):
         with pytest.raises(error, match=message):
             mtl.save(tmp_path / f"x{suffix}", arrays)
