@@ -134,9 +134,15 @@ def test_padding_is_never_the_largest():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x, w: mtl.conv1d(x, w), r"\[conv1d\] wants 3 axes"),
-        (lambda x, w: mtl.conv2d(x, w[..., :1]), r"\[conv2d\] 2 channels in 1 groups"),
-        (lambda x, w: mtl.conv2d(x, w, stride=(1, 2, 3)), r"\[conv2d\] wants a number, or 2"),
+        (lambda x, w: mtl.conv1d(x, w), r"\[conv1d\] expected arrays and weights with 3 axes"),
+        (
+            lambda x, w: mtl.conv2d(x, w[..., :1]),
+            r"\[conv2d\] weights of shape .* 2 channels in 1 groups",
+        ),
+        (
+            lambda x, w: mtl.conv2d(x, w, stride=(1, 2, 3)),
+            r"\[conv2d\] expected an int or 2 of them",
+        ),
         (lambda x, w: mtl.max_pool(x, 9), r"\[max_pool\] a window of \(9, 9\)"),
         (lambda x, w: mtl.conv2d(x, w, stride=0), r"\[conv2d\] a window of .* stride \(0, 0\)"),
     ],

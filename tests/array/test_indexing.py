@@ -129,7 +129,7 @@ def test_what_others_see_does_not_change():
         ((0, 0, 0), "3 indices for an array with 2 axes"),
         ((slice(None), mtl.asarray([0, 9])), "9 is out of range for axis 1 of extent 3"),
         (mtl.asarray([True, False]), r"a mask of shape \(2,\) for axes of \(4,\)"),
-        (1.5, "wants integers or masks"),
+        (1.5, "expected integers or masks"),
     ],
 )
 def test_indices_that_do_not_fit(key, error):

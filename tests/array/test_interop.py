@@ -51,7 +51,7 @@ def test_asarray_copies_unless_told_not_to():
     theirs[0] = 9
     assert float(copied[0]) == 0
     assert float(shared[0]) == 9
-    with pytest.raises(ValueError, match="takes a copy"):
+    with pytest.raises(ValueError, match="requires a copy"):
         mtl.asarray([1, 2], copy=False)
 
 

@@ -100,13 +100,13 @@ def test_files_of_numpy_are_read(values, is_fortran):
 @pytest.mark.parametrize("dtype", ["i4,f4", "S3", "U3", "M8[s]", "V3", "longdouble"])
 def test_types_of_numpy_that_arrays_lack(tmp_path, dtype):
     np.save(tmp_path / "x.npy", np.zeros(2, dtype))
-    with pytest.raises(ValueError, match="which arrays lack"):
+    with pytest.raises(ValueError, match="has elements of unsupported type"):
         mtl.load(tmp_path / "x.npy")
 
 
 def test_objects_are_not_unpickled(tmp_path):
     np.save(tmp_path / "x.npy", np.array([print]), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"has elements of '\|O', which arrays lack"):
+    with pytest.raises(ValueError, match=r"has elements of unsupported type '\|O'"):
         mtl.load(tmp_path / "x.npy")
 
 
@@ -203,23 +203,28 @@ def test_nothing_is_pickled(tmp_path, value):
 def test_what_a_format_lacks(tmp_path):
     x = mtl.arange(3)
     for suffix, arrays, error, message in (
-        (".safetensors", {"x": x.astype(complex128)}, ValueError, "no type for 'x', of complex128"),
-        (".safetensors", {"__metadata__": x}, ValueError, "keeps the name '__metadata__'"),
-        (".npz", {"a\0b": x}, ValueError, "it has a NUL"),
-        (".npz", {"a" * 65_532: x}, ValueError, "names have less than 65536 bytes"),
-        (".npz", {"\udc80": x}, ValueError, "is no valid Unicode"),
-        (".safetensors", {"\udc80": x}, ValueError, "is no valid Unicode"),
-        (".npz", {1: x}, TypeError, "names of arrays are strings, got 1"),
+        (
+            ".safetensors",
+            {"x": x.astype(complex128)},
+            ValueError,
+            "does not support complex128, the type of 'x'",
+        ),
+        (".safetensors", {"__metadata__": x}, ValueError, "reserves the name '__metadata__'"),
+        (".npz", {"a\0b": x}, ValueError, "it contains NUL"),
+        (".npz", {"a" * 65_532: x}, ValueError, "names must be shorter than 65536 bytes"),
+        (".npz", {"\udc80": x}, ValueError, "is not valid Unicode"),
+        (".safetensors", {"\udc80": x}, ValueError, "is not valid Unicode"),
+        (".npz", {1: x}, TypeError, "names of arrays must be strings, got 1"),
     ):
         with pytest.raises(error, match=message):
             mtl.save(tmp_path / f"x{suffix}", arrays)
     with pytest.raises(ValueError, match=r"a \.npz file has no metadata"):
         mtl.save(tmp_path / "x.npz", {"x": x}, metadata={})
-    with pytest.raises(ValueError, match="metadata are Unicode strings by name"):
+    with pytest.raises(ValueError, match="metadata must be Unicode strings by name"):
         mtl.save(tmp_path / "x.safetensors", {"x": x}, metadata={"a": 1})
     assert list(tmp_path.iterdir()) == []
     mtl.save(tmp_path / "x.npz", {"x": x})
-    with pytest.raises(ValueError, match=r"has no metadata: it is no \.safetensors"):
+    with pytest.raises(ValueError, match=r"has no metadata: not a \.safetensors"):
         mtl.load(tmp_path / "x.npz", return_metadata=True)
 
 
@@ -233,12 +238,12 @@ def test_archives_of_other_things(tmp_path):
     file = tmp_path / "x.npz"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("readme.txt", "text")
-    with pytest.raises(ValueError, match=r"holds 'readme.txt', which is no \.npy file"):
+    with pytest.raises(ValueError, match=r"holds 'readme.txt', which is not an \.npy file"):
         mtl.load(file)
 
 
 def test_what_does_not_fit(tmp_path):
-    with pytest.raises(ValueError, match=r"is no \.npy, \.npz or \.safetensors file"):
+    with pytest.raises(ValueError, match=r"is not an \.npy, \.npz or \.safetensors file"):
         mtl.save(tmp_path / "x.txt", mtl.zeros(2))
     with pytest.raises(ValueError, match=r"a \.npy file holds one array"):
         mtl.save(tmp_path / "x.npy", {"x": mtl.zeros(2)})
@@ -249,10 +254,10 @@ def test_what_does_not_fit(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (b"\4\0\0\0\0\0\0\0nope", "is no safetensors file"),
+        (b"\4\0\0\0\0\0\0\0nope", "is not a safetensors file"),
         (
             {"x": {"dtype": "F4", "shape": [1], "data_offsets": [0, 1]}},
-            "has elements of F4, which arrays lack",
+            "has elements of unsupported type F4",
         ),
         ({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "beyond the end"),
     ],

@@ -23,7 +23,7 @@ def view_of(layout, memory):
     """NumPy's array of a layout."""
     size = memory.itemsize
     return np.lib.stride_tricks.as_strided(
-        memory[layout.start :], layout.shape, [s * size for s in layout.strides]
+        memory[layout.offset :], layout.shape, [s * size for s in layout.strides]
     )
 
 

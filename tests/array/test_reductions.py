@@ -96,7 +96,7 @@ def test_nothing_to_add(shape):
     for axis in range(x.ndim):
         np.testing.assert_array_equal(np.asarray(own.sum(axis=axis)), x.sum(axis=axis))
         np.testing.assert_array_equal(np.asarray(own.prod(axis=axis)), x.prod(axis=axis))
-    with pytest.raises(ValueError, match="there is no element"):
+    with pytest.raises(ValueError, match="there are no elements"):
         own.max()
 
 

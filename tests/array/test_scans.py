@@ -43,5 +43,5 @@ def test_the_error_grows_slowly(n):
 
 
 def test_an_axis_is_needed():
-    with pytest.raises(ValueError, match=r"\[cumulative_sum\] an array of shape \(2, 2\) wants"):
+    with pytest.raises(ValueError, match=r"\[cumulative_sum\] an array of shape \(2, 2\) requires"):
         mtl.cumulative_sum(mtl.zeros((2, 2)))

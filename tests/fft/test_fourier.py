@@ -154,11 +154,11 @@ def test_a_filter_is_one_expression():
 
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: mtl.fft.rfft(1j * mtl.ones(4)), TypeError,
-     "[rfft] takes real numbers, got complex64. Use fft, fftn or ifft."),
+     "[rfft] expected real numbers, got complex64. Use fft, fftn or ifft."),
     (lambda: mtl.fft.fft(mtl.ones(4), n=0), ValueError,
-     "[fft] a transform of length 0 along the axes (0,) of shape (4,). Lengths are at least 1."),
+     "[fft] lengths must be at least 1, got 0 along the axes (0,) of shape (4,)."),
     (lambda: mtl.fft.irfft(mtl.ones((2, 1))), ValueError,
-     "[irfft] a transform of length 0 along the axes (1,) of shape (2, 1). Lengths are at least 1."),
+     "[irfft] lengths must be at least 1, got 0 along the axes (1,) of shape (2, 1)."),
     (lambda: mtl.fft.fft(mtl.ones(4), axis=1), ValueError,
      "[fft] axis 1 of an array with 1 axes."),
     (lambda: mtl.fft.fft(mtl.asarray(1.0)), ValueError,
@@ -170,7 +170,7 @@ def test_a_filter_is_one_expression():
     (lambda: mtl.fft.fftn(mtl.ones((2, 2)), s=(2,), axes=(0, 1)), ValueError,
      "[fftn] 1 lengths (2,) for 2 axes (0, 1)."),
     (lambda: mtl.fft.fft(mtl.ones(4), norm="unitary"), ValueError,
-     "[fft] norm is 'backward', 'ortho' or 'forward', got 'unitary'."),
+     "[fft] norm must be 'backward', 'ortho' or 'forward', got 'unitary'."),
 ])  # fmt: skip
 def test_messages(call, error, message):
     with pytest.raises(error) as caught:

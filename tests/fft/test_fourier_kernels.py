@@ -8,7 +8,7 @@ from test_fourier import near, random, wide
 
 import metalloid as mtl
 from metalloid.fft.factors import radices_of, split
-from metalloid.fft.kernels import _ROOM_BYTES
+from metalloid.fft.kernels import _CAPACITY_BYTES
 
 
 @pytest.fixture(autouse=True)
@@ -95,5 +95,5 @@ def test_lengths_are_split(most):
 
 
 def test_too_long():
-    with pytest.raises(ValueError, match="longer than 3 passes take"):
-        split(2**40, _ROOM_BYTES // 8, _ROOM_BYTES // 32)
+    with pytest.raises(ValueError, match="requires more than 3 passes"):
+        split(2**40, _CAPACITY_BYTES // 8, _CAPACITY_BYTES // 32)

@@ -46,9 +46,9 @@ def test_frequencies_fuse():
 
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: mtl.fft.fftfreq(0), ValueError,
-     "[fftfreq] n is the number of samples, at least 1, got 0."),
+     "[fftfreq] n must be at least 1, got 0."),
     (lambda: mtl.fft.rfftfreq(4, dtype=mtl.int32), TypeError,
-     "[rfftfreq] frequencies are floats, got int32."),
+     "[rfftfreq] frequencies must be floats, got int32."),
     (lambda: mtl.fft.fftshift(mtl.ones(4), axes=1), ValueError,
      "[fftshift] axis 1 of an array with 1 axes."),
 ])  # fmt: skip

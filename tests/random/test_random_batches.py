@@ -61,7 +61,7 @@ def test_one_kernel_for_all_keys():
 
 
 def test_what_is_no_key():
-    with pytest.raises(ValueError, match=r"has the shape \(2,\), several \(..., 2\), got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"must have shape \(2,\) or \(..., 2\), got \(2, 3\)"):
         mtl.random.normal(3, key=mtl.zeros((2, 3), dtype=mtl.uint32))
     with pytest.raises(ValueError, match=r"\[random.fold_in\]"):
         mtl.random.fold_in(KEYS, mtl.arange(5))

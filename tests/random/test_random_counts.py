@@ -65,11 +65,11 @@ def test_small_means_by_hand():
 
 
 def test_what_is_no_mean():
-    with pytest.raises(ValueError, match=r"a mean is between 0 and 2\*\*60, got -1"):
+    with pytest.raises(ValueError, match=r"means must be between 0 and 2\*\*60, got -1"):
         mtl.random.poisson(-1)
     with pytest.raises(ValueError, match="got nan"):
         mtl.random.poisson(float("nan"))
-    with pytest.raises(TypeError, match="wants a type of integers, got float32"):
+    with pytest.raises(TypeError, match="expected an integer type, got float32"):
         mtl.random.poisson(1, dtype=mtl.float32)
     means = mtl.asarray([-1.0, float("nan"), 1e30, 1.0])
     assert (mtl.random.poisson(means, key=key()) == -1).tolist() == [True, True, True, False]

@@ -130,5 +130,5 @@ def test_short_floats_are_rounded_once():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_types_are_checked(name):
-    with pytest.raises(TypeError, match=rf"\[random.{name}\] wants a type of floats, got int32"):
+    with pytest.raises(TypeError, match=rf"\[random.{name}\] expected a float type, got int32"):
         getattr(mtl.random, name)(shape=3, dtype=mtl.int32)

@@ -64,5 +64,5 @@ def test_errors():
         mtl.random.randint(3, 3, 4)
     with pytest.raises(OverflowError, match="int8 does not hold 0 to 128"):
         mtl.random.randint(0, 129, 4, mtl.int8)
-    with pytest.raises(TypeError, match="wants a type of integers, got float32"):
+    with pytest.raises(TypeError, match="expected an integer type, got float32"):
         mtl.random.randint(0, 3, 4, mtl.float32)

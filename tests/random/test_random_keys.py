@@ -147,11 +147,11 @@ def test_keys_of_other_libraries():
 
 
 def test_keys_are_checked():
-    with pytest.raises(TypeError, match=r"\[random.uniform\] a key is of uint32, got int64"):
+    with pytest.raises(TypeError, match=r"\[random.uniform\] keys must be uint32, got int64"):
         mtl.random.uniform(shape=3, key=mtl.asarray([0, 1]))
-    with pytest.raises(ValueError, match=r"a key has the shape \(2,\), several .*, got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"keys must have shape \(2,\) or .*, got \(2, 3\)"):
         mtl.random.uniform(shape=3, key=mtl.random.split(mtl.random.key(0), 3).T)
-    with pytest.raises(TypeError, match="wants a whole number, got float32"):
+    with pytest.raises(TypeError, match="expected integers, got float32"):
         mtl.random.fold_in(mtl.random.key(0), 0.5)
     with pytest.raises(TypeError, match="unsigned integers, got int32"):
         mtl.random.bits(3, mtl.int32)

@@ -221,7 +221,7 @@ def test_consumers_of_unversioned_capsules_get_a_copy():
         tensor = _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED))
         ctypes.c_int64.from_address(tensor.data).value = 77
     assert a.tolist() == [0, 1, 2]
-    with pytest.raises(BufferError, match=r"takes a copy.*Ask for max_version=\(1, 0\)"):
+    with pytest.raises(BufferError, match=r"requires a copy.*Request max_version=\(1, 0\)"):
         a.__dlpack__(copy=False)
 
 

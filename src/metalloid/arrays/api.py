@@ -1,4 +1,4 @@
-"""All public names of arrays, as `metalloid` offers them."""
+"""All public names of arrays; `metalloid` exports them."""
 
 import math
 

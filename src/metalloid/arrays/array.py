@@ -1,4 +1,4 @@
-"""The array: a name for a node, with Python's operators and NumPy's habits."""
+"""The array class: a reference to a node, with NumPy's operators and methods."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _bare = object.__new__
 
 
 class Array(Operators, Interop):
-    """Numbers of one type in a grid of any number of axes, computed when they are looked at.
+    """An n-dimensional array of one element type, evaluated lazily when its values are read.
 
-    Made by `asarray` and its like, not by calling the class. An array does not change what it
-    means behind anyone's back: operators and functions make new ones, and ``x[i] = v`` and
-    ``x += v`` give the name `x` a new value, which other names for the old one do not see.
+    Create arrays with `asarray` and similar functions, not by calling the class. Values are
+    immutable: operators and functions return new arrays. ``x[i] = v`` and ``x += v`` rebind `x` to
+    a new value; other references to the old array do not change.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Array(Operators, Interop):
     device : Device
     ndim, size, itemsize, nbytes : int
     T, mT : Array
-        With all axes, or the last two, in reverse.
+        Transposes of all axes, and of the last two.
     real, imag : Array
 
     Examples
@@ -58,11 +58,11 @@ class Array(Operators, Interop):
         self._node = settled(node) if node.sharing else node
 
     def _new(self, node: Node) -> Array:
-        array = _bare(Array)  # quicker than to call the class
+        array = _bare(Array)  # faster than calling the class
         array._node = settled(node) if node.sharing else node
         return array
 
-    # -- what it is
+    # -- properties
 
     @property
     def dtype(self) -> DType:
@@ -76,7 +76,7 @@ class Array(Operators, Interop):
 
     @property
     def device(self) -> Device:
-        """Where it is computed and kept."""
+        """The device that evaluates and stores the array."""
         return self._node.device
 
     @property
@@ -101,14 +101,14 @@ class Array(Operators, Interop):
 
     @property
     def T(self) -> Array:
-        """The axes in reverse order."""
+        """The transpose: all axes in reverse order."""
         return Array(permute(self._node, tuple(reversed(range(self.ndim)))))
 
     @property
     def mT(self) -> Array:
-        """Every matrix, of the last two axes, transposed."""
+        """The transpose of every matrix, over the last two axes."""
         if self.ndim < 2:
-            raise ValueError(f"[mT] wants at least two axes, got shape {self.shape}.")
+            raise ValueError(f"[mT] expected at least two axes, got shape {self.shape}.")
         axes = tuple(range(self.ndim - 2))
         return Array(permute(self._node, (*axes, self.ndim - 1, self.ndim - 2)))
 
@@ -122,56 +122,56 @@ class Array(Operators, Interop):
         """The imaginary part."""
         return Array(unary(OPS["imag"], self))
 
-    # -- the same in other forms
+    # -- conversions
 
     def astype(self, dtype: Any, *, copy: bool = True, device: Any = None) -> Array:
-        """The numbers in another type; see `metalloid.astype`."""
+        """Convert to another type; see `metalloid.astype`."""
         result = self if device is None else self.to_device(device)
         node = cast(result._node, as_dtype(dtype))
         return Array(unshared(node) if copy else node)
 
     def reshape(self, *shape: Any) -> Array:
-        """The same elements in another shape; one extent may be -1."""
+        """Change the shape; one extent may be -1."""
         return Array(reshaped(self._node, shape[0] if len(shape) == 1 else shape))
 
     def transpose(self, *axes: Any) -> Array:
-        """The axes in another order; in reverse without one."""
+        """Permute the axes; by default, reverse them."""
         if not axes:
             return self.T
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return Array(permute(self._node, axes_of("transpose", order, self.ndim)))
 
     def squeeze(self, axis: Axis = None) -> Array:
-        """Without axes of extent 1."""
+        """Remove axes of extent 1; by default, all of them."""
         axes = tuple(k for k, n in enumerate(self.shape) if n == 1)
         if axis is not None:
             axes = axes_of("squeeze", axis, self.ndim)
             if any(self.shape[k] != 1 for k in axes):
                 raise ValueError(
-                    f"[squeeze] axis {axis} of {self.shape} has more than one element."
+                    f"[squeeze] axis {axis} of shape {self.shape} has an extent other than 1."
                 )
         return Array(reductions.without(self._node, axes))
 
     def flatten(self) -> Array:
-        """All elements along one axis."""
+        """Collapse the array to one axis."""
         return Array(reshape(self._node, (self.size,)))
 
     ravel = flatten
 
     def copy(self) -> Array:
-        """The same values. Only memory that another library may write is copied."""
+        """Return a copy. Only memory that another library may write is actually copied."""
         return Array(unshared(self._node))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
-        """The same numbers on another device.
+        """Copy to another device.
 
         Raises
         ------
         ValueError
-            For a stream: launches of a device run in order.
+            If `stream` is not None: launches of a device run in order.
         """
         if stream is not None:
-            raise ValueError(f"[to_device] there are no streams, got {stream!r}.")
+            raise ValueError(f"[to_device] streams are not supported, got {stream!r}.")
         target = get_device(device)
         if target is self.device:
             return self
@@ -237,7 +237,7 @@ class Array(Operators, Interop):
 
     @property
     def at(self) -> Updater:
-        """``x.at[i].add(v)``: a new array with some elements changed.
+        """``x.at[i].add(v)``: return a copy with some elements updated.
 
         Examples
         --------
@@ -254,42 +254,42 @@ class Array(Operators, Interop):
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
-            raise TypeError("[iter] an array without axes cannot be gone through.")
+            raise TypeError("[iter] an array without axes is not iterable.")
         return (self[k] for k in range(self.shape[0]))
 
     def item(self, *index: int) -> Any:
-        """One element as a Python number."""
+        """Return one element as a Python number."""
         return self.__array__().item(*index)
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Return nested lists of Python numbers."""
         return self.__array__().tolist()
 
-    def _one(self, kind: str) -> Any:
+    def _scalar(self, kind: str) -> Any:
         if self.size != 1:
             raise TypeError(
-                f"[{kind}] only an array of one element is a number, this has shape {self.shape}."
+                f"[{kind}] only an array of one element converts to a number, got {self.shape}."
             )
         if self._node.kind is CONSTANT:
             return self._node.data
         return self.__array__().reshape(()).item()
 
     def __bool__(self) -> bool:
-        return bool(self._one("bool"))
+        return bool(self._scalar("bool"))
 
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(self._scalar("int"))
 
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(self._scalar("float"))
 
     def __complex__(self) -> complex:
-        return complex(self._one("complex"))
+        return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
         if kind_of(self.dtype) not in "iu":
-            raise TypeError(f"[index] only integers are indices, this is {self.dtype}.")
-        return int(self._one("index"))
+            raise TypeError(f"[index] only integers are indices, got {self.dtype}.")
+        return int(self._scalar("index"))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -304,15 +304,15 @@ class Array(Operators, Interop):
         return str(self.__array__())
 
     def __format__(self, spec: str) -> str:
-        return format(self._one("format"), spec) if self.size == 1 and spec else str(self)
+        return format(self._scalar("format"), spec) if self.size == 1 and spec else str(self)
 
     def msl(self) -> str:
-        """The text of the kernels that compute it, as they would be pasted into Xcode."""
+        """Return the Metal source of the kernels that evaluate the array."""
         return explain.msl([self._node])
 
 
 class Updater:
-    """What ``x.at`` is; an index makes an `Update` of it."""
+    """The value of ``x.at``; indexing it returns an `Update`."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
@@ -322,7 +322,7 @@ class Updater:
 
 
 class Update:
-    """Elements of an array, to be changed in a new one."""
+    """Indexed elements of an array, to be replaced in a copy."""
 
     def __init__(self, array: Array, key: Any) -> None:
         self._array, self._key = array, key
@@ -331,29 +331,29 @@ class Update:
         return Array(indexing.updated(self._array._node, self._key, value, function))
 
     def get(self) -> Array:
-        """The elements."""
+        """Return the elements."""
         return self._array[self._key]
 
     def set(self, value: Any) -> Array:
-        """With `value` there."""
+        """Replace the elements by `value`."""
         return self._changed("set", value)
 
     def add(self, value: Any) -> Array:
-        """With `value` added; as often as an index occurs."""
+        """Add `value`, repeatedly for repeated indices."""
         return self._changed("add", value)
 
     def subtract(self, value: Any) -> Array:
-        """With `value` taken away; as often as an index occurs."""
+        """Subtract `value`, repeatedly for repeated indices."""
         return self._changed("subtract", value)
 
     def multiply(self, value: Any) -> Array:
-        """With `value` multiplied; as often as an index occurs."""
+        """Multiply by `value`, repeatedly for repeated indices."""
         return self._changed("multiply", value)
 
     def min(self, value: Any) -> Array:
-        """With the smaller of the two."""
+        """Replace elements by their minimum with `value`."""
         return self._changed("minimum", value)
 
     def max(self, value: Any) -> Array:
-        """With the larger of the two."""
+        """Replace elements by their maximum with `value`."""
         return self._changed("maximum", value)

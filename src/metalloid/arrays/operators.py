@@ -1,4 +1,4 @@
-"""Python's operators on arrays, each a row of the table of operations."""
+"""Python's operators on arrays, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 
 class Binary(Protocol):
-    """An operator as type checkers see it: the result is of the class that it is called on."""
+    """Type of a binary operator: its result has the class of the array."""
 
     def __get__(self, array: T, cls: type[T]) -> Callable[[Any], T]:
         """Bind it."""
 
 
 class Unary(Protocol):
-    """The same, of operators without another operand."""
+    """Type of a unary operator: its result has the class of the array."""
 
     def __get__(self, array: T, cls: type[T]) -> Callable[[], T]:
         """Bind it."""
 
 
 def _fits(value: Any) -> bool:
-    """Whether an operator of an array knows what to do with the other operand."""
+    """Whether the operators of arrays support the other operand."""
     return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
 
 
@@ -56,27 +56,27 @@ def _in_place(name: str) -> Binary:
         self._node = settled(in_place(name, self._node, binary(row, self, other)))
         return self
 
-    operate.__doc__ = f"See `metalloid.{name}`; the name keeps the new value."
+    operate.__doc__ = f"See `metalloid.{name}`; rebinds the name to the result."
     return operate
 
 
 def in_place(name: str, old: Node, new: Node) -> Node:
-    """The new value of a name, which keeps its type and shape.
+    """Check that an in-place operation keeps type and shape, and return its result.
 
     Raises
     ------
     TypeError, ValueError
-        If it cannot.
+        If the type or the shape changes.
     """
     if new.dtype != old.dtype:
-        raise TypeError(f"[{name}] in place makes {new.dtype} of {old.dtype}.")
+        raise TypeError(f"[{name}] in-place operation would change {old.dtype} to {new.dtype}.")
     if new.shape != old.shape:
-        raise ValueError(f"[{name}] in place makes {new.shape} of shape {old.shape}.")
+        raise ValueError(f"[{name}] in-place operation would change {old.shape} to {new.shape}.")
     return new
 
 
-def _three(name: str) -> tuple[Binary, Binary, Binary]:
-    """The operator itself, from the other side, and in place."""
+def _with_variants(name: str) -> tuple[Binary, Binary, Binary]:
+    """The operator, its reflected variant, and its in-place variant."""
     return _operator(name), _operator(name, is_reflected=True), _in_place(name)
 
 
@@ -91,7 +91,7 @@ def _single(name: str) -> Unary:
 
 
 class Operators:
-    """What Python's operators mean, for a class with ``_node`` and ``_new(node)``."""
+    """Mixin class with Python's operators, for a class with ``_node`` and ``_new(node)``."""
 
     __slots__ = ("_node",)
     _node: Node
@@ -99,20 +99,20 @@ class Operators:
     if TYPE_CHECKING:
 
         def _new(self, node: Node) -> Self:
-            """An array of a node."""
+            """Wrap a node."""
 
-    __add__, __radd__, __iadd__ = _three("add")
-    __sub__, __rsub__, __isub__ = _three("subtract")
-    __mul__, __rmul__, __imul__ = _three("multiply")
-    __truediv__, __rtruediv__, __itruediv__ = _three("divide")
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _three("floor_divide")
-    __mod__, __rmod__, __imod__ = _three("remainder")
-    __pow__, __rpow__, __ipow__ = _three("pow")
-    __and__, __rand__, __iand__ = _three("bitwise_and")
-    __or__, __ror__, __ior__ = _three("bitwise_or")
-    __xor__, __rxor__, __ixor__ = _three("bitwise_xor")
-    __lshift__, __rlshift__, __ilshift__ = _three("bitwise_left_shift")
-    __rshift__, __rrshift__, __irshift__ = _three("bitwise_right_shift")
+    __add__, __radd__, __iadd__ = _with_variants("add")
+    __sub__, __rsub__, __isub__ = _with_variants("subtract")
+    __mul__, __rmul__, __imul__ = _with_variants("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _with_variants("divide")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _with_variants("floor_divide")
+    __mod__, __rmod__, __imod__ = _with_variants("remainder")
+    __pow__, __rpow__, __ipow__ = _with_variants("pow")
+    __and__, __rand__, __iand__ = _with_variants("bitwise_and")
+    __or__, __ror__, __ior__ = _with_variants("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _with_variants("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _with_variants("bitwise_left_shift")
+    __rshift__, __rrshift__, __irshift__ = _with_variants("bitwise_right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __eq__ = _operator("equal")  # type: ignore[assignment]
@@ -127,7 +127,7 @@ class Operators:
         return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
 
     def __imatmul__(self, other: Any) -> Self:
-        """See `metalloid.matmul`; the name keeps the new value."""
+        """See `metalloid.matmul`; rebinds the name to the result."""
         self._node = settled(in_place("matmul", self._node, matrix_product(self, other)))
         return self
 

@@ -1,4 +1,4 @@
-"""Which lengths are transformed how."""
+"""Factorisation of transform lengths."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import functools
 import itertools
 import math
 
-#: Of the stages in fourier.metal, the best first.
+#: Radices of the stages in fourier.metal, the most efficient first.
 RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
-_MOST_PASSES = 3
+_MAX_PASSES = 3
 
 
 def radices_of(length: int) -> tuple[int, ...] | None:
-    """The stages of a transform; None if there is none for one of its factors.
+    """Return the radices of a transform; None if a prime factor has no stage.
 
     Examples
     --------
@@ -28,11 +28,11 @@ def radices_of(length: int) -> tuple[int, ...] | None:
 
 
 @functools.lru_cache(maxsize=256)
-def split(length: int, most: int, beside: int) -> tuple[int, ...] | None:
-    """A length as a product of lengths up to `most`; as few as possible, and about equal.
+def split(length: int, max_length: int, preferred: int) -> tuple[int, ...] | None:
+    """Factorise a length into as few, similar lengths of at most `max_length` as possible.
 
-    None if it has too large a prime factor. If it has several, they are up to `beside`, where as
-    many as three are enough.
+    None if it has a large prime factor. If more than one length is necessary, lengths are at most
+    `preferred`, unless that takes more than three.
 
     Examples
     --------
@@ -41,22 +41,22 @@ def split(length: int, most: int, beside: int) -> tuple[int, ...] | None:
     """
     if radices_of(length) is None:
         return None
-    if length <= most:
+    if length <= max_length:
         return (length,)
-    for limit, count in itertools.product((beside, most), range(2, _MOST_PASSES + 1)):
-        found = _into(length, count, limit)
-        if found is not None:
-            return found
-    raise ValueError(f"[fft] a row of {length} numbers is longer than {_MOST_PASSES} passes take.")
+    for limit, count in itertools.product((preferred, max_length), range(2, _MAX_PASSES + 1)):
+        lengths = _factorized(length, count, limit)
+        if lengths is not None:
+            return lengths
+    raise ValueError(f"[fft] a row of {length} numbers requires more than {_MAX_PASSES} passes.")
 
 
-def _into(length: int, count: int, most: int) -> tuple[int, ...] | None:
+def _factorized(length: int, count: int, max_length: int) -> tuple[int, ...] | None:
     if count == 1:
-        return (length,) if length <= most else None
+        return (length,) if length <= max_length else None
     wanted = length ** (1 / count)
-    divisors = [d for d in range(2, min(most, length) + 1) if length % d == 0]
+    divisors = [d for d in range(2, min(max_length, length) + 1) if length % d == 0]
     for first in sorted(divisors, key=lambda d: abs(math.log(d / wanted))):
-        rest = _into(length // first, count - 1, most)
+        rest = _factorized(length // first, count - 1, max_length)
         if rest is not None:
             return (first, *rest)
     return None

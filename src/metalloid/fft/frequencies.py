@@ -1,4 +1,4 @@
-"""Which frequency stands where in a transform, and the order in which plots want them."""
+"""Frequencies of the results of transforms, and their order for plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metalloid.runtime.devices.device import Device
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
             device: str | Device | None = None) -> Array:  # fmt: skip
-    """The frequencies of the results of `fft`: those from 0 up, then the negative ones.
+    """Return the frequencies of the results of `fft`: non-negative ones, then negative ones.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     d : float
         Distance between samples.
     dtype : dtype, optional
-        A float type; float32 without.
+        A float type; float32 by default.
 
     Raises
     ------
     ValueError
-        If there are no samples.
+        If `n` is less than 1.
     TypeError
         If the type is not a float type.
 
@@ -42,14 +42,14 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     wanted = _checked("fftfreq", n, dtype)
-    place = arange(n, device=device)
-    cycles = where(place < (n + 1) // 2, place, place - n)
+    index = arange(n, device=device)
+    cycles = where(index < (n + 1) // 2, index, index - n)
     return divide(cycles.astype(wanted), n * d)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
              device: str | Device | None = None) -> Array:  # fmt: skip
-    """The frequencies of the results of `rfft`, from 0 up; see `fftfreq`.
+    """Return the frequencies of the results of `rfft`, in ascending order; see `fftfreq`.
 
     Examples
     --------
@@ -63,20 +63,20 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
 
 def _checked(where: str, n: int, dtype: Any) -> DType:
     if n < 1:
-        raise ValueError(f"[{where}] n is the number of samples, at least 1, got {n}.")
+        raise ValueError(f"[{where}] n must be at least 1, got {n}.")
     wanted = float32 if dtype is None else as_dtype(dtype)
     if kind_of(wanted) != "f":
-        raise TypeError(f"[{where}] frequencies are floats, got {wanted}.")
+        raise TypeError(f"[{where}] frequencies must be floats, got {wanted}.")
     return wanted
 
 
 def fftshift(x: Any, /, *, axes: Axis = None) -> Array:
-    """The halves of the axes exchanged, so that frequency 0 stands in the middle.
+    """Swap the halves of the axes, so that frequency 0 is in the middle.
 
     Parameters
     ----------
     axes : int or tuple of int, optional
-        All without.
+        All axes by default.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def fftshift(x: Any, /, *, axes: Axis = None) -> Array:
 
 
 def ifftshift(x: Any, /, *, axes: Axis = None) -> Array:
-    """What `fftshift` exchanged, in its place again; they differ where an extent is odd."""
+    """Invert `fftshift`; the two differ for odd extents."""
     array = Array(to_node(x, "ifftshift"))
     along = axes_of("ifftshift", axes, array.ndim)
     return roll(array, [-(array.shape[k] // 2) for k in along], axis=along)

@@ -1,8 +1,8 @@
-"""Fourier transforms by `fourier.metal`: what its passes are told.
+"""Launches of the Fourier kernels, `fourier.metal`.
 
-A row that fits into a threadgroup's memory is one pass. A longer one is taken as a table of
-``a * b`` numbers (or ``a * b * c``): its columns are transformed, turned, and then its rows
-(W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profit", 1966).
+A row that fits into threadgroup memory takes one pass. A longer row is processed as a table of
+``a * b`` numbers (or ``a * b * c``): transform the columns, multiply by twiddle factors, transform
+the rows (W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profit", 1966).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from metalloid.kernels.library import Library, library
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
 
-#: As in fourier.metal.
-_THREADS, _ROOM_BYTES, _MOST_STAGES = 512, 32768, 12
-#: Of a row that takes several passes, so many are side by side in a threadgroup at least.
-_BESIDE = 4
-#: Radices of kernels that have no others.
-_USUAL = frozenset({2, 3, 4, 5, 8})
+#: These constants equal those of fourier.metal.
+_THREADS, _CAPACITY_BYTES, _MAX_STAGES = 512, 32768, 12
+#: Minimum number of adjacent rows in a threadgroup, for rows that take several passes.
+_MIN_ADJACENT_ROWS = 4
+#: Radices of the kernels without the rare, register-hungry stages.
+_COMMON_RADICES = frozenset({2, 3, 4, 5, 8})
 _PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
 _SIDE = np.dtype(
@@ -46,27 +46,27 @@ _PASS = np.dtype(
     + [(name, np.uint32) for name in ("rows", "around", "coarse", "fine", "fine_bits", "is_chirp",
                                       "length", "across", "tile_row", "tile_place", "stages")]
     + [("of_across", _DIVISOR), ("of_length", _DIVISOR)]
-    + [("radices", np.uint32, _MOST_STAGES)]
-    + [("done", _DIVISOR, _MOST_STAGES), ("many", _DIVISOR, _MOST_STAGES)]
-    + [("turns", np.uint32, _MOST_STAGES), ("", np.uint32)],
+    + [("radices", np.uint32, _MAX_STAGES)]
+    + [("done", _DIVISOR, _MAX_STAGES), ("many", _DIVISOR, _MAX_STAGES)]
+    + [("turns", np.uint32, _MAX_STAGES), ("", np.uint32)],
 )  # fmt: skip
 
 
 class Transform(NamedTuple):
-    """What becomes of each row.
+    """The transform of each row.
 
     Attributes
     ----------
     length : int
-        The row is cut, or filled up with zeros.
+        Length of the transform: rows are truncated, or padded with zeros.
     is_inverse : bool
     is_mirrored : bool
-        Whether what is given is the first half of a row with Hermitian symmetry.
+        Whether the input is the first half of a row with Hermitian symmetry.
     kept : int
-        Of the results, which are real if `to_real`.
+        Number of results, which are real if `to_real`.
     to_real : bool
     scale : float
-        By which the results are multiplied.
+        Factor of the results.
     """
 
     length: int
@@ -78,8 +78,8 @@ class Transform(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Side:
-    """See fourier.metal."""
+class _RowAccess:
+    """Memory layout of the rows that a pass reads or writes: ``Side`` of fourier.metal."""
 
     bound: Any
     start: int = 0
@@ -97,13 +97,13 @@ class _Side:
 
     @property
     def by_rows(self) -> bool:
-        """Whether neighbours in memory are of different rows."""
+        """Whether neighbouring addresses belong to different rows."""
         along = abs(self.step) * self.index_place
-        beside = abs(self.row) + abs(self.step) * self.index_row
-        return beside != 0 and beside < along
+        across_rows = abs(self.row) + abs(self.step) * self.index_row
+        return across_rows != 0 and across_rows < along
 
     def record(self) -> tuple[int, ...]:
-        """The members of the struct."""
+        """Return the members of the struct."""
         return (self.start, self.batch, self.middle, self.row, self.step, self.index_row,
                 self.index_middle, self.index_place, self.count, self.mirror, self.by_rows,
                 self.exchanged)  # fmt: skip
@@ -117,8 +117,8 @@ class _Pass:
     rows: int
     middles: int
     batches: int
-    source: _Side
-    to: _Side
+    source: _RowAccess
+    to: _RowAccess
     around: int = 0
     is_chirp: bool = False
     scale: float = 1.0
@@ -126,46 +126,46 @@ class _Pass:
 
 @dataclass
 class _Work:
-    """The launches of one call, all of one precision."""
+    """Launches of one transform, with a common precision."""
 
     device: Device
     real: DType
     held: list[Any] = field(default_factory=list)
 
     @property
-    def room(self) -> int:
-        """Complex numbers that a threadgroup holds."""
-        return _ROOM_BYTES // (2 * self.real.itemsize)
+    def capacity(self) -> int:
+        """Complex numbers that fit into threadgroup memory."""
+        return _CAPACITY_BYTES // (2 * self.real.itemsize)
 
     def new(self, elements: int, is_real: bool = False) -> Memory:
-        """Memory for complex numbers, or real ones."""
+        """Allocate memory for complex or real numbers."""
         memory = Memory(self.device, elements * self.real.itemsize * (1 if is_real else 2))
-        self.held.append(memory)  # nobody else may have it before all is launched
+        self.held.append(memory)  # must not be reused before all passes are launched
         return memory
 
-    def launch(self, given: _Pass) -> None:
-        """Hand over a pass."""
-        across = max(1, min(given.rows, self.room // given.length))
-        table, *tables = _turns(given.length, given.around, self.real, self.device)
+    def launch(self, step: _Pass) -> None:
+        """Launch a pass."""
+        across = max(1, min(step.rows, self.capacity // step.length))
+        table, *tables = _twiddles(step.length, step.around, self.real, self.device)
         numbers = _packed(
-            given.length, given.rows, across, given.source.record(), given.to.record(),
-            given.around, given.is_chirp, *tables, self.device,
+            step.length, step.rows, across, step.source.record(), step.to.record(),
+            step.around, step.is_chirp, *tables, self.device,
         )  # fmt: skip
-        kind = "real" if given.source.is_real else "real_from" if given.to.is_real else "complex"
-        is_usual = _USUAL.issuperset(radices_of(given.length) or ())
-        rare = "" if is_usual and self.device.traits.is_simt else "_rare"
+        kind = "real" if step.source.is_real else "real_from" if step.to.is_real else "complex"
+        is_common = _COMMON_RADICES.issuperset(radices_of(step.length) or ())
+        rare = "" if is_common and self.device.traits.is_simt else "_rare"
         kernel = _library(self.real, self.device)[f"transform_{kind}{rare}"]
-        groups = math.ceil(given.rows / across)
-        kernel(given.source.bound, given.to.bound, table.bound, numbers,
-               self.real.type(given.scale), threads=(groups * _THREADS, given.middles,
-               given.batches), group_size=(_THREADS, 1, 1), wait=False)  # fmt: skip
+        groups = math.ceil(step.rows / across)
+        kernel(step.source.bound, step.to.bound, table.bound, numbers,
+               self.real.type(step.scale), threads=(groups * _THREADS, step.middles,
+               step.batches), group_size=(_THREADS, 1, 1), wait=False)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
 def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tuple[int, ...],
             around: int, is_chirp: bool, coarse: int, fine: int, bits: int,
             device: Device) -> Buffer:  # fmt: skip
-    """A pass as fourier.metal reads it."""
+    """Return ``Plan`` of fourier.metal for a pass."""
     by_rows = source[_BY_ROWS] or to[_BY_ROWS]
     numbers = np.zeros((), _PASS)
     numbers["from"], numbers["to"] = (*source, 0), (*to, 0)
@@ -189,8 +189,8 @@ def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tu
     return Buffer(numbers.reshape(1), device=device)
 
 
-def transformed_rows(x: Node, given: Transform) -> list[Memory]:
-    """The transforms along the last axis."""
+def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
+    """Transform along the last axis."""
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
@@ -200,22 +200,25 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     assert x.memory is not None
     rows = math.prod(x.shape[:-1])
     work = _Work(x.device, real)
-    result = work.new(rows * given.kept, given.to_real)
-    if rows * given.kept == 0:
+    result = work.new(rows * transform.kept, transform.to_real)
+    if rows * transform.kept == 0:
         return [result]
-    half = given.length // 2 + 1
+    half = transform.length // 2 + 1
     (middles, middle), (inner, row) = [(1, 0)] * (2 - len(axes)) + axes
     bound = x.memory.bound
-    source = _Side(
+    source = _RowAccess(
         bound.view(real) if isinstance(bound, np.ndarray) else bound,
-        start=x.layout.start, step=x.data[0][-1],
-        count=min(x.shape[-1], half if given.is_mirrored else given.length),
-        mirror=given.length if given.is_mirrored else 0, exchanged=given.is_inverse,
+        start=x.layout.offset, step=x.data[0][-1],
+        count=min(x.shape[-1], half if transform.is_mirrored else transform.length),
+        mirror=transform.length if transform.is_mirrored else 0, exchanged=transform.is_inverse,
         is_real=kind_of(x.dtype) != "c",
     )  # fmt: skip
-    to = _Side(result.bound, count=given.kept, exchanged=given.is_inverse, is_real=given.to_real)
-    scale, n, kept = given.scale, given.length, given.kept
-    lengths = split(n, work.room, work.room // _BESIDE)
+    to = _RowAccess(
+        result.bound, count=transform.kept, exchanged=transform.is_inverse,
+        is_real=transform.to_real,
+    )  # fmt: skip
+    scale, n, kept = transform.scale, transform.length, transform.kept
+    lengths = split(n, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
     if lengths is None:
         source = replace(source, batch=middle, middle=row, index_row=1)
         to = replace(to, batch=inner * kept, middle=kept, index_row=1)
@@ -229,56 +232,63 @@ def transformed_rows(x: Node, given: Transform) -> list[Memory]:
     return [result]
 
 
-def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], source: _Side,
-               to: _Side, scale: float) -> None:  # fmt: skip
-    """Rows as tables: `lengths` are their extents. `to` is contiguous, but for its batches."""
+def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], source: _RowAccess,
+               to: _RowAccess, scale: float) -> None:  # fmt: skip
+    """Transform rows as tables of extents `lengths`; `to` is contiguous except for its batches."""
     n, rows = math.prod(lengths), math.prod(outer)
     first, *between, last = lengths
     rest = n // first
     tables = work.new(rows * n).bound
     work.launch(_Pass(
         first, rest, outer[1], outer[0], replace(source, index_row=1, index_place=rest),
-        _Side(tables, batch=outer[1] * n, middle=n, index_row=1, index_place=rest), around=n,
+        _RowAccess(tables, batch=outer[1] * n, middle=n, index_row=1, index_place=rest), around=n,
     ))  # fmt: skip
     if between:
         (second,) = between
-        turned = work.new(rows * n).bound
-        inside = _Side(tables, batch=n, middle=rest, index_row=1, index_place=last)
-        work.launch(_Pass(second, last, first, rows, inside, replace(inside, bound=turned),
+        transposed = work.new(rows * n).bound
+        inside = _RowAccess(tables, batch=n, middle=rest, index_row=1, index_place=last)
+        work.launch(_Pass(second, last, first, rows, inside, replace(inside, bound=transposed),
                           around=rest))  # fmt: skip
-        tables = turned
+        tables = transposed
     middles = n // (first * last)
     work.launch(_Pass(
-        last, first, middles, rows, _Side(tables, batch=n, middle=last, row=rest),
+        last, first, middles, rows, _RowAccess(tables, batch=n, middle=last, row=rest),
         replace(to, index_row=1, index_middle=first, index_place=first * middles), scale=scale,
     ))  # fmt: skip
 
 
-def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _Side, to: _Side,
+def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _RowAccess, to: _RowAccess,
                     scale: float) -> None:  # fmt: skip
-    """Rows of any length: with j k = (j^2 + k^2 - (j - k)^2) / 2, a convolution with a chirp."""
+    """Transform rows of any length as a convolution with a chirp (Bluestein's algorithm).
+
+    It uses j k = (j^2 + k^2 - (j - k)^2) / 2.
+    """
     rows, around = math.prod(outer), 2 * n
     m = 1 << (2 * n - 2).bit_length()  # a power of two from 2 n - 1 on
-    lengths = split(m, work.room, work.room // _BESIDE)
+    lengths = split(m, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
     assert lengths is not None
     padded, waves = work.new(rows * m).bound, work.new(rows * m).bound
-    at_rows = _Side(padded, batch=outer[1] * m, middle=m, index_row=1)
+    at_rows = _RowAccess(padded, batch=outer[1] * m, middle=m, index_row=1)
     count = min(source.count, n)
     work.launch(_Pass(1, n, outer[1], outer[0], replace(source, count=count), at_rows,
                       around=around, is_chirp=True))  # fmt: skip
-    plain = _Side(padded, count=n)
-    _plain(work, lengths, rows, plain, _Side(waves))
+    plain = _RowAccess(padded, count=n)
+    _plain(work, lengths, rows, plain, _RowAccess(waves))
     chirp = _chirp(n, m, work.real, work.device)
     _library(work.real, work.device)["multiply_rows"](
         waves, chirp.bound, m, threads=(m, rows), wait=False
     )
-    _plain(work, lengths, rows, _Side(waves, exchanged=True), _Side(padded, exchanged=True))
+    _plain(
+        work, lengths, rows, _RowAccess(waves, exchanged=True), _RowAccess(padded, exchanged=True)
+    )
     work.launch(_Pass(1, n, outer[1], outer[0], at_rows, to, around=around, is_chirp=True,
                       scale=scale))  # fmt: skip
 
 
-def _plain(work: _Work, lengths: tuple[int, ...], rows: int, source: _Side, to: _Side) -> None:
-    """Contiguous rows, transformed as they are."""
+def _plain(
+    work: _Work, lengths: tuple[int, ...], rows: int, source: _RowAccess, to: _RowAccess
+) -> None:
+    """Transform contiguous rows."""
     n = math.prod(lengths)
     if len(lengths) == 1:
         work.launch(_Pass(n, rows, 1, 1, replace(source, row=n), replace(to, row=n)))
@@ -287,7 +297,7 @@ def _plain(work: _Work, lengths: tuple[int, ...], rows: int, source: _Side, to: 
 
 
 def _outer_axes(x: Node) -> list[tuple[int, int]]:
-    """Extents and strides of all axes but the last, those put together that lie in a row."""
+    """Return extents and strides of all axes except the last, with contiguous axes merged."""
     axes: list[tuple[int, int]] = []
     for extent, stride in zip(x.shape[:-1], x.data[0][:-1], strict=True):
         if extent == 1:
@@ -304,31 +314,36 @@ def _divisor(number: int) -> tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _turns(length: int, around: int, real: DType, device: Device) -> tuple[Memory, int, int, int]:
-    """One turn in `length` steps; those of each stage; one in `around` steps, coarse and fine."""
-    tables, bits, done = [_turn(np.arange(length), length)], 0, 1
+def _twiddles(
+    length: int, around: int, real: DType, device: Device
+) -> tuple[Memory, int, int, int]:
+    """Return twiddle factors of a length, of each stage, and of `around`, coarse and fine."""
+    tables, bits, done = [_unit_roots(np.arange(length), length)], 0, 1
     for radix in radices_of(length) or ():
         steps = np.arange(1, radix)[:, None] * np.arange(done)
-        tables.append(_turn(steps.reshape(-1), radix * done))
+        tables.append(_unit_roots(steps.reshape(-1), radix * done))
         done *= radix
     coarse = fine = sum(map(len, tables))
     if around:
         bits = (around - 1).bit_length() // 2
-        tables += [_turn(np.arange(0, around, 2**bits), around), _turn(np.arange(2**bits), around)]
+        tables += [
+            _unit_roots(np.arange(0, around, 2**bits), around),
+            _unit_roots(np.arange(2**bits), around),
+        ]
         fine += len(tables[-2])
     return _on_device(np.concatenate(tables), real, device), coarse, fine, bits
 
 
-def _turn(steps: np.ndarray, around: int) -> np.ndarray:
+def _unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
     angle = 2 * _PI * steps / around
     return np.asarray(np.cos(angle) - 1j * np.sin(angle), complex)
 
 
 @functools.lru_cache(maxsize=16)
 def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
-    """What a row is convolved with, transformed, over `m`."""
-    places = np.arange(n)
-    wave = np.conj(_turn(places * places % (2 * n), 2 * n))
+    """Return the transform of the chirp that rows are convolved with, divided by `m`."""
+    indices = np.arange(n)
+    wave = np.conj(_unit_roots(indices * indices % (2 * n), 2 * n))
     around = np.zeros(m, complex)
     around[:n], around[m - n + 1 :] = wave, wave[:0:-1]
     return _on_device(np.fft.fft(around) / m, real, device)
@@ -343,7 +358,7 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 
 @functools.cache
 def text(type_: str) -> str:
-    """All that is compiled for a precision."""
+    """The Metal source for a precision."""
     body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
     binary_operands = f"vec<{type_}, 2>"
     kinds = {
@@ -351,14 +366,14 @@ def text(type_: str) -> str:
         "real": f"{type_}, {binary_operands}",
         "real_from": f"{binary_operands}, {type_}",
     }
-    made = [
+    instances = [
         (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")
         for kind, types in kinds.items() for name, has_rare in (("", "false"), ("_rare", "true"))
     ] + [("multiply_rows", "multiply_rows", type_)]  # fmt: skip
     rows = (
         f'template [[host_name("{host}")]] [[kernel]] '
         f"decltype({kernel}<{types}>) {kernel}<{types}>;"
-        for host, kernel, types in made
+        for host, kernel, types in instances
     )
     return "\n".join(["#include <metal_stdlib>\nusing namespace metal;\n", body, *rows, ""])
 

@@ -1,7 +1,7 @@
-"""Fourier transforms by the library of a device's maker, as nodes.
+"""Nodes that call the vendor library's Fourier transforms.
 
-It transforms along up to three last axes at a time. The others are moved there, by our kernels,
-which cut and fill up axes as well. What is real only on one side is so along the last axis.
+The library transforms along up to three last axes at a time. Generated kernels move other axes
+there, truncate and pad them. Transforms of or to real numbers use the last axis.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from metalloid.runtime.devices.libraries import Signal
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
-_MOST_AXES = 3
-#: Where numbers of 16 bytes may begin.
+_MAX_AXES = 3
+#: Alignment that the library requires.
 _ALIGNMENT = 16
 
 
 def is_for_library(node: Node, axes: Ints) -> bool:
-    """Whether an array is transformed by the library."""
+    """Whether the library transforms an array."""
     is_plain = 0 not in node.shape and len(set(axes)) == len(axes)
     is_asked = settings.transforms in ("auto", "cufft")
     return is_asked and is_plain and node.device.libraries.fourier is not None
 
 
 def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
-    """What NumPy's function of that name makes of lengths along axes."""
+    """Transform like NumPy's function of that name."""
     kind = name.rstrip("n2")
-    if kind in ("hfft", "ihfft"):  # those of the conjugate, or its conjugate, the other way round
+    if kind in ("hfft", "ihfft"):  # inverse transforms of the conjugate, or their conjugate
         norm = {"backward": "forward", "forward": "backward"}.get(norm, norm)
         if kind == "hfft":
             node = conj(Array(node))._node
@@ -68,46 +68,48 @@ def _to_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
 
 
 def _along(node: Node, axes: Ints, is_inverse: bool) -> Node:
-    """From complex numbers to complex numbers along any axes."""
+    """Transform complex numbers along any axes."""
     while axes:
-        axes, some = axes[:-_MOST_AXES], axes[-_MOST_AXES:]
+        axes, some = axes[:-_MAX_AXES], axes[-_MAX_AXES:]
         node = _last(node, some, node.dtype, node.shape[some[-1]], is_inverse)
     return node
 
 
 def _last(node: Node, axes: Ints, dtype: DType, extent: int, is_inverse: bool = False) -> Node:
-    """Transformed along up to three axes, the last of which gets another extent."""
-    places = tuple(range(-len(axes), 0))
-    start = moved_axes(node, axes, places)
+    """Transform along up to three axes; the last axis gets the given extent."""
+    last_axes = tuple(range(-len(axes), 0))
+    start = moved_axes(node, axes, last_axes)
     length = start.shape[-1] if kind_of(dtype) == "c" else extent
     lengths = (*start.shape[-len(axes) : -1], length)
     shape = (*start.shape[:-1], extent)
-    (found,) = launch_call(_transform, [start], (lengths, dtype, shape, is_inverse), (dtype, shape))
-    return moved_axes(found, places, axes)
+    (result,) = launch_call(
+        _transform, [start], (lengths, dtype, shape, is_inverse), (dtype, shape)
+    )
+    return moved_axes(result, last_axes, axes)
 
 
 def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
-    """Axes cut, or filled up with zeros."""
+    """Truncate axes, or pad them with zeros."""
     shape = list(node.shape)
     for axis, length in zip(axes, lengths, strict=True):
         shape[axis] = length
-    places = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
-    part = sliced(node, places)
+    slices = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
+    part = sliced(node, slices)
     if part.shape == tuple(shape):
         return part
     zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
-    return joined([zeros, part], [whole(tuple(shape)), places], tuple(shape), node.dtype)
+    return joined([zeros, part], [whole(tuple(shape)), slices], tuple(shape), node.dtype)
 
 
 def _scaled(node: Node, count: int, norm: str, is_inverse: bool) -> Node:
-    """Divided as the norm says: by nothing, by the count or by its root."""
+    """Normalise: divide by nothing, by the count, or by its square root."""
     if norm == "ortho":
         return (Array(node) * (1 / math.sqrt(count)))._node
     is_divided = is_inverse == (norm == "backward")
     return (Array(node) * (1 / count))._node if is_divided else node
 
 
-# -- when it is called
+# -- the call, on an evaluated operand
 
 
 def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bool) -> list[Memory]:
@@ -125,13 +127,13 @@ def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bo
 
 
 def _is_dense(a: Node) -> bool:
-    """Whether elements lie behind each other in a buffer, beginning where the library can."""
+    """Whether elements are contiguous in a buffer, with the required alignment."""
     assert a.memory is not None
-    is_ours = isinstance(a.memory.bound, Buffer)
-    is_aligned = (a.memory.address + a.layout.start * a.dtype.itemsize) % _ALIGNMENT == 0
-    return is_ours and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
+    is_buffer = isinstance(a.memory.bound, Buffer)
+    is_aligned = (a.memory.address + a.layout.offset * a.dtype.itemsize) % _ALIGNMENT == 0
+    return is_buffer and is_aligned and plain(a.layout) == plain(contiguous(a.shape))
 
 
 def _signal(a: Node) -> Signal:
     assert a.memory is not None
-    return Signal(a.memory.bound, a.layout.start * a.dtype.itemsize, a.dtype.name)
+    return Signal(a.memory.bound, a.layout.offset * a.dtype.itemsize, a.dtype.name)

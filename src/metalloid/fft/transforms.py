@@ -1,8 +1,8 @@
-"""Fourier transforms along one axis or several.
+"""Fourier transforms along one or several axes.
 
-On the CPU they are NumPy's pocketfft on the memory of arrays, elsewhere our own kernels, or cuFFT
-where it is installed. float32 and complex64 are transformed in single precision, float64 and
-complex128 in double. Half floats are taken as float32, and so are integers.
+On the CPU they are NumPy's pocketfft, on the memory of the arrays; on other devices kernels of this
+package, or cuFFT if it is installed. float32 and complex64 use single precision, float64 and
+complex128 double precision. Half floats and integers are converted to float32.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Norm = Literal["backward", "ortho", "forward"]
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    r"""The discrete Fourier transform along an axis.
+    r"""Return the discrete Fourier transform along an axis.
 
     .. math:: X_k = \sum_{j=0}^{n-1} x_j \, e^{-2 \pi i j k / n}
 
@@ -35,20 +35,20 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     ----------
     x : Array
     n : int, optional
-        Length of the transform: the axis is cut, or filled up with zeros. Its own without.
+        Length of the transform: the axis is truncated or padded with zeros. By default its extent.
     axis : int
     norm : "backward", "ortho" or "forward"
-        The inverse transform is divided by `n`, both are by its root, or this one is.
+        Normalisation: divide the inverse transform by `n`, both by its square root, or this one.
 
     Returns
     -------
     Array
-        Of complex numbers.
+        Complex numbers.
 
     Raises
     ------
     ValueError
-        If there is nothing to transform.
+        If the length is less than 1.
 
     Examples
     --------
@@ -60,67 +60,67 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of `fft`, with the same parameters."""
+    """Return the inverse of `fft`, with the same parameters."""
     return _along_one("ifft", x, n, axis, norm)
 
 
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The transform of real numbers: the first ``n // 2 + 1`` results of `fft`.
+    """Return the transform of real numbers: the first ``n // 2 + 1`` results of `fft`.
 
     The others are the complex conjugates of these.
 
     Raises
     ------
     TypeError
-        For complex numbers.
+        If `x` is complex.
     """
     return _along_one("rfft", x, n, axis, norm)
 
 
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of `rfft`.
+    """Return the inverse of `rfft`.
 
     Parameters
     ----------
     n : int, optional
-        Length of the result; ``2 * (m - 1)`` without, `m` being the extent of the axis. What had an
-        odd length needs it.
+        Length of the result. By default ``2 * (m - 1)`` for an axis of extent `m`, so it must be
+        given for odd lengths.
     """
     return _along_one("irfft", x, n, axis, norm)
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The transform of a signal with Hermitian symmetry, of which `x` is the first half.
+    """Return the transform of a signal with Hermitian symmetry; `x` is its first half.
 
     Parameters
     ----------
     n : int, optional
-        Length of the result, which is real; ``2 * (m - 1)`` without.
+        Length of the result, which is real. By default ``2 * (m - 1)``, as in `irfft`.
     """
     return _along_one("hfft", x, n, axis, norm)
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of `hfft`: the first half, ``n // 2 + 1`` numbers.
+    """Return the inverse of `hfft`: the first half, ``n // 2 + 1`` numbers.
 
     Raises
     ------
     TypeError
-        For complex numbers.
+        If `x` is complex.
     """
     return _along_one("ihfft", x, n, axis, norm)
 
 
 def fftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: Norm = "backward") -> Array:  # fmt: skip
-    """The discrete Fourier transform along several axes.
+    """Return the discrete Fourier transform along several axes.
 
     Parameters
     ----------
     s : sequence of int, optional
-        Length along each of the axes, as `n` of `fft`; -1 is the extent of the axis.
+        Length along each of the axes, as `n` of `fft`; -1 stands for the extent of the axis.
     axes : sequence of int, optional
-        All without; the last ones, if there is `s`.
+        All axes by default, or the last ``len(s)``.
     norm : "backward", "ortho" or "forward"
 
     Examples
@@ -135,25 +135,25 @@ def fftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 
 def ifftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: Norm = "backward") -> Array:  # fmt: skip
-    """The inverse of `fftn`, with the same parameters."""
+    """Return the inverse of `fftn`, with the same parameters."""
     return _along_several("ifftn", x, s, axes, norm)
 
 
 def rfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: Norm = "backward") -> Array:  # fmt: skip
-    """The transform of real numbers along several axes: `rfft` along the last, `fft` the others."""
+    """Return the transform of real numbers: `rfft` along the last axis, `fft` along the others."""
     return _along_several("rfftn", x, s, axes, norm)
 
 
 def irfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
            norm: Norm = "backward") -> Array:  # fmt: skip
-    """The inverse of `rfftn`; `s` is the shape of the result, as `n` of `irfft` is its length."""
+    """Return the inverse of `rfftn`; `s` is the shape of the result, as `n` of `irfft`."""
     return _along_several("irfftn", x, s, axes, norm)
 
 
 def fft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
          norm: Norm = "backward") -> Array:  # fmt: skip
-    """`fftn` along two axes, the last ones if nothing else is said.
+    """Return `fftn` along two axes, by default the last ones.
 
     Examples
     --------
@@ -167,19 +167,19 @@ def fft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
 
 def ifft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: Norm = "backward") -> Array:  # fmt: skip
-    """`ifftn` along two axes: the inverse of `fft2`."""
+    """Return `ifftn` along two axes: the inverse of `fft2`."""
     return _along_several("ifft2", x, s, axes, norm)
 
 
 def rfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: Norm = "backward") -> Array:  # fmt: skip
-    """`rfftn` along two axes."""
+    """Return `rfftn` along two axes."""
     return _along_several("rfft2", x, s, axes, norm)
 
 
 def irfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: Norm = "backward") -> Array:  # fmt: skip
-    """`irfftn` along two axes: the inverse of `rfft2`."""
+    """Return `irfftn` along two axes: the inverse of `rfft2`."""
     return _along_several("irfft2", x, s, axes, norm)
 
 
@@ -211,23 +211,23 @@ def _along_several(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[in
 
 
 def _operand(name: str, x: Any) -> Node:
-    """In a type of single or double precision."""
+    """Convert to a type of single or double precision."""
     node = to_node(x, name)
     if name in _OF_REALS and kind_of(node.dtype) == "c":
-        raise TypeError(f"[{name}] takes real numbers, got {node.dtype}. Use fft, fftn or ifft.")
+        raise TypeError(f"[{name}] expected real numbers, got {node.dtype}. Use fft, fftn or ifft.")
     is_short = kind_of(node.dtype) not in "fc" or node.dtype.itemsize == 2
     return cast(node, float32) if is_short else node
 
 
 def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -> tuple[Ints, Ints]:
-    """Lengths of the transform along its axes, and the shape of the result."""
+    """Return the lengths of the transform along its axes, and the shape of the result."""
     lengths = [shape[k] if n is None else n for n, k in zip(wanted, axes, strict=True)]
     if name in _TO_REALS and wanted[-1] is None:
         lengths[-1] = 2 * (shape[axes[-1]] - 1)
     if any(n < 1 for n in lengths):
         raise ValueError(
-            f"[{name}] a transform of length {min(lengths)} along the axes {axes} of shape {shape}."
-            " Lengths are at least 1."
+            f"[{name}] lengths must be at least 1, got {min(lengths)} along the axes {axes} of "
+            f"shape {shape}."
         )
     result = list(shape)
     for k, n in zip(axes, lengths, strict=True):
@@ -240,7 +240,7 @@ def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -
 def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints,
                  norm: Norm) -> Array:  # fmt: skip
     if norm not in get_args(Norm):
-        raise ValueError(f"[{name}] norm is 'backward', 'ortho' or 'forward', got {norm!r}.")
+        raise ValueError(f"[{name}] norm must be 'backward', 'ortho' or 'forward', got {norm!r}.")
     lengths, axes = ((p,) if name in _ALONG_ONE else p for p in parameters)
     if is_for_library(node, axes):
         return Array(library_transform(name, node, lengths, axes, norm))
@@ -252,13 +252,13 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
 
 
 def _is_by_kernels(device: Device) -> bool:
-    """Whether kernels of ours do it, and not the host."""
+    """Whether to use kernels instead of NumPy on the host."""
     wanted = settings.transforms
     return wanted == "kernels" or (wanted != "host" and device.name != "cpu")
 
 
 def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
-    """The axes one after the other: real numbers become complex ones first, and real ones last."""
+    """Transform the axes one by one; real input is transformed first, real output last."""
     is_inverse, last_axis = name.startswith("i"), len(axes) - 1
     for k in range(len(axes)) if name in _TO_REALS else reversed(range(len(axes))):
         n, axis = lengths[k], axes[k]
@@ -267,11 +267,11 @@ def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> 
         scale = {"ortho": n**-0.5, "backward": 1.0, "forward": 1 / n}[norm]
         if is_inverse:
             scale = 1 / (n * scale)
-        given = Transform(n, is_inverse, to_real, kept, to_real, scale)
+        transform = Transform(n, is_inverse, to_real, kept, to_real, scale)
         real = real_of(node.dtype)
         order = (*(a for a in range(len(node.shape)) if a != axis), axis)
         rows = permute(cast(node, complex_of(real)) if to_real else node, order)
         result = (real if to_real else complex_of(real), (*rows.shape[:-1], kept))
-        (rows,) = launch_call(transformed_rows, [rows], (given,), result)
+        (rows,) = launch_call(transformed_rows, [rows], (transform,), result)
         node = permute(rows, tuple(map(order.index, range(len(order)))))
     return node

@@ -1,11 +1,10 @@
-"""Linear algebra on the last two axes of arrays, the axes before them being a stack of matrices.
+"""Linear algebra over the last two axes of arrays; the axes before them are a stack of matrices.
 
-Products, norms and what else is made of arithmetic are expressions, which fuse with others.
-Decompositions and equations are LAPACK's, through NumPy, on the memory of the arrays. They work in
-double precision whatever the type, so that a result in float32 has the error of the problem and one
-rounding. Integers are taken as float32 there. Like everything they are computed when somebody looks
-at them, and what they raise about values, NumPy's ``LinAlgError``, is raised then. On NVIDIA GPUs
-cuSOLVER decomposes large matrices, and many of them, where it is installed: in their own precision.
+Products and norms are expressions, which fuse with others. Decompositions and solvers call LAPACK
+through NumPy, on the memory of the arrays, in double precision. A float32 result is rounded once,
+so its error is that of the problem. Integers are converted to float32. Like all functions they are
+lazy: errors about values, NumPy's ``LinAlgError``, are raised at evaluation. On NVIDIA GPUs
+cuSOLVER, if installed, decomposes large matrices and large stacks, in their own precision.
 """
 
 from metalloid.arrays.functions.tensor_contractions import (

@@ -1,4 +1,4 @@
-"""Matrices as products of simpler ones: Cholesky, QR, eigenvalues and singular values."""
+"""Matrix decompositions: Cholesky, QR, eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from metalloid.linalg.solver_calls import is_for_solver
 
 
 class QR(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     Q: Array
     R: Array
 
 
 class SVD(NamedTuple):
-    """What `svd` returns."""
+    """The result of `svd`."""
 
     U: Array
     S: Array
@@ -37,21 +37,21 @@ class SVD(NamedTuple):
 
 
 class Eigh(NamedTuple):
-    """What `eigh` returns."""
+    """The result of `eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class Eig(NamedTuple):
-    """What `eig` returns."""
+    """The result of `eig`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
-    """A triangular matrix `L` with ``L @ conj(L).mT == x``.
+    """Return the Cholesky factor: a lower triangular `L` with ``L @ conj(L).mT == x``.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     Raises
     ------
     LinAlgError
-        When it is computed, if a matrix is not positive definite.
+        At evaluation, if a matrix is not positive definite.
 
     Examples
     --------
@@ -74,18 +74,18 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """
     node, dtype = square_matrices("cholesky", x)
     if is_for_solver("cholesky", node):
-        found = Array(solver_calls.cholesky(node, bool(upper)))
-        return (triu(found) if upper else tril(found)).astype(dtype)
+        factor = Array(solver_calls.cholesky(node, bool(upper)))
+        return (triu(factor) if upper else tril(factor)).astype(dtype)
     return Array(*host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape)))
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
-    """A matrix with orthonormal columns `Q` and an upper triangular one `R`: ``Q @ R == x``.
+    """Return the QR decomposition: orthonormal columns `Q`, upper triangular `R`, ``Q @ R == x``.
 
     Parameters
     ----------
     mode : "reduced" or "complete"
-        Whether `Q` has as many columns as `x` needs, or is square.
+        Whether `Q` has ``min(M, N)`` columns or is square.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
            [0.8]], dtype=float32), array([[5.]], dtype=float32))
     """
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"[qr] mode is 'reduced' or 'complete', got {mode!r}.")
+        raise ValueError(f"[qr] mode must be 'reduced' or 'complete', got {mode!r}.")
     node, dtype = matrices("qr", x)
     *stack, rows, columns = node.shape
     inner = rows if mode == "complete" else min(rows, columns)
@@ -108,7 +108,9 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
-    """Singular values `S`, largest first, with ``(U * S[..., None, :]) @ Vh == x``.
+    """Return the singular value decomposition: ``(U * S[..., None, :]) @ Vh == x``.
+
+    The singular values `S` are in descending order.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     Raises
     ------
     LinAlgError
-        When it is computed, if the iteration does not converge.
+        At evaluation, if the iteration does not converge.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
 
 
 def svdvals(x: Any, /) -> Array:
-    """The singular values of `svd` alone."""
+    """Return only the singular values of `svd`."""
     node, dtype = matrices("svdvals", x)
     if is_for_solver("svd", node):
         return Array(solver_calls.svdvals(node)).astype(real_of(dtype))
@@ -150,7 +152,9 @@ def svdvals(x: Any, /) -> Array:
 
 
 def eigh(x: Any, /) -> Eigh:
-    """Eigenvalues of symmetric or Hermitian matrices, smallest first, and orthonormal eigenvectors.
+    """Return the eigenvalues and orthonormal eigenvectors of symmetric or Hermitian matrices.
+
+    The eigenvalues are in ascending order.
 
     Parameters
     ----------
@@ -160,12 +164,12 @@ def eigh(x: Any, /) -> Eigh:
     Returns
     -------
     Eigh
-        ``eigenvalues``, which are real, and ``eigenvectors``, the columns.
+        ``eigenvalues``, which are real, and ``eigenvectors``, as columns.
 
     Raises
     ------
     LinAlgError
-        When it is computed, if the iteration does not converge.
+        At evaluation, if the iteration does not converge.
 
     Examples
     --------
@@ -182,7 +186,7 @@ def eigh(x: Any, /) -> Eigh:
 
 
 def eigvalsh(x: Any, /) -> Array:
-    """The eigenvalues of `eigh` alone."""
+    """Return only the eigenvalues of `eigh`."""
     node, dtype = square_matrices("eigvalsh", x)
     if is_for_solver("eigh", node):
         values, _ = solver_calls.eigh(node, False)
@@ -191,17 +195,17 @@ def eigvalsh(x: Any, /) -> Array:
 
 
 def eig(x: Any, /) -> Eig:
-    """Eigenvalues of any square matrices, in no particular order, and eigenvectors of length 1.
+    """Return the eigenvalues, in no particular order, and unit eigenvectors of square matrices.
 
     Returns
     -------
     Eig
-        ``eigenvalues`` and ``eigenvectors``, the columns; both complex.
+        ``eigenvalues`` and ``eigenvectors``, as columns; both complex.
 
     Raises
     ------
     LinAlgError
-        When it is computed, if a matrix holds infinities or NaNs.
+        At evaluation, if a matrix holds infinities or NaNs.
 
     Examples
     --------
@@ -216,7 +220,7 @@ def eig(x: Any, /) -> Eig:
 
 
 def eigvals(x: Any, /) -> Array:
-    """The eigenvalues of `eig` alone."""
+    """Return only the eigenvalues of `eig`."""
     node, dtype = square_matrices("eigvals", x)
     wide = complex_of(real_of(dtype))
     return Array(*host_call(_eigvals, [node], (), (wide, node.shape[:-1])))

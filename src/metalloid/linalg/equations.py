@@ -1,4 +1,4 @@
-"""Systems of linear equations: solved, inverted, and what their matrices are worth."""
+"""Linear systems: solutions, inverses, determinants and ranks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from metalloid.linalg.solver_calls import is_for_solver
 
 
 class SlogDet(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Array
     logabsdet: Array
 
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` returns."""
+    """The result of `lstsq`."""
 
     solution: Array
     residuals: Array
@@ -46,7 +46,7 @@ class LeastSquares(NamedTuple):
 
 
 def det(x: Any, /) -> Array:
-    """The determinant of every matrix.
+    """Return the determinant of every matrix.
 
     Examples
     --------
@@ -62,13 +62,15 @@ def det(x: Any, /) -> Array:
 
 
 def slogdet(x: Any, /) -> SlogDet:
-    """Sign of the determinant and logarithm of its size, where `det` may leave the type's range.
+    """Return the sign and the logarithm of the absolute value of the determinant.
+
+    Use it where `det` would overflow or underflow.
 
     Returns
     -------
     SlogDet
         ``sign`` and ``logabsdet``: 0 and minus infinity for a determinant of 0. The sign of a
-        complex determinant is a complex number of size 1.
+        complex determinant is a complex number of absolute value 1.
     """
     node, dtype = square_matrices("slogdet", x)
     if is_for_solver("lu", node):
@@ -82,12 +84,12 @@ def slogdet(x: Any, /) -> SlogDet:
 
 
 def inv(x: Any, /) -> Array:
-    """The inverse of every matrix. To solve equations `solve` is faster and more accurate.
+    """Return the inverse of every matrix; `solve` is faster and more accurate for equations.
 
     Raises
     ------
     LinAlgError
-        When it is computed, if a matrix is singular.
+        At evaluation, if a matrix is singular.
 
     Examples
     --------
@@ -99,26 +101,26 @@ def inv(x: Any, /) -> Array:
     node, dtype = square_matrices("inv", x)
     if is_for_solver("solve", node):
         unit = eye(node.shape[-1], dtype=node.dtype, device=node.device)._node
-        found = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
-        return Array(found).astype(dtype)
+        solution = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
+        return Array(solution).astype(dtype)
     return Array(*host_call(_inv, [node], (), (dtype, node.shape)))
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
-    """The solution `x` of ``x1 @ x == x2``.
+    """Solve ``x1 @ x == x2`` for `x`.
 
     Parameters
     ----------
     x1 : Array
         Square matrices.
     x2 : Array
-        One vector for all of them, if it has one axis; otherwise matrices, whose columns are
-        solved for. Stacks broadcast.
+        A vector, if it has one axis; otherwise matrices whose columns are right-hand sides. Stacks
+        broadcast.
 
     Raises
     ------
     LinAlgError
-        When it is computed, if a matrix is singular.
+        At evaluation, if a matrix is singular.
 
     Examples
     --------
@@ -134,29 +136,29 @@ def solve(x1: Any, x2: Any, /) -> Array:
 
 
 def _solved(a: Node, b: Node) -> Array:
-    """By the library of the device's maker, which wants as many right sides as matrices."""
+    """Solve by the vendor library, which requires the stacks to have equal shapes."""
     shape = _solution_shape("solve", a, b)
     stack = broadcast_shape("solve", a.shape[:-2], b.shape[:-2])
     right = b if len(b.shape) > 1 else reshape(b, (*b.shape, 1))
-    found = solver_calls.solve(
+    solution = solver_calls.solve(
         broadcast(a, (*stack, *a.shape[-2:])), broadcast(right, (*stack, *right.shape[-2:]))
     )
-    return Array(reshape(found, shape))
+    return Array(reshape(solution, shape))
 
 
 def _eliminated(node: Node) -> tuple[Array, Array]:
-    """The diagonal after elimination, in double precision, and the sign of the exchanges."""
+    """Return the diagonal of `U` in double precision, and the sign of the row exchanges."""
     both, exchanges = solver_calls.lu_and_sign(node)
     wide = complex128 if kind_of(node.dtype) == "c" else float64
     return Array(cast(diagonal_of(both), wide)), Array(cast(exchanges, float64))
 
 
 def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
-    """Both sides in one type, whose rows fit, and the type of the results."""
+    """Return both operands in a common type, and the type of the result."""
     first, second = binary_operands(name, x1, x2)
     (a, dtype_a), (b, dtype_b) = matrices(name, Array(first)), floats(name, Array(second))
     if not b.shape or a.shape[-2] != b.shape[-2 if len(b.shape) > 1 else -1]:
-        raise ValueError(f"[{name}] the shapes {a.shape} and {b.shape} do not fit.")
+        raise ValueError(f"[{name}] incompatible shapes {a.shape} and {b.shape}.")
     wide = promote(a.dtype, b.dtype)
     return cast(a, wide), cast(b, wide), promote(dtype_a, dtype_b)
 
@@ -167,20 +169,20 @@ def _solution_shape(name: str, a: Node, b: Node) -> Ints:
 
 
 def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
-    """The shortest `x` for which ``x1 @ x`` is nearest to `x2`.
+    """Return the least-squares solution of ``x1 @ x == x2`` with minimum norm.
 
     Parameters
     ----------
     x1, x2 : Array
-        As of `solve`, but `x1` need not be square.
+        As in `solve`, but `x1` need not be square.
     rtol : float, optional
-        Singular values below `rtol` times the largest count as 0. ``max(M, N)`` times the
-        distance from 1 to the next number of the type without.
+        Singular values below `rtol` times the largest count as 0. By default ``max(M, N)`` times
+        the machine epsilon of the type.
 
     Returns
     -------
     LeastSquares
-        ``solution``; ``residuals``, the squared distances for each column of `x2`, always there;
+        ``solution``; ``residuals``, the squared error of each column of `x2`, never empty;
         ``rank``; ``singular_values``.
 
     Examples
@@ -205,13 +207,13 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
 
 
 def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
-    """The pseudo-inverse of Moore and Penrose: `lstsq` as a matrix.
+    """Return the Moore-Penrose pseudo-inverse of every matrix.
 
     Parameters
     ----------
     rtol : float or Array, optional
-        Singular values not above `rtol` times the largest count as 0; one for all, or one for each
-        matrix of the stack. ``max(M, N)`` times the distance from 1 to the next number without.
+        Singular values up to `rtol` times the largest count as 0. One tolerance, or one per matrix
+        of the stack. By default ``max(M, N)`` times the machine epsilon of the type.
 
     Examples
     --------
@@ -229,7 +231,7 @@ def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
 
 
 def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
-    """How many singular values of every matrix count as not 0; `rtol` is that of `pinv`.
+    """Return the rank: the number of nonzero singular values; `rtol` is that of `pinv`.
 
     Examples
     --------
@@ -243,19 +245,19 @@ def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     s = svdvals(Array(node))
     tolerance = _tolerance("matrix_rank", node, dtype, rtol)
     factor = tolerance if isinstance(tolerance, float) else tolerance[..., None]
-    is_kept = s > s.max(axis=-1, keepdims=True) * factor
-    return is_kept.sum(axis=-1)
+    is_nonzero = s > s.max(axis=-1, keepdims=True) * factor
+    return is_nonzero.sum(axis=-1)
 
 
 def _tolerance(where: str, node: Node, dtype: DType, rtol: Any) -> float | Array:
-    """One for all matrices, or one for each of the stack."""
+    """Return one tolerance for all matrices, or an array of one per matrix."""
     if rtol is None:
         return max(node.shape[-2:]) * float(finfo(dtype).eps)
     if isinstance(rtol, int | float):
         return float(rtol)
     tolerance = to_node(rtol, where, device=node.device)
     if kind_of(tolerance.dtype) != "f":
-        raise TypeError(f"[{where}] rtol is a float or an array of them, got {tolerance.dtype}.")
+        raise TypeError(f"[{where}] rtol must be a float or float array, got {tolerance.dtype}.")
     stack = node.shape[:-2]
     if broadcast_shape(where, tolerance.shape, stack) != stack:
         raise ValueError(
@@ -277,7 +279,7 @@ def _pseudo_inverse(a: np.ndarray, rtol: Any) -> np.ndarray:
 
 
 def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...]:
-    """What NumPy's `lstsq` does for one matrix."""
+    """NumPy's `lstsq` for stacks of matrices."""
     a, b = _double(a), _double(b if b.ndim > 1 else b[:, None])
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     kept = s > rtol * s.max(axis=-1, keepdims=True, initial=0)

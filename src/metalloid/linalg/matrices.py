@@ -1,4 +1,4 @@
-"""Operands that are stacks of matrices, and what LAPACK says about them in words."""
+"""Validation of stacks of matrices, and the messages of `LinAlgError`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import to_node
 
 LinAlgError = np.linalg.LinAlgError
-#: What is wrong with a matrix where LAPACK's iteration does not end.
+#: Messages for matrices for which LAPACK's iteration does not converge.
 NO_SINGULAR_VALUES = "has singular values that were not found, as with NaNs"
 NO_EIGENVALUES = "has eigenvalues that were not found, as with infinities and NaNs"
 
 
 def floats(where: str, x: Any) -> tuple[Node, DType]:
-    """A node in a type that NumPy's linear algebra takes, and the type of the result.
+    """Convert to a type that NumPy's linear algebra supports; also return the type of the result.
 
-    Integers are taken as float32; half floats are too, and the results are half floats again.
+    Integers and half floats are computed in float32; results of half floats are half floats.
     """
     node = to_node(x, where)
     dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
@@ -30,7 +30,7 @@ def floats(where: str, x: Any) -> tuple[Node, DType]:
 
 
 def matrices(where: str, x: Any) -> tuple[Node, DType]:
-    """`floats` with at least two axes.
+    """Convert like `floats`, and require at least two axes.
 
     Raises
     ------
@@ -39,13 +39,13 @@ def matrices(where: str, x: Any) -> tuple[Node, DType]:
     node, dtype = floats(where, x)
     if len(node.shape) < 2:
         raise ValueError(
-            f"[{where}] wants matrices along the last two axes, got shape {node.shape}."
+            f"[{where}] expected matrices along the last two axes, got shape {node.shape}."
         )
     return node, dtype
 
 
 def square_matrices(where: str, x: Any) -> tuple[Node, DType]:
-    """`matrices` with as many rows as columns.
+    """Convert like `matrices`, and require square matrices.
 
     Raises
     ------
@@ -57,23 +57,23 @@ def square_matrices(where: str, x: Any) -> tuple[Node, DType]:
 
 
 def check_square(where: str, node: Node, advice: str = "") -> None:
-    """Refuse matrices with other numbers of rows and columns.
+    """Raise if matrices are not square.
 
     Raises
     ------
     ValueError
     """
     if node.shape[-1] != node.shape[-2]:
-        raise ValueError(f"[{where}] wants square matrices, got shape {node.shape}.{advice}")
+        raise ValueError(f"[{where}] expected square matrices, got shape {node.shape}.{advice}")
 
 
 def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[..., Any]:
-    """A function of the host that says which matrix of a stack it cannot do, and why.
+    """Wrap a host function so that its `LinAlgError` names the matrix of the stack and the fault.
 
     Parameters
     ----------
     fault : str
-        What is wrong with a matrix if NumPy raises its LinAlgError, which names none.
+        The fault of a matrix for which NumPy raises `LinAlgError`.
     """
 
     @functools.wraps(function)
@@ -81,8 +81,8 @@ def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[
         try:
             return function(a, *more)
         except LinAlgError as error:
-            place = _first_at_fault(function, a, more)
-            raise LinAlgError(f"[{where}] {place} {fault}.") from error
+            matrix = _first_at_fault(function, a, more)
+            raise LinAlgError(f"[{where}] {matrix} {fault}.") from error
 
     return call
 
@@ -92,23 +92,23 @@ def _first_at_fault(function: Callable[..., Any], a: np.ndarray, more: tuple[Any
         try:
             function(a[index], *more)
         except LinAlgError:
-            return _place(index, a.shape)
+            return _matrix_text(index, a.shape)
         except ValueError:
-            continue  # it is sound, but the other operands are those of a whole stack
-    return _place((), a.shape)
+            continue  # this matrix is valid; the other operands belong to the whole stack
+    return _matrix_text((), a.shape)
 
 
-def _place(index: Ints, shape: Ints) -> str:
+def _matrix_text(index: Ints, shape: Ints) -> str:
     return f"matrix {index} of shape {shape}" if index else f"the matrix of shape {shape[-2:]}"
 
 
 def refuse(where: str, infos: np.ndarray, shape: Ints, fault: str) -> None:
-    """Say which matrix of a stack a library cannot do, and why.
+    """Raise `LinAlgError` for the first matrix of a stack for which a library failed.
 
     Parameters
     ----------
     infos : ndarray
-        Of every matrix: 0 if it can.
+        LAPACK's ``info`` of every matrix; 0 for success.
 
     Raises
     ------
@@ -116,5 +116,5 @@ def refuse(where: str, infos: np.ndarray, shape: Ints, fault: str) -> None:
     """
     if infos.any():
         index = np.unravel_index(int(np.flatnonzero(infos)[0]), shape[:-2] or (1,))
-        place = _place(tuple(map(int, index)) if shape[:-2] else (), shape)
-        raise LinAlgError(f"[{where}] {place} {fault}.")
+        matrix = _matrix_text(tuple(map(int, index)) if shape[:-2] else (), shape)
+        raise LinAlgError(f"[{where}] {matrix} {fault}.")

@@ -1,4 +1,4 @@
-"""Lengths of vectors and sizes of matrices."""
+"""Vector and matrix norms."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MatrixOrder = float | Literal["fro", "nuc"]
 
 def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False,
                 ord: float = 2) -> Array:  # fmt: skip
-    """The length of vectors: the `ord`-th root of the sum of sizes to the power of `ord`.
+    """Return the `ord`-norm of vectors.
 
     Parameters
     ----------
     axis : int or tuple of int, optional
-        Axes of one vector; all without.
+        Axes over which to compute the norm; all by default.
     keepdims : bool
-        Whether the axes stay, of extent 1.
+        Whether the reduced axes are kept, with extent 1.
     ord : float
-        2 for Euclid's length, 1 for the sum of sizes, infinity and minus infinity for the largest
-        and the smallest size, 0 for the count of what is not 0.
+        2 for the Euclidean norm, 1 for the sum of absolute values, infinity and minus infinity for
+        the largest and smallest absolute value, 0 for the number of nonzero elements.
 
     Notes
     -----
-    Squares may leave the range of the type, as in NumPy. Half floats are squared in float32.
+    Squares may overflow, as in NumPy. Half floats are squared in float32.
 
     Examples
     --------
@@ -64,30 +64,30 @@ def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
 
 
 def _squares(x: Array) -> Array:
-    """Squares of sizes, without the roots that the sizes of complex numbers take."""
+    """Return squared absolute values, without the square roots of complex absolute values."""
     if kind_of(x.dtype) == "c":
         return add(square(real(x)), square(imag(x)))
     return square(x)
 
 
 def _largest(sizes: Array, axis: Axis, keepdims: bool) -> Array:
-    """The largest size; 0 if there is none."""
+    """Return the largest absolute value; 0 if there are no elements."""
     if any(sizes.shape[k] == 0 for k in axes_of("norm", axis, sizes.ndim)):
         return sizes.sum(axis, keepdims=keepdims)
     return sizes.max(axis, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: MatrixOrder | None = "fro") -> Array:
-    """The size of every matrix.
+    """Return the norm of every matrix.
 
     Parameters
     ----------
     keepdims : bool
-        Whether the last two axes stay, of extent 1.
+        Whether the last two axes are kept, with extent 1.
     ord : "fro", "nuc", 1, -1, 2, -2, inf, -inf or None
-        "fro", or None: the root of the sum of the squares of sizes. "nuc": the sum of singular
-        values. 2 and -2: the largest and the smallest of them. 1 and -1: the largest and the
-        smallest sum of the sizes in a column. inf and -inf: in a row.
+        "fro" or None: Frobenius norm. "nuc": sum of the singular values. 2 and -2: largest and
+        smallest singular value. 1 and -1: largest and smallest sum of absolute values in a column.
+        inf and -inf: in a row.
 
     Examples
     --------
@@ -113,25 +113,25 @@ def _size(x: Array, ord: MatrixOrder) -> Array:
         sums = abs(x).sum(-2 if ord in (1, -1) else -1)
         return _largest(sums, -1, False) if ord in (1, math.inf) else sums.min(-1)
     raise ValueError(
-        f"[matrix_norm] ord is 'fro', 'nuc', 1, -1, 2, -2, inf, -inf or None, got {ord!r}."
+        f"[matrix_norm] ord must be 'fro', 'nuc', 1, -1, 2, -2, inf, -inf or None, got {ord!r}."
     )
 
 
 def norm(x: Any, /, ord: MatrixOrder | None = None, axis: Axis = None,
          keepdims: bool = False) -> Array:  # fmt: skip
-    """`vector_norm` along one axis, `matrix_norm` along two, as NumPy's function of this name.
+    """Return `vector_norm` along one axis, or `matrix_norm` along two, like ``numpy.linalg.norm``.
 
     Parameters
     ----------
     ord : optional
-        Without, and without an axis, the length of all elements as one vector.
+        Order of the norm. If `ord` and `axis` are None, the 2-norm of the flattened array.
     axis : int or pair of int, optional
-        All without: `x` is a vector or a matrix then.
+        One or two axes. By default all axes of `x`, a vector or a matrix.
 
     Raises
     ------
     ValueError
-        If it is neither.
+        If there are neither one nor two axes.
 
     Examples
     --------
@@ -146,14 +146,13 @@ def norm(x: Any, /, ord: MatrixOrder | None = None, axis: Axis = None,
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(
-                f"[norm] {ord!r} is a norm of matrices, along two axes; got axis {axis} of shape "
+                f"[norm] {ord!r} is a matrix norm and requires two axes; got axis {axis} of shape "
                 f"{array.shape}."
             )
         return vector_norm(array, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
         raise ValueError(
-            f"[norm] along {len(axes)} axes of shape {array.shape} there are neither vectors nor "
-            "matrices. Give an axis, or two."
+            f"[norm] expected one or two axes, got {len(axes)} of shape {array.shape}. Pass axis."
         )
     result = matrix_norm(moveaxis(array, axes, (-2, -1)), ord=ord)
     return expand_dims(result, axes) if keepdims else result

@@ -18,12 +18,12 @@ from metalloid.linalg.matrices import square_matrices
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """Every element of one vector times every element of another.
+    """Return the outer product of two vectors.
 
     Raises
     ------
     ValueError
-        If one has not exactly one axis.
+        If an operand does not have exactly one axis.
 
     Examples
     --------
@@ -34,22 +34,22 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """
     a, b = map(Array, binary_operands("outer", x1, x2))
     if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(f"[outer] wants two vectors, got shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"[outer] expected two vectors, got shapes {a.shape} and {b.shape}.")
     return multiply(a[:, None], b)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """Cross product of vectors of three elements.
+    """Return the cross product of vectors of three elements.
 
     Parameters
     ----------
     axis : int
-        Counted from the end; from the start too, if both have as many axes. The others broadcast.
+        Negative; non-negative only if both operands have equally many axes. The others broadcast.
 
     Raises
     ------
     ValueError
-        If there are not three elements along the axis.
+        If the extent along the axis is not 3.
 
     Examples
     --------
@@ -61,15 +61,15 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     if axis >= 0 and a.ndim == b.ndim:
         axis -= a.ndim
     if not -min(a.ndim, b.ndim) <= axis < 0:
-        raise ValueError(f"[cross] axis {axis} of shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"[cross] invalid axis {axis} for shapes {a.shape} and {b.shape}.")
     if a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(
-            f"[cross] wants vectors of 3 elements along axis {axis}, got {a.shape} and {b.shape}."
+            f"[cross] expected 3 elements along axis {axis}, got shapes {a.shape} and {b.shape}."
         )
     shape = broadcast_shape("cross", a.shape, b.shape)
-    behind = (slice(None),) * (-1 - axis)
-    u = [broadcast_to(a, shape)[(..., k, *behind)] for k in range(3)]
-    v = [broadcast_to(b, shape)[(..., k, *behind)] for k in range(3)]
+    after = (slice(None),) * (-1 - axis)
+    u = [broadcast_to(a, shape)[(..., k, *after)] for k in range(3)]
+    v = [broadcast_to(b, shape)[(..., k, *after)] for k in range(3)]
     return stack(
         [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]],
         axis=len(shape) + axis,
@@ -77,7 +77,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
-    """The diagonal of every matrix, or one above it, or below it with a negative offset.
+    """Return a diagonal of every matrix: the main one, or above (`offset` > 0) or below it.
 
     Examples
     --------
@@ -88,13 +88,13 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     node = to_node(x, "diagonal")
     if len(node.shape) < 2:
         raise ValueError(
-            f"[diagonal] wants matrices along the last two axes, got shape {node.shape}."
+            f"[diagonal] expected matrices along the last two axes, got shape {node.shape}."
         )
     return Array(diagonal_of(node, operator.index(offset)))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sum of the `diagonal` of every matrix; types as in `sum`.
+    """Return the sum of the `diagonal` of every matrix; types as in `sum`.
 
     Examples
     --------
@@ -104,14 +104,16 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """
     node = to_node(x, "trace")
     if len(node.shape) < 2:
-        raise ValueError(f"[trace] wants matrices along the last two axes, got shape {node.shape}.")
+        raise ValueError(
+            f"[trace] expected matrices along the last two axes, got shape {node.shape}."
+        )
     return Array(diagonal_of(node, operator.index(offset))).sum(axis=-1, dtype=dtype)
 
 
 def matrix_power(x: Any, n: int, /) -> Array:
-    """Every matrix times itself, `n` times; of the inverse, if `n` is negative.
+    """Raise every square matrix to the power of `n`; a negative `n` uses the inverse.
 
-    Integers stay integers, if `n` is not negative.
+    Integer matrices stay integer if `n` is not negative.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Decompositions by the library of a device's maker, as nodes.
+"""Nodes that call the vendor library's decompositions.
 
-LAPACK has matrices column by column; rows of ours are columns to it. So a call is given transposes,
-and what it makes is transposed back: movements, which cost no time. What it overwrites is a copy.
+LAPACK stores matrices column by column, so its matrix is the transpose of a row-major one. A call
+gets transposed operands and its results are transposed: both are views, which cost no time. LAPACK
+overwrites its operands, so they are copies.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metalloid.settings import settings
 
 
 def is_for_solver(name: str, node: Node) -> bool:
-    """Whether matrices are decomposed where they are; by the method of `Solver` of that name."""
+    """Whether to call the vendor library; `name` is a method of `Solver`."""
     solver = node.device.libraries.solver
     if solver is None or settings.decompositions == "host" or 0 in node.shape:
         return False
@@ -37,70 +38,70 @@ def is_for_solver(name: str, node: Node) -> bool:
 
 
 def cholesky(node: Node, upper: bool) -> Node:
-    """One triangle; what is in the other is left over."""
-    (found,) = launch_call(_cholesky, [turned(node)], (upper,), (node.dtype, node.shape))
-    return turned(found)
+    """Return one triangular factor; the other triangle is undefined."""
+    (result,) = launch_call(_cholesky, [transposed(node)], (upper,), (node.dtype, node.shape))
+    return transposed(result)
 
 
 def solve(a: Node, b: Node, where: str = "solve") -> Node:
-    """The solution of equations with as many right sides as matrices, also as matrices."""
-    right = turned(b)
-    (found,) = launch_call(_solve, [turned(a), right], (where,), (b.dtype, right.shape))
-    return turned(found)
+    """Solve equations for stacks of matrices and right-hand sides of equal shape."""
+    right = transposed(b)
+    (result,) = launch_call(_solve, [transposed(a), right], (where,), (b.dtype, right.shape))
+    return transposed(result)
 
 
 def lu(node: Node) -> tuple[Node, Node]:
-    """Both triangles in one, and which row became which."""
+    """Return both triangles in one matrix, and the permutation of the rows."""
     return _factored(_lu, node, int64, node.shape[-2:-1])
 
 
 def lu_and_sign(node: Node) -> tuple[Node, Node]:
-    """Both triangles in one, and 1 or -1 as rows were exchanged an even number of times or not."""
+    """Return both triangles in one matrix, and the sign of the permutation."""
     return _factored(_lu_and_sign, node, real_of(node.dtype), ())
 
 
 def qr(node: Node, inner: int) -> tuple[Node, Node]:
-    """So many orthonormal columns; an upper triangle, with something left over below."""
-    start = turned(node)
+    """Return `inner` orthonormal columns, and R; its lower triangle is undefined."""
+    start = transposed(node)
     *stack, _, rows = start.shape
     q, r = launch_call(
         _qr, [start], (inner,), (node.dtype, (*stack, inner, rows)), (node.dtype, start.shape)
     )
-    return turned(q), turned(r)
+    return transposed(q), transposed(r)
 
 
 def eigh(node: Node, vectors: bool) -> tuple[Node, Node]:
-    """Eigenvalues and eigenvectors; without those, something left over."""
-    values, found = launch_call(
-        _eigh, [turned(node)], (vectors,),
+    """Return eigenvalues and eigenvectors; the latter are undefined unless `vectors`."""
+    values, result = launch_call(
+        _eigh, [transposed(node)], (vectors,),
         (real_of(node.dtype), node.shape[:-1]), (node.dtype, node.shape),
     )  # fmt: skip
-    return values, turned(found)
+    return values, transposed(result)
 
 
 def svd(node: Node, is_full: bool) -> tuple[Node, Node, Node]:
-    """Singular values between both sides' vectors."""
+    """Return left singular vectors, singular values, and right singular vectors."""
     *stack, rows, columns = node.shape
     small = min(rows, columns)
     left, values, right = launch_call(
-        _svd, [turned(node)], (is_full,),
+        _svd, [transposed(node)], (is_full,),
         (node.dtype, (*stack, rows if is_full else small, rows)),
         (real_of(node.dtype), (*stack, small)),
         (node.dtype, (*stack, columns if is_full else small, columns)),
     )  # fmt: skip
-    # The vectors of the right side are columns, whose transposes are rows as they are.
+    # The transposes of the right singular vectors, which are columns, are the rows of Vh.
     is_complex = kind_of(node.dtype) == "c"
-    return turned(left), values, conj(Array(right))._node if is_complex else right
+    return transposed(left), values, conj(Array(right))._node if is_complex else right
 
 
 def svdvals(node: Node) -> Node:
-    """Singular values alone."""
+    """Return only singular values."""
     result = real_of(node.dtype), (*node.shape[:-2], min(node.shape[-2:]))
-    return launch_call(_svdvals, [turned(node)], (), result)[0]
+    return launch_call(_svdvals, [transposed(node)], (), result)[0]
 
 
-def turned(node: Node) -> Node:
-    """Every matrix transposed."""
+def transposed(node: Node) -> Node:
+    """Transpose every matrix."""
     rank = len(node.shape)
     return permute(node, (*range(rank - 2), rank - 1, rank - 2))
 
@@ -108,59 +109,61 @@ def turned(node: Node) -> Node:
 def _factored(
     function: Callable[..., list[Memory]], node: Node, dtype: DType, shape: Ints
 ) -> tuple[Node, Node]:
-    start = turned(node)
+    start = transposed(node)
     more = dtype, (*node.shape[:-2], *shape)
-    both, found = launch_call(function, [start], (), (node.dtype, start.shape), more)
-    return turned(both), found
+    both, result = launch_call(function, [start], (), (node.dtype, start.shape), more)
+    return transposed(both), result
 
 
-# -- when they are called: with transposes in memory
+# -- the calls, on evaluated transposes
 
 
 def _cholesky(a: Node, upper: bool) -> list[Memory]:
-    found = copied(a)
-    infos = _solver(a).cholesky(_stack(found), upper)
+    result = copied(a)
+    infos = _solver(a).cholesky(_stack(result), upper)
     refuse("cholesky", infos, _shape(a), "is not positive definite")
-    return _memories(found)
+    return _memories(result)
 
 
 def _solve(a: Node, b: Node, where: str) -> list[Memory]:
-    found = copied(b)
-    used = copied(a)
-    refuse(where, _solver(a).solve(_stack(used), _stack(found)), _shape(a), "is singular")
-    return _memories(found)
+    result = copied(b)
+    matrix = copied(a)
+    refuse(where, _solver(a).solve(_stack(matrix), _stack(result)), _shape(a), "is singular")
+    return _memories(result)
 
 
 def _lu(a: Node) -> list[Memory]:
-    found = copied(a)
-    _, pivots = _solver(a).lu(_stack(found))
+    result = copied(a)
+    _, pivots = _solver(a).lu(_stack(result))
     order = np.tile(np.arange(a.shape[-1], dtype=int64), (len(pivots), 1))
     each = np.arange(len(pivots))
     for k, other in enumerate(pivots.T - 1):
         order[each, k], order[each, other] = order[each, other], order[each, k]
-    return _memories(found, from_numpy(order, a.device))
+    return _memories(result, from_numpy(order, a.device))
 
 
 def _lu_and_sign(a: Node) -> list[Memory]:
-    found = copied(a)
-    _, pivots = _solver(a).lu(_stack(found))
+    result = copied(a)
+    _, pivots = _solver(a).lu(_stack(result))
     exchanges = (pivots != np.arange(1, pivots.shape[1] + 1)).sum(axis=1)
     signs = np.where(exchanges % 2, -1, 1).astype(real_of(a.dtype))
-    return _memories(found, from_numpy(signs, a.device))
+    return _memories(result, from_numpy(signs, a.device))
 
 
 def _qr(a: Node, inner: int) -> list[Memory]:
-    found = copied(a)
+    result = copied(a)
     columns = fresh(a.dtype, (*a.shape[:-2], inner, a.shape[-1]), a.device)
-    _solver(a).qr(_stack(found), _stack(columns))
-    return _memories(columns, found)
+    _solver(a).qr(_stack(result), _stack(columns))
+    return _memories(columns, result)
 
 
 def _eigh(a: Node, vectors: bool) -> list[Memory]:
-    found, values = copied(a), fresh(real_of(a.dtype), a.shape[:-1], a.device)
-    infos = _solver(a).eigh(_stack(found), _buffer(values), vectors)
-    refuse("eigh" if vectors else "eigvalsh", infos | _unfound(values), _shape(a), NO_EIGENVALUES)
-    return _memories(values, found)
+    result, values = copied(a), fresh(real_of(a.dtype), a.shape[:-1], a.device)
+    infos = _solver(a).eigh(_stack(result), _buffer(values), vectors)
+    refuse(
+        "eigh" if vectors else "eigvalsh", infos | _not_converged(values), _shape(a), NO_EIGENVALUES
+    )
+    return _memories(values, result)
 
 
 def _svd(a: Node, is_full: bool) -> list[Memory]:
@@ -170,17 +173,17 @@ def _svd(a: Node, is_full: bool) -> list[Memory]:
     left, right = (
         fresh(a.dtype, (*stack, n if is_full else small, n), a.device) for n in (rows, columns)
     )
-    used = copied(a)
-    infos = _solver(a).svd(_stack(used), _buffer(values), _stack(left), _stack(right))
-    refuse("svd", infos | _unfound(values), _shape(a), NO_SINGULAR_VALUES)
+    matrix = copied(a)
+    infos = _solver(a).svd(_stack(matrix), _buffer(values), _stack(left), _stack(right))
+    refuse("svd", infos | _not_converged(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(left, values, right)
 
 
 def _svdvals(a: Node) -> list[Memory]:
     values = fresh(real_of(a.dtype), (*a.shape[:-2], min(a.shape[-2:])), a.device)
-    used = copied(a)
-    infos = _solver(a).svd(_stack(used), _buffer(values), None, None)
-    refuse("svdvals", infos | _unfound(values), _shape(a), NO_SINGULAR_VALUES)
+    matrix = copied(a)
+    infos = _solver(a).svd(_stack(matrix), _buffer(values), None, None)
+    refuse("svdvals", infos | _not_converged(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(values)
 
 
@@ -191,7 +194,7 @@ def _solver(a: Node) -> Solver:
 
 
 def _shape(a: Node) -> Ints:
-    """The shape of what a stack of transposes is of."""
+    """Return the shape of a stack from the shape of its transposes."""
     *stack, columns, rows = a.shape
     return (*stack, rows, columns)
 
@@ -207,12 +210,12 @@ def _buffer(node: Node) -> Buffer:
 
 
 def _stack(node: Node) -> Stack:
-    """What fills its memory, as LAPACK sees it."""
+    """Describe contiguous memory as a stack of LAPACK matrices."""
     *stack, columns, rows = node.shape
     return Stack(_buffer(node), math.prod(stack), rows, columns, node.dtype.name)
 
 
-def _unfound(values: Node) -> np.ndarray:
-    """Of which matrices values are no numbers, as where there are NaNs; no info speaks of that."""
-    is_found: np.ndarray = np.isfinite(to_host(values)).all(axis=-1)
-    return ~is_found.reshape(-1)
+def _not_converged(values: Node) -> np.ndarray:
+    """Mask of matrices with NaN or infinite results; LAPACK's info does not report these."""
+    is_finite: np.ndarray = np.isfinite(to_host(values)).all(axis=-1)
+    return ~is_finite.reshape(-1)

@@ -1,6 +1,6 @@
-"""Gaussian elimination with rows exchanged, for whole stacks of matrices at once.
+"""LU decomposition with partial pivoting, vectorised over stacks of matrices.
 
-NumPy solves equations by it but does not hand out the factors.
+NumPy's solvers use it but do not return the factors.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import matrices
 from metalloid.linalg.solver_calls import is_for_solver
 
-_PANEL = 32  # columns that are eliminated one by one, before a matrix product does the rest
+_PANEL = 32  # columns per panel: eliminated one by one, the rest by a matrix product
 
 
 class LU(NamedTuple):
-    """What `lu` returns."""
+    """The result of `lu`."""
 
     P: Array
     L: Array
@@ -30,13 +30,13 @@ class LU(NamedTuple):
 
 
 def lu(x: Any, /) -> LU:
-    """A permutation `P`, a lower triangle `L` and an upper one `U`: ``P @ L @ U == x``.
+    """Return a permutation `P`, a lower and an upper triangle `L` and `U`: ``P @ L @ U == x``.
 
     Returns
     -------
     LU
-        `L` has ones on its diagonal and nothing above 1 in size below it: rows are exchanged for
-        the largest pivot. A singular matrix has zeros on the diagonal of `U`.
+        `L` has a unit diagonal and absolute values of at most 1 below it (partial pivoting).
+        A singular matrix has zeros on the diagonal of `U`.
 
     Notes
     -----
@@ -83,20 +83,20 @@ def _lu(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         work[:, top, right] = np.linalg.solve(unit, work[:, top, right])
         work[:, below, right] -= work[:, below, top] @ work[:, top, right]
     lower = np.tril(work[:, :, :small], -1) + np.eye(rows, small)
-    # Row k of the result was row order[k]: P puts it back there.
+    # Row k of the result was row order[k]: P restores the order.
     permutation = np.swapaxes(np.eye(rows)[order], -1, -2)
     return permutation, lower, np.triu(work[:, :small])
 
 
 def _eliminate(work: np.ndarray, order: np.ndarray, start: int, stop: int) -> None:
-    """Columns of a panel, one by one; rows are exchanged as a whole."""
+    """Eliminate the columns of a panel one by one, exchanging whole rows."""
     each = np.arange(len(work))
     for k in range(start, stop):
         pivot = k + np.argmax(np.abs(work[:, k:, k]), axis=1)
         for rows in (work, order):
             rows[each, k], rows[each, pivot] = rows[each, pivot], rows[each, k]
         divisor = work[:, k, k, None]
-        # A column of zeros is eliminated already.
+        # A column of zeros needs no elimination.
         work[:, k + 1 :, k] /= np.where(divisor == 0, 1, divisor)
         rest = slice(k + 1, stop)
         work[:, k + 1 :, rest] -= work[:, k + 1 :, k, None] * work[:, k, None, rest]

@@ -1,8 +1,8 @@
-"""Random numbers, each a function of a key and of its place alone.
+"""Counter-based random numbers: each is a function of a key and of its index.
 
-There is no hidden stream that an evaluation moves on: a number comes out the same on every device,
-in every order, whole or sliced, and is computed inside the kernel that uses it. A key is spent on
-one array; `split` and `fold_in` make new ones. Without a key, functions take the next one of a
+There is no hidden state that evaluation advances. Numbers are the same on every device, in every
+order, whole or sliced, and are computed inside the kernel that uses them. Use a key for one array
+only; `split` and `fold_in` derive new keys. Without a key, functions take the next one of a
 sequence that `seed` starts.
 """
 

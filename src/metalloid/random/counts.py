@@ -1,4 +1,4 @@
-"""Numbers of events."""
+"""Discrete distributions of counts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from metalloid.random.parameters import parameter, shape_of
 
 POISSON = Op("poisson", "numpy::poisson({0}, {1}, {2}, {3})", "u", "A number of events", 4,
              cost=800, file="random")  # fmt: skip
-#: Means beyond which results might not fit.
+#: Maximum mean: results of larger means might overflow.
 _LARGEST_MEAN = 2.0**60
 
 
 def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
             key: Array | None = None) -> Array:  # fmt: skip
-    """Numbers with the Poisson distribution: how many events there are, if `lam` are expected.
+    """Draw from the Poisson distribution: the number of events if `lam` are expected.
 
     Parameters
     ----------
     lam : number or Array
-        Means, in float32. Arrays broadcast to `shape`, or without one make it; where they are
-        negative, NaN or above 2**60, the result is -1.
+        Means, converted to float32. Arrays broadcast to `shape`, and determine it by default. Where
+        they are negative, NaN or above 2**60, the result is -1.
     shape, key
         See `uniform`.
     dtype : dtype
@@ -35,14 +35,14 @@ def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
     Raises
     ------
     ValueError
-        If `lam` is a number that is no mean.
+        If `lam` is a number outside [0, 2**60].
 
     Notes
     -----
-    Every place has a key of its own, ``split(key, n)[place]``, as the number of random bits that it
-    takes is random, too. Below 10 it is D. Knuth's product of uniform numbers, from there on W.
-    Hörmann's transformed rejection [1]_, with the logarithms of probabilities as C. Loader computes
-    them [2]_: those of gamma functions have too few digits in single precision.
+    Element i uses the key ``split(key, n)[i]``, since the number of random bits that it consumes is
+    random. Means below 10 use D. Knuth's product of uniform numbers, others W. Hörmann's
+    transformed rejection [1]_ with C. Loader's formula for the logarithms of probabilities [2]_:
+    differences of log-gamma functions are inaccurate in single precision.
 
     References
     ----------
@@ -59,10 +59,10 @@ def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
     where = "random.poisson"
     wanted = as_dtype(dtype)
     if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+        raise TypeError(f"[{where}] expected an integer type, got {wanted}.")
     mean = parameter(where, lam, float32)
     if is_number(mean) and not 0 <= mean <= _LARGEST_MEAN:
-        raise ValueError(f"[{where}] a mean is between 0 and 2**60, got {lam}.")
+        raise ValueError(f"[{where}] means must be between 0 and 2**60, got {lam}.")
     block = blocks(where, shape_of(where, shape, mean), key)
     means = broadcast(to_node(mean, where, float32, block[0].device), block[0].shape)
     return Array(apply(POISSON, int64, *block, means)).astype(wanted)

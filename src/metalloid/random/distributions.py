@@ -1,4 +1,4 @@
-"""Continuous distributions, and the toss of a coin: functions of random bits."""
+"""Continuous distributions, and Bernoulli trials: functions of random bits."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ SYMMETRIC_UNIT = Op("symmetric_unit", "numpy::symmetric_unit<{T}>({0})", "u", "I
 
 
 def _floats(where: str, row: Op, shape: Ints, dtype: DType, key: Array | None) -> Array:
-    """What a row makes of random bits, as many as the type has use for."""
+    """Apply a row of the table to random bits, 64 of them for float64 and otherwise 32."""
     source = random_bits(where, shape, uint64 if dtype == float64 else uint32, key)
     return Array(apply(row, dtype, source))
 
 
 def _types(where: str, dtype: Any) -> tuple[DType, DType]:
-    """The type of the result, and the one to compute in: short floats are rounded once, at the end.
+    """Return the type of the result and of the computation; half floats are rounded at the end.
 
     Raises
     ------
     TypeError
-        If it is no type of floats.
+        If it is not a float type.
     """
     wanted = as_dtype(dtype)
     if kind_of(wanted) != "f":
-        raise TypeError(f"[{where}] wants a type of floats, got {wanted}.")
+        raise TypeError(f"[{where}] expected a float type, got {wanted}.")
     return wanted, wanted if wanted.itemsize >= 4 else float32
 
 
-def _drawn(name: str, row: Op, made: Callable[[Array], Array], shape: Shape | None, dtype: Any,
-           loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
-    """What is made of uniform numbers, stretched and shifted where that changes something."""
+def _sample(name: str, row: Op, transform: Callable[[Array], Array], shape: Shape | None,
+            dtype: Any, loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
+    """Transform uniform numbers, then scale and shift them where necessary."""
     where = f"random.{name}"
     wanted, computed = _types(where, dtype)
     loc, scale = (parameter(where, p, computed) for p in (loc, scale))
-    x = made(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
+    x = transform(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
     if not is_number(scale) or scale != 1:
         x = x * scale
     if not is_number(loc) or loc != 0:
@@ -67,23 +67,23 @@ def _drawn(name: str, row: Op, made: Callable[[Array], Array], shape: Shape | No
 
 def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any = float32,
             key: Array | None = None) -> Array:  # fmt: skip
-    """Numbers from `low` up to but without `high`.
+    """Draw from the uniform distribution in the half-open interval from `low` to `high`.
 
     Parameters
     ----------
     low, high : number or Array
-        Arrays broadcast to `shape`, or without one make it.
+        Arrays broadcast to `shape`, and determine it by default.
     shape : int or sequence of int, optional
     dtype : dtype
         A float type.
     key : Array, optional
-        Spent by this; without one, the next of the sequence of `seed`. Of several keys, of shape
-        (..., 2), each makes the numbers that it makes alone, and their axes come in front.
+        The key; by default the next of the sequence of `seed`. Several keys, of shape (..., 2),
+        each yield the numbers that they yield alone; their axes come first in the result.
 
     Notes
     -----
-    Between 0 and 1 they are the multiples of 2**-24 in float32, of 2**-53 in float64, 2**-11 in
-    float16 and 2**-8 in bfloat16, each as likely as the others.
+    Between 0 and 1 the results are multiples of 2**-24 in float32, 2**-53 in float64, 2**-11 in
+    float16 and 2**-8 in bfloat16, with equal probabilities.
 
     Examples
     --------
@@ -99,13 +99,13 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
         if (first, last) == (0, 1):
             return unit
         first, last = (Array(to_node(limit, where, wanted, unit.device)) for limit in (first, last))
-    # The sum may be rounded up to the end of the range, which does not belong to it.
+    # Rounding may reach the end of the interval, which is excluded.
     return minimum(unit * (last - first) + first, nextafter(last, first))
 
 
 def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
            key: Array | None = None) -> Array:  # fmt: skip
-    """Normally distributed numbers.
+    """Draw from the normal distribution.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
 
     Notes
     -----
-    The inverse of the distribution function, of one uniform number that is symmetric about 0: in
-    float32 at most 5.42 standard deviations away, in float64 8.29. Against the method of Box and
-    Muller it takes one number for each, and keeps the order: larger bits make a larger number,
+    The inverse of the cumulative distribution function of one uniform number that is symmetric
+    about 0: at most 5.42 standard deviations in float32, 8.29 in float64. Unlike the Box-Muller
+    method it uses one uniform number per result and is monotonic: larger bits give larger numbers,
     here and in `truncated_normal`.
 
     Examples
@@ -127,18 +127,18 @@ def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.normal(3, key=mtl.random.key(0))
     array([ 1.6226426 ,  2.0252647 , -0.43359444], dtype=float32)
     """
-    return _drawn("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
+    return _sample("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
                   shape, dtype, loc, scale, key)  # fmt: skip
 
 
 def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float32,
                      key: Array | None = None) -> Array:  # fmt: skip
-    """Normally distributed numbers within limits: of standard deviation 1, before they are cut.
+    """Draw from the standard normal distribution, truncated to an open interval.
 
     Parameters
     ----------
     lower, upper : number or Array
-        Neither belongs to the range. In float32 little is left beyond 5.4 on either side.
+        Limits, both excluded. float32 has little resolution beyond 5.4 standard deviations.
     shape, dtype, key
         See `uniform`.
 
@@ -161,7 +161,7 @@ def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: 
 
 def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1,
                 key: Array | None = None) -> Array:  # fmt: skip
-    """Exponentially distributed numbers with the mean `scale`; never 0.
+    """Draw from the exponential distribution with the mean `scale`; never 0.
 
     Examples
     --------
@@ -169,12 +169,12 @@ def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1
     >>> mtl.random.exponential(2, scale=10, key=mtl.random.key(0))
     array([0.53751975, 0.21652801], dtype=float32)
     """
-    return _drawn("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
+    return _sample("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
 
 
 def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
            key: Array | None = None) -> Array:  # fmt: skip
-    """Numbers with the Gumbel distribution: that of the largest of many.
+    """Draw from the Gumbel distribution, that of the maximum of many numbers.
 
     Examples
     --------
@@ -182,12 +182,12 @@ def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.gumbel(2, key=mtl.random.key(0))
     array([2.923375 , 3.8326204], dtype=float32)
     """
-    return _drawn("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
+    return _sample("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
 
 
 def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
             key: Array | None = None) -> Array:  # fmt: skip
-    """Numbers with the Laplace distribution: exponential on both sides of `loc`.
+    """Draw from the Laplace distribution: exponential on both sides of `loc`.
 
     Examples
     --------
@@ -195,17 +195,17 @@ def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scal
     >>> mtl.random.laplace(2, key=mtl.random.key(0))
     array([2.2569828, 3.1502788], dtype=float32)
     """
-    return _drawn("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
+    return _sample("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
                   shape, dtype, loc, scale, key)  # fmt: skip
 
 
 def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None) -> Array:
-    """True with the probability `p`.
+    """Draw truth values that are true with the probability `p`.
 
     Parameters
     ----------
     p : number or Array
-        Between 0 and 1, to 2**-24.
+        Between 0 and 1, with a resolution of 2**-24.
     shape, key
         See `uniform`.
 

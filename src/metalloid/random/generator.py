@@ -1,4 +1,4 @@
-"""Random numbers as NumPy's users ask for them: an object that gives new ones at every call."""
+"""NumPy's interface to random numbers: an object with a sequence of keys."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from metalloid.random.keys import KeySequence
 
 
 class Generator:
-    """A sequence of keys, of which every call takes the next.
+    """Random number generator with the methods of ``numpy.random.Generator``.
 
-    Its methods are those of ``numpy.random.Generator``, with arrays of this package as results and
-    float32 where nothing else is said. `default_rng` makes it.
+    Every call uses the next key of a sequence. Results are arrays of this package, float32 by
+    default. Create it by `default_rng`.
 
     Parameters
     ----------
     seed : int, optional
-        Equal seeds give equal numbers; without one they are others every time.
+        Equal seeds give equal numbers; by default the seed is OS entropy.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class Generator:
         self._keys = KeySequence(seed)
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """New generators, independent of each other and of this one."""
+        """Return new generators, independent of each other and of this one."""
         words = [self._keys.next_words() for _ in range(n_children)]
         return [Generator(high << 32 | low) for high, low in words]
 
     def random(self, size: Shape = (), dtype: Any = float32) -> Array:
-        """Uniform numbers in [0, 1)."""
+        """Draw uniform numbers in [0, 1)."""
         return distributions.uniform(0, 1, size, dtype, self._keys.next())
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Shape | None = None,
@@ -54,7 +54,7 @@ class Generator:
         return distributions.uniform(low, high, size, dtype, self._keys.next())
 
     def standard_normal(self, size: Shape = (), dtype: Any = float32) -> Array:
-        """Normally distributed numbers with mean 0 and standard deviation 1."""
+        """Draw normally distributed numbers with mean 0 and standard deviation 1."""
         return distributions.normal(size, dtype, key=self._keys.next())
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
@@ -68,7 +68,7 @@ class Generator:
         return distributions.exponential(size, dtype, scale, self._keys.next())
 
     def standard_exponential(self, size: Shape = (), dtype: Any = float32) -> Array:
-        """Exponentially distributed numbers with mean 1."""
+        """Draw exponentially distributed numbers with mean 1."""
         return distributions.exponential(size, dtype, key=self._keys.next())
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Shape | None = None,
@@ -83,7 +83,10 @@ class Generator:
 
     def integers(self, low: Any, high: Any = None, size: Shape | None = None, dtype: Any = int64,
                  endpoint: bool = False) -> Array:  # fmt: skip
-        """Whole numbers from `low`, or 0, up to `high`, or `low`; with `endpoint`, including it."""
+        """Draw integers from `low` to `high`, which is included if `endpoint`.
+
+        With one limit only, the integers are below `low`, starting from 0.
+        """
         if high is None:
             low, high = 0, low
         if endpoint:
@@ -95,12 +98,12 @@ class Generator:
         return counts.poisson(lam, size, key=self._keys.next())
 
     def bytes(self, length: int) -> builtins.bytes:
-        """Random bytes."""
+        """Return random bytes."""
         return integers.bits(length, uint8, self._keys.next()).numpy().tobytes()
 
     def choice(self, a: Any, size: Shape = (), replace: bool = True, p: Any = None,
                axis: int = 0, shuffle: bool = True) -> Array:  # fmt: skip
-        """See `metalloid.random.choice`; the order is random in any case (`shuffle`)."""
+        """See `metalloid.random.choice`; the order is random regardless of `shuffle`."""
         return sampling.choice(a, size, replace, p, axis, self._keys.next())
 
     def permutation(self, x: Any, axis: int = 0) -> Array:
@@ -108,12 +111,12 @@ class Generator:
         return sampling.permutation(x, axis, self._keys.next())
 
     def permuted(self, x: Any, *, axis: int | None = None) -> Array:
-        """The elements in a random order: each row along an axis in one of its own.
+        """Return the elements in random order, with independent orders along an axis.
 
         Parameters
         ----------
         axis : int, optional
-            All elements are one row without it.
+            By default the flattened elements are permuted.
 
         Examples
         --------
@@ -123,25 +126,25 @@ class Generator:
         array([[1, 2, 0, 3],
                [4, 7, 5, 6]], dtype=int64)
         """
-        given = asarray(x)
+        elements = asarray(x)
         if axis is None:
-            return self.permutation(given.reshape(-1)).reshape(given.shape)
-        order = argsort(integers.bits(given.shape, uint64, self._keys.next()), axis=axis)
-        return take_along_axis(given, order, axis=axis)
+            return self.permutation(elements.reshape(-1)).reshape(elements.shape)
+        order = argsort(integers.bits(elements.shape, uint64, self._keys.next()), axis=axis)
+        return take_along_axis(elements, order, axis=axis)
 
     def shuffle(self, x: Array | np.ndarray, axis: int = 0) -> None:
-        """Put the elements along an axis into a random order, in place.
+        """Shuffle the elements along an axis in place.
 
         Parameters
         ----------
         x : Array or numpy.ndarray
-            An Array gets a new value, which other names for the old one do not see.
+            An Array is rebound to a new value; other references to the old one do not change.
         """
         x[...] = self.permutation(x, axis)
 
 
 def default_rng(seed: int | Generator | None = None) -> Generator:
-    """A `Generator` with a seed; one that there is already, as it is.
+    """Return a `Generator` with a seed; a generator is returned unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random bits, and whole numbers made of them."""
+"""Random bits and integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.ops import Op
 from metalloid.arrays.ir.views import as_shape
-from metalloid.random.keys import next_key, words_everywhere
+from metalloid.random.keys import broadcast_words, next_key
 from metalloid.runtime.devices.registry import get_device
 
 Shape = int | Sequence[int]
@@ -34,32 +34,32 @@ BELOW = Op("below", "numpy::below({0}, {1})", "u", "A number below the second", 
 
 
 def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Node:
-    """Random bits for every place of a shape; of several keys, whose axes come in front."""
+    """Return random bits for every index of a shape; axes of several keys come first."""
     return apply(BITS, dtype, *blocks(where, shape, key))
 
 
 def blocks(where: str, shape: Ints, key: Array | None) -> tuple[Node, Node, Node]:
-    """The words of a key and the number of each place: what random bits are a function of."""
+    """Return the words of a key and the linear index of each element: the inputs of random bits."""
     if key is None:
         key = next_key()
-    first, second = words_everywhere(where, key, shape)
-    places = reshape(iota((math.prod(shape),), 0, first.device), shape)
-    return first, second, broadcast(places, first.shape)
+    first, second = broadcast_words(where, key, shape)
+    indices = reshape(iota((math.prod(shape),), 0, first.device), shape)
+    return first, second, broadcast(indices, first.shape)
 
 
 def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Array:
-    """Random bits.
+    """Return random bits.
 
     Parameters
     ----------
     dtype : dtype
-        Of unsigned integers.
+        An unsigned integer type.
 
     Notes
     -----
-    They are those of ``jax.random.bits``: the block of a place is Threefry-2x32 with 20 rounds [1]_
-    of the place in row-major order, as 64 bits. Shorter numbers are both of its halves together
-    under exclusive or, and their lowest bits.
+    They equal those of ``jax.random.bits``: the block of an element is Threefry-2x32 with 20
+    rounds [1]_ of its linear index as 64 bits. Shorter numbers are the lowest bits of the exclusive
+    or of the block's halves.
 
     References
     ----------
@@ -74,33 +74,33 @@ def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Ar
     """
     wanted = as_dtype(dtype)
     if wanted.kind != "u":
-        raise TypeError(f"[random.bits] wants unsigned integers, got {wanted}.")
+        raise TypeError(f"[random.bits] expected unsigned integers, got {wanted}.")
     return Array(random_bits("random.bits", as_shape("random.bits", shape), wanted, key))
 
 
 def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
             key: Array | None = None) -> Array:  # fmt: skip
-    """Whole numbers from `low` up to but without `high`, each as likely as the others.
+    """Draw integers in the half-open interval from `low` to `high`, with equal probabilities.
 
     Parameters
     ----------
     low, high : int or Array
-        Arrays broadcast with `shape`; where `high` is not above `low`, the result is `low`.
+        Arrays broadcast with `shape`. Where `high` is not above `low`, the result is `low`.
     shape : int or sequence of int, optional
-        Without one, that of `low` and `high`.
+        By default that of `low` and `high`.
 
     Raises
     ------
     ValueError
-        If there are no such numbers.
+        If the interval is empty.
     OverflowError
-        If `dtype` does not hold them.
+        If `dtype` does not represent them.
 
     Notes
     -----
-    The number is the upper half of the product of 64 random bits and ``n = high - low``, so its
-    probability differs from 1/n by less than 2**-64: by a part of n/2**64, less than 2.4e-10 for
-    every range within 32 bits.
+    The result is the upper half of the product of 64 random bits and ``n = high - low``, so its
+    probability differs from 1/n by less than 2**-64: by a relative error of n/2**64, less than
+    2.4e-10 for every interval within 32 bits.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     where = "random.randint"
     wanted = as_dtype(dtype)
     if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] wants a type of integers, got {wanted}.")
+        raise TypeError(f"[{where}] expected an integer type, got {wanted}.")
     own = () if shape is None else as_shape(where, shape)
     if is_number(low) and is_number(high):
         return _between(int(low), int(high), own, wanted, key)
@@ -133,7 +133,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
 
 
 def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:
-    """Numbers between two that are known."""
+    """Draw integers between two Python integers."""
     span = high - low
     if span <= 0:
         raise ValueError(f"[random.randint] high must be above low, got {low} and {high}.")

@@ -1,4 +1,4 @@
-"""Keys: what random numbers are a function of, beside their place. Made and split as in JAX."""
+"""Keys of random numbers, created and split as in JAX."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of
 
 
 def key(seed: int, *, device: str | Device | None = None) -> Array:
-    """A key: two words of 32 bits, those of the seed.
+    """Create a key: the two 32-bit words of the seed.
 
     Parameters
     ----------
     seed : int
-        From -2**63 up to but without 2**64.
+        At least -2**63 and less than 2**64.
 
     Returns
     -------
     Array
-        Of uint32 and shape (2,).
+        uint32 of shape (2,).
 
     Raises
     ------
     OverflowError
-        If the seed has more bits.
+        If the seed is out of range.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def key(seed: int, *, device: str | Device | None = None) -> Array:
 
 
 def words_of(seed: int) -> tuple[int, int]:
-    """The two words of a seed."""
+    """Return the two words of a seed."""
     number = operator.index(seed)
     if not -(2**63) <= number < 2**64:
         raise OverflowError(f"[random.key] a seed has 64 bits, got {number}.")
@@ -66,19 +66,19 @@ def _key_of(words: tuple[int, int], device: Device) -> Array:
 
 
 def split(key: Array, num: int | Sequence[int] = 2) -> Array:
-    """New keys, independent of each other and of the old one, which has been spent.
+    """Derive new keys, independent of each other and of `key`, which must not be used again.
 
     Parameters
     ----------
     key : Array
-        Or several, of shape (..., 2).
+        One key, or several of shape (..., 2).
     num : int or sequence of int
-        How many of each.
+        Number of new keys per key.
 
     Returns
     -------
     Array
-        Of uint32 and shape (..., num, 2), or (..., *num, 2). They are the keys of JAX.
+        uint32 of shape (..., num, 2), or (..., *num, 2); equal to the keys of JAX.
 
     Examples
     --------
@@ -88,20 +88,19 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     array([0.00729388, 0.02089125, 0.58142656], dtype=float32)
     """
     node, shape = _checked("random.split", key), as_shape("random.split", num)
-    place = reshape(iota((math.prod(shape),), 0, node.device), shape)
-    return _new_keys(_words(node, shape), place)
+    index = reshape(iota((math.prod(shape),), 0, node.device), shape)
+    return _new_keys(_words(node, shape), index)
 
 
 def fold_in(key: Array, data: Any) -> Array:
-    """A new key from a key and a number, such as that of a step or of a process.
+    """Derive a key from a key and an integer, such as the number of a step or a process.
 
     Parameters
     ----------
     key : Array
-        Or several, of shape (..., 2).
+        One key, or several of shape (..., 2).
     data : int or Array
-        A whole number; ``fold_in(key, k)`` is ``split(key, n)[k]``. Several broadcast with the
-        keys and make as many.
+        Integers that broadcast with the keys. ``fold_in(key, k)`` equals ``split(key, n)[k]``.
 
     Examples
     --------
@@ -110,31 +109,31 @@ def fold_in(key: Array, data: Any) -> Array:
     array([2716826189,  292468403], dtype=uint32)
     """
     node = _checked("random.fold_in", key)
-    place = to_node(data, "random.fold_in", device=node.device)
-    if kind_of(place.dtype) not in "iu":
+    index = to_node(data, "random.fold_in", device=node.device)
+    if kind_of(index.dtype) not in "iu":
         raise TypeError(
-            f"[random.fold_in] wants a whole number, got {place.dtype} of shape {place.shape}."
+            f"[random.fold_in] expected integers, got {index.dtype} of shape {index.shape}."
         )
-    shape = broadcast_shape("random.fold_in", node.shape[:-1], place.shape)
+    shape = broadcast_shape("random.fold_in", node.shape[:-1], index.shape)
     first, second = (broadcast(word, shape) for word in _words(node, ()))
-    return _new_keys((first, second), cast(place, int64))
+    return _new_keys((first, second), cast(index, int64))
 
 
-def _new_keys(words: tuple[Node, Node], place: Node) -> Array:
-    """Keys for places, from words at every place."""
+def _new_keys(words: tuple[Node, Node], index: Node) -> Array:
+    """Derive keys by index from the words of a key."""
     shape = (*words[0].shape, 2)
-    place = broadcast(place, words[0].shape)
-    args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, place))
-    return Array(apply(KEY_WORD, uint32, *args, iota(shape, len(shape) - 1, place.device)))
+    index = broadcast(index, words[0].shape)
+    args = (broadcast(reshape(node, (*node.shape, 1)), shape) for node in (*words, index))
+    return Array(apply(KEY_WORD, uint32, *args, iota(shape, len(shape) - 1, index.device)))
 
 
-def words_everywhere(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
-    """The words of a key at every place of a shape; of several keys, whose axes come in front.
+def broadcast_words(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
+    """Broadcast the words of a key to a shape; axes of several keys come first.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no key.
+        If it is not a key.
     """
     return _words(_checked(where, key), shape)
 
@@ -151,9 +150,9 @@ def _words(keys: Node, shape: Ints) -> tuple[Node, Node]:
 def _checked(where: str, key: Array) -> Node:
     node = to_node(key, where)
     if node.dtype != uint32:
-        raise TypeError(f"[{where}] a key is of uint32, got {node.dtype}. See `random.key`.")
+        raise TypeError(f"[{where}] keys must be uint32, got {node.dtype}. See `random.key`.")
     if node.shape[-1:] != (2,):
-        raise ValueError(f"[{where}] a key has the shape (2,), several (..., 2), got {node.shape}.")
+        raise ValueError(f"[{where}] keys must have shape (2,) or (..., 2), got {node.shape}.")
     return node
 
 
@@ -163,7 +162,7 @@ _ROUNDS = (13, 15, 26, 6), (17, 29, 16, 24)
 
 
 def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
-    """Threefry-2x32 in whole numbers; kernels have it from ``random.metal``.
+    """Threefry-2x32 on Python integers; kernels use ``random.metal``.
 
     Examples
     --------
@@ -182,14 +181,14 @@ def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
 
 
 class KeySequence:
-    """Keys one after the other: those that `split` would make of a seed's key.
+    """Sequence of keys, equal to those that `split` derives from the key of a seed.
 
     Attributes
     ----------
     root : tuple of int
         Words of the seed.
     taken : int
-        How many keys have been taken.
+        Number of keys used so far.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -197,33 +196,33 @@ class KeySequence:
         self.start(seed)
 
     def start(self, seed: int | None) -> None:
-        """Begin anew; without a seed, where nobody can tell."""
+        """Restart the sequence, from OS entropy if `seed` is None."""
         words = words_of(secrets.randbits(64) if seed is None else seed)
         with self._lock:
             self.root, self.taken = words, 0
 
     def next_words(self) -> tuple[int, int]:
-        """The words of the next key."""
+        """Return the words of the next key."""
         with self._lock:
             number = self.taken
             self.taken += 1
         return threefry(self.root, words_of(number))
 
     def next(self) -> Array:
-        """The next key."""
+        """Return the next key."""
         return _key_of(self.next_words(), get_device())
 
 
-_of_all = KeySequence()
+_default_sequence = KeySequence()
 
 
 def next_key() -> Array:
-    """The next key of the sequence that functions take theirs from when they are given none."""
-    return _of_all.next()
+    """Return the next key of the default sequence."""
+    return _default_sequence.next()
 
 
 def seed(seed: int) -> None:
-    """Start the sequence of keys that functions take theirs from when they are given none.
+    """Restart the default sequence of keys, which functions use if they get no key.
 
     Examples
     --------
@@ -235,4 +234,4 @@ def seed(seed: int) -> None:
     >>> bool((a == b).all())
     True
     """
-    _of_all.start(operator.index(seed))
+    _default_sequence.start(operator.index(seed))

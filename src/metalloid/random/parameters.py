@@ -1,4 +1,4 @@
-"""Parameters of distributions: numbers, or arrays that broadcast to what is drawn."""
+"""Parameters of distributions: numbers or arrays that broadcast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metalloid.random.integers import Shape
 
 
 def shape_of(where: str, shape: Shape | None, *parameters: Any) -> Ints:
-    """The shape asked for, or that of the parameters.
+    """Return the requested shape, by default that of the parameters.
 
     Raises
     ------
@@ -30,5 +30,5 @@ def shape_of(where: str, shape: Shape | None, *parameters: Any) -> Ints:
 
 
 def parameter(where: str, value: Any, dtype: DType) -> Any:
-    """A number as it is; anything else as an array."""
+    """Convert a parameter to a float or an array."""
     return float(value) if is_number(value) else Array(to_node(value, where)).astype(dtype)

@@ -1,4 +1,4 @@
-"""Elements of what there is: in another order, some of them, or by their probabilities."""
+"""Permutations, choices and categorical samples."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from metalloid.random.integers import Shape, bits, randint
 
 
 def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
-    """The elements along an axis in a random order; of a whole number n, the numbers below n.
+    """Permute the elements along an axis, or the integers below an int, randomly.
 
     Notes
     -----
-    The order is that of 64 random bits for each. Among n elements two have the same bits, and keep
-    their order, with a probability of at most n**2 / 2**65.
+    The elements are sorted by 64 random bits each. The probability that two of n elements have
+    equal bits, and so keep their order, is at most n**2 / 2**65.
 
     Examples
     --------
@@ -36,48 +36,48 @@ def permutation(x: Any, axis: int = 0, key: Array | None = None) -> Array:
     >>> mtl.random.permutation(5, key=mtl.random.key(0))
     array([1, 0, 4, 3, 2], dtype=int64)
     """
-    given, along = _elements("random.permutation", x, axis)
-    order = argsort(bits(given.shape[along], uint64, key))
-    return _taken(given, order, along, order.ndim - 1)
+    elements, along = _elements("random.permutation", x, axis)
+    order = argsort(bits(elements.shape[along], uint64, key))
+    return _taken(elements, order, along, order.ndim - 1)
 
 
 def _elements(where: str, x: Any, axis: int) -> tuple[Array, int]:
-    """What is chosen from, and along which axis."""
+    """Return the population and its axis."""
     if isinstance(x, int | np.integer):
         return arange(operator.index(x)), 0
     node = to_node(x, where)
     if not node.shape:
-        raise ValueError(f"[{where}] wants a whole number or elements along an axis, got {x!r}.")
+        raise ValueError(f"[{where}] expected an int or elements along an axis, got {x!r}.")
     return Array(node), axes_of(where, axis, len(node.shape))[0]
 
 
-def _taken(x: Array, places: Array, axis: int, batch: int) -> Array:
-    """Elements along an axis at places that are known to exist, whose axes take its place.
+def _taken(x: Array, indices: Array, axis: int, batch: int) -> Array:
+    """Return elements along an axis at valid indices, whose axes replace the axis.
 
-    All but the first ones, of several keys (`batch`): these come in front.
+    The first `batch` axes of the indices, those of several keys, come first in the result.
     """
-    found = gathered(x._node, [axis], [places._node])
-    axes = range(batch, places.ndim)
-    return Array(moved_axes(found, tuple(axes), tuple(axis + k for k in axes)))
+    result = gathered(x._node, [axis], [indices._node])
+    axes = range(batch, indices.ndim)
+    return Array(moved_axes(result, tuple(axes), tuple(axis + k for k in axes)))
 
 
 def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
                 num_samples: int | None = None, key: Array | None = None) -> Array:  # fmt: skip
-    """Places along an axis, with probabilities proportional to the exponentials of the logits.
+    """Draw indices along an axis, with probabilities proportional to the logits' exponentials.
 
     Parameters
     ----------
     logits : Array
     axis : int
-        Of the categories.
+        Axis of the categories.
     shape : int or sequence of int, optional
-        Of the result; the other axes of `logits` broadcast to it. They are its shape without one.
+        Shape of the result, to which the other axes of `logits` broadcast. By default their shape.
     num_samples : int, optional
-        Instead of a shape: this many for each, along a last axis.
+        Instead of a shape: the number of samples per distribution, along a new last axis.
 
     Notes
     -----
-    The place of the largest sum of a logit and a number with the Gumbel distribution.
+    The index of the largest sum of a logit and Gumbel noise (Gumbel-max trick).
 
     Examples
     --------
@@ -90,13 +90,13 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
     node = to_node(logits, where)
     if not node.shape or kind_of(node.dtype) != "f":
         raise TypeError(
-            f"[{where}] wants floats along an axis, got {node.dtype} of shape {node.shape}."
+            f"[{where}] expected floats along an axis, got {node.dtype} of shape {node.shape}."
         )
     node = moved_axes(node, axes_of(where, axis, len(node.shape))[0], -1)
     *rest, categories = node.shape
     if num_samples is not None:
         if shape is not None:
-            raise ValueError(f"[{where}] wants shape or num_samples, got both.")
+            raise ValueError(f"[{where}] expected shape or num_samples, got both.")
         extents = (*rest, operator.index(num_samples))
         node = reshape(node, (*rest, 1, categories))
     else:
@@ -112,27 +112,27 @@ def categorical(logits: Any, axis: int = -1, shape: Shape | None = None,
 
 def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis: int = 0,
            key: Array | None = None) -> Array:  # fmt: skip
-    """Some of the elements along an axis, or of the numbers below a whole number.
+    """Draw elements along an axis, or integers below an int.
 
     Parameters
     ----------
     a : Array or int
     shape : int or sequence of int
-        Of what is chosen; it takes the place of the axis.
+        Shape of the sample; it replaces the axis.
     replace : bool
-        Whether an element may be chosen again.
+        Whether elements may be drawn repeatedly.
     p : Array, optional
-        Probabilities of the elements, or weights; without, each is as likely as the others.
+        Probabilities or weights of the elements; equal by default.
 
     Raises
     ------
     ValueError
-        If there are not enough elements; when it is computed, if weights are negative or all 0.
+        If there are not enough elements, or, at evaluation, if weights are negative or all 0.
 
     Notes
     -----
-    Without replacement they are the first of a permutation; with weights, those with the largest
-    sums of the logarithm of the weight and a number with the Gumbel distribution [1]_.
+    Without replacement the sample is the start of a permutation. With weights, it is the elements
+    with the largest sums of the weight's logarithm and Gumbel noise [1]_.
 
     References
     ----------
@@ -146,41 +146,41 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
     array([9, 1, 5, 0], dtype=int64)
     """
     where = "random.choice"
-    given, along = _elements(where, a, axis)
-    extents, n = as_shape(where, shape), given.shape[along]
+    elements, along = _elements(where, a, axis)
+    extents, n = as_shape(where, shape), elements.shape[along]
     size = math.prod(extents)
     if size > n and (not replace or n == 0):
         raise ValueError(f"[{where}] {n} elements are not enough for {size}.")
     if p is None:
-        places = randint(0, max(n, 1), extents, key=key) if replace else _first(
+        indices = randint(0, max(n, 1), extents, key=key) if replace else _first(
             argsort(bits(n, uint64, key)), extents)  # fmt: skip
     else:
         weights = Array(to_node(p, where))
         if weights.shape != (n,):
-            raise ValueError(f"[{where}] p has the shape {weights.shape}, there are {n} elements.")
+            raise ValueError(f"[{where}] p has shape {weights.shape}, expected ({n},).")
         if replace:
             source = bits(extents, uint64, key)
             wanted = int64, source.shape
-            (found,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
-            places = Array(found)
+            (result,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
+            indices = Array(result)
         else:
             score = log(weights.astype(float32)) + gumbel(n, key=key)
-            places = _first(argsort(score, descending=True), extents)
-    return _taken(given, places, along, places.ndim - len(extents))
+            indices = _first(argsort(score, descending=True), extents)
+    return _taken(elements, indices, along, indices.ndim - len(extents))
 
 
 def _first(order: Array, shape: tuple[int, ...]) -> Array:
-    """As many along the last axis as a shape has elements, in that shape."""
+    """Return the first elements along the last axis, reshaped to `shape`."""
     *batch, _ = order.shape
     some = sliced(order._node, [*whole(tuple(batch)), (0, 1, math.prod(shape))])
     return Array(reshape(some, (*batch, *shape)))
 
 
 def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Places where the running sum of the weights passes a random part of the whole."""
+    """Return the indices at which the cumulative weights exceed uniform random numbers."""
     sums = np.cumsum(weights, dtype=np.float64)
     if weights.min() < 0 or not 0 < sums[-1] < np.inf:
-        raise ValueError(f"[random.choice] no probabilities are proportional to {weights}.")
+        raise ValueError(f"[random.choice] weights {weights} are not probabilities.")
     part = (source >> np.uint64(11)) * 2.0**-53
     return np.asarray(np.searchsorted(sums, part * sums[-1], side="right"))
 

@@ -120,12 +120,12 @@ class Writer:
         for index, access in self.axes.accesses.items():
             op = self.ops[index] if index >= 0 else None
             source = op.data if op else self.kernel.out
-            start = op.start if op else self.kernel.start
+            offset = op.offset if op else self.kernel.offset
             leaf = self.sources[source].leaf
             label = f"p{count}" if op else "to"
             terms = []
-            if leaf is not None or start:
-                terms.append(self._member(f"{label}_start", "long", "q", start, leaf))
+            if leaf is not None or offset:
+                terms.append(self._member(f"{label}_start", "long", "q", offset, leaf))
             outer = range(len(self.axes.outer) - (self.axes.form != "row"))
             for axis in outer:
                 stride = access.outer[axis]
@@ -134,8 +134,8 @@ class Writer:
                     terms.append(f"long({self._indices[axis]}) * {step}" if step else
                                  self._indices[axis])  # fmt: skip
             count += op is not None
-            if op is not None and op.kind == "count":
-                access.pointer = self._count(index, " + ".join(terms) or "0")
+            if op is not None and op.kind == "iota":
+                access.pointer = self._iota(index, " + ".join(terms) or "0")
                 continue
             type_ = msl_name(self.sources[source].dtype)
             const = "const " if op else ""
@@ -146,7 +146,7 @@ class Writer:
     def _pointer(self, declaration: str, text: str) -> None:
         self._line(f"{declaration} = {text};")
 
-    def _count(self, index: int, text: str) -> str:
+    def _iota(self, index: int, text: str) -> str:
         """The start of an iota, as text that may be used repeatedly."""
         return f"({text})"
 
@@ -205,11 +205,11 @@ class Writer:
         type_ = msl_name(op.dtype)
         name = self._names[index] = f"v{index}"
         args = [self._names[arg] for arg in op.args]
-        if op.kind == "number":
-            text = self._number(index, op)
+        if op.kind == "constant":
+            text = self._constant(index, op)
             self._line(f"const {type_} {name} = {text};")
             return
-        if op.kind == "count":
+        if op.kind == "iota":
             pointer = self.axes.accesses[index].pointer
             text = f"long({pointer}) + long({self._index(index, row)})"
         elif op.kind == "load":
@@ -229,7 +229,7 @@ class Writer:
                 text = f"{type_}({text})"  # C++ computes short integers as int
         self._line(f"const {type_} {name} = {text};")
 
-    def _number(self, index: int, op: KernelOp) -> str:
+    def _constant(self, index: int, op: KernelOp) -> str:
         type_ = msl_name(op.dtype)
         if op.dtype in (complex64, complex128):
             part = "double" if op.dtype == complex128 else "float"

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from metalloid.arrays.codegen.elementwise import NARROW
-from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
+from metalloid.arrays.codegen.gpu_elementwise import UNROLLED, VectorWriter
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.ir.dtypes import msl_name
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Axes
-from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
-from metalloid.runtime.launch.program import Size
+from metalloid.arrays.planning.schedule import FusedKernel
 
 
 def has_wide_columns(kernel: FusedKernel, axes: Axes, packed: frozenset[int]) -> bool:
     """Whether a kernel only reduces columns, in one pass, so that a thread can take four."""
     reductions = [k for k, op in enumerate(kernel.ops) if op.kind == "reduce"]
-    below = {arg for k in reductions for arg in _all_below(kernel, k)}
+    below = {arg for k in reductions for arg in _operands_below(kernel, k)}
     return (
         bool(packed)
         and axes.form == "column"
@@ -28,38 +27,20 @@ def has_wide_columns(kernel: FusedKernel, axes: Axes, packed: frozenset[int]) ->
     )
 
 
-def _all_below(kernel: FusedKernel, index: int) -> set[int]:
-    found: set[int] = set()
+def _operands_below(kernel: FusedKernel, index: int) -> set[int]:
+    """Transitive operands of an operation."""
+    below: set[int] = set()
     pending = list(kernel.ops[index].args)
     while pending:
         at = pending.pop()
-        if at not in found:
-            found.add(at)
+        if at not in below:
+            below.add(at)
             pending += kernel.ops[at].args
-    return found
+    return below
 
 
-class WideColumnWriter(RowWriter):
+class WideColumnWriter(VectorWriter, RowWriter):
     """Writes the statements of a kernel that reduces columns."""
-
-    def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
-                 packed: frozenset[int]) -> None:  # fmt: skip
-        super().__init__(kernel, sources, axes)
-        self._packed = packed
-        self._parts: dict[int, str] = {}
-
-    def launch(self) -> tuple[Size, Size | None]:
-        """See `Writer.launch`."""
-        (inner, *outer), group = super().launch()
-        return (inner // VECTOR_WIDTH, outer[0], outer[1]), group
-
-    def _value(self, index: int, row: Sequence[str]) -> None:
-        part = self._parts.get(index)
-        if part is None:
-            super()._value(index, row)
-            return
-        self._names[index] = f"v{index}"
-        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
 
     def _body(self) -> None:
         self._line(f"const uint first = {self._indices[-1]} * {VECTOR_WIDTH};")
@@ -79,7 +60,7 @@ class WideColumnWriter(RowWriter):
             self._open_block([])
             self._declare(sums, "part")
             self._each(lambda: self._set(sums, "part"))
-        self._go_down(searches, sums, blocked)
+        self._reduce_columns(searches, sums, blocked)
         if blocked:
             self._each(lambda: self._add(sums, "sum", "part"))
             self._depth -= 1
@@ -114,7 +95,7 @@ class WideColumnWriter(RowWriter):
             combined = self._combine(index, f"{to}{index}[e]", f"{value}{index}[e]")
             self._line(f"{to}{index}[e] = {combined};")
 
-    def _go_down(self, searches: Sequence[int], sums: Sequence[int], blocked: bool) -> None:
+    def _reduce_columns(self, searches: Sequence[int], sums: Sequence[int], blocked: bool) -> None:
         args = {index: self.ops[index].args[0] for index in (*searches, *sums)}
         values = {k: self.ops[a].args[0] if k in searches else a for k, a in args.items()}
         wanted = list(values.values())
@@ -128,7 +109,7 @@ class WideColumnWriter(RowWriter):
             type_ = msl_name(self.ops[index].dtype)
             at = f"{self.axes.accesses[index].pointer} + {self._index(index, ['j0'])}"
             self._line(f"const numpy::four<{type_}> q{index} = numpy::read_four({at});")
-            self._parts[index] = f"q{index}[e]"
+            self._vector_elements[index] = f"q{index}[e]"
         self._indices[-1] = "i"
 
         def statements() -> None:
@@ -142,7 +123,7 @@ class WideColumnWriter(RowWriter):
                 self._line(f"{to}{index}[e] = {combined};")
 
         self._each(statements)
-        self._parts.clear()
+        self._vector_elements.clear()
         self._depth -= 1
         self._line("}")
 

@@ -13,41 +13,55 @@ from metalloid.runtime.launch.program import Size
 UNROLLED = "#pragma clang loop unroll(full)"
 
 
-class WideWriter(Writer):
-    """Writes the statements of a kernel without reductions, one vector per thread."""
+class VectorWriter(Writer):
+    """Base class of writers whose threads process vectors of `VECTOR_WIDTH` elements.
+
+    Parameters
+    ----------
+    packed : frozenset of int
+        Operations whose buffers are loaded as whole vectors; `RESULT` if the result is stored so.
+    """
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
                  packed: frozenset[int]) -> None:  # fmt: skip
         super().__init__(kernel, sources, axes)
         self._packed = packed
-        #: Names of elements of vectors that are loaded.
-        self._parts: dict[int, str] = {}
+        #: By operation: the current element of its loaded vector, as text.
+        self._vector_elements: dict[int, str] = {}
 
     def launch(self) -> tuple[Size, Size | None]:
         """See `Writer.launch`."""
         (inner, *outer), group = super().launch()
         return (-(-inner // VECTOR_WIDTH), outer[0], outer[1]), group
 
+    def _vector_element(self, index: int, row: Sequence[str]) -> str | None:
+        """The element of a loaded vector that holds a value; None if there is no such vector."""
+        return self._vector_elements.get(index)
+
     def _value(self, index: int, row: Sequence[str]) -> None:
-        part = self._parts.get(index)
-        if part is None:
+        element = self._vector_element(index, row)
+        if element is None:
             super()._value(index, row)
             return
         self._names[index] = f"v{index}"
-        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
+        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {element};")
+
+
+class WideWriter(VectorWriter):
+    """Writes the statements of a kernel without reductions, one vector per thread."""
 
     def _body(self) -> None:
         result = self.kernel.result
         self._line(f"const uint first = {self._indices[-1]} * {VECTOR_WIDTH};")
         if self.axes.outer[-1] % VECTOR_WIDTH:
-            self._ragged_end()
+            self._tail()
         for index in sorted(self._packed - {RESULT}):
             type_ = msl_name(self.ops[index].dtype)
             pointer = self.axes.accesses[index].pointer
             self._line(
                 f"const numpy::four<{type_}> w{index} = numpy::read_four({pointer} + first);"
             )
-            self._parts[index] = f"w{index}[e]"
+            self._vector_elements[index] = f"w{index}[e]"
         type_ = msl_name(self.ops[result].dtype)
         self._line(f"numpy::four<{type_}> results;")
         self._line(UNROLLED)
@@ -61,7 +75,7 @@ class WideWriter(Writer):
         self._line("}")
         self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + first, results);")
 
-    def _ragged_end(self) -> None:
+    def _tail(self) -> None:
         """Process an incomplete vector element by element."""
         extent = self._member("inner", "uint", "I", self.axes.outer[-1])
         self._line(f"if (first + {VECTOR_WIDTH} > {extent}) {{")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from metalloid.arrays.codegen.elementwise import Writer
-from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
+from metalloid.arrays.codegen.gpu_elementwise import UNROLLED, VectorWriter
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.ir.dtypes import msl_name
 from metalloid.arrays.planning.loop_axes import LANES, RESULT, VECTOR_WIDTH, Axes
@@ -31,20 +31,20 @@ _MAX_CACHED = 64
 _MAX_UNROLLED_OPS = 16
 
 
-class WideRowWriter(RowWriter):
+class WideRowWriter(VectorWriter, RowWriter):
     """Writes the statements of a kernel that reduces rows, along the innermost of their axes.
 
     Attributes
     ----------
     threads : int
-        That reduce a row together.
+        Threads that reduce one row together.
     steps : int
         Vectors per thread if the row stays in registers; 0 if it is reloaded.
     """
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes,
                  packed: frozenset[int]) -> None:  # fmt: skip
-        super().__init__(kernel, sources, axes)
+        super().__init__(kernel, sources, axes, packed)
         *self._outer, self._inner = (f"j{axis}" for axis in range(len(axes.row)))
         self.length = axes.row[-1] if self._outer else kernel.chunk or axes.row[0]
         is_ragged = self.length % VECTOR_WIDTH != 0 or axes.row[-1] % VECTOR_WIDTH != 0
@@ -53,10 +53,9 @@ class WideRowWriter(RowWriter):
         self.threads, self.steps = self._shape()
         if not self.steps:
             self._held = []
-        # Rows in registers have no remainder loop.
-        self._packed = frozenset() if self.steps and is_ragged else packed
+        if self.steps and is_ragged:  # rows in registers have no remainder loop
+            self._packed = frozenset()
         self._has_rest = is_ragged if self._packed else True
-        self._parts: dict[int, str] = {}
 
     def _is_read_again(self, loads: list[int]) -> bool:
         """Whether there is more than one pass over a row."""
@@ -67,7 +66,7 @@ class WideRowWriter(RowWriter):
     def _shape(self) -> tuple[int, int]:
         held = [self.ops[k].dtype.itemsize for k in self._held]
         rows = math.prod(self.axes.outer)
-        most = _THREADS if rows >= _FEW_ROWS else MAX_THREADS_PER_THREADGROUP
+        max_threads = _THREADS if rows >= _FEW_ROWS else MAX_THREADS_PER_THREADGROUP
         if held:
             held.append(max(held))  # a costly value is cached as well
             for each in (4 * VECTOR_WIDTH, 8 * VECTOR_WIDTH):
@@ -76,7 +75,7 @@ class WideRowWriter(RowWriter):
                 steps = -(-self.length // (threads * VECTOR_WIDTH))
                 if steps * VECTOR_WIDTH * sum(held) <= 4 * _MAX_CACHED:
                     return threads, steps
-        return _power(self.length / (VECTOR_WIDTH if self._outer else _EACH), most), 0
+        return _power(self.length / (VECTOR_WIDTH if self._outer else _EACH), max_threads), 0
 
     def launch(self) -> tuple[Size, Size | None]:
         """See `Writer.launch`."""
@@ -111,38 +110,43 @@ class WideRowWriter(RowWriter):
         if self._kept >= 0:
             type_ = msl_name(self.ops[self._kept].dtype)
             self._line(f"{type_} k{self._kept}[{self.steps}][{VECTOR_WIDTH}];")
-        self._parts = {}
-        self._go_through(self._hold, fours=self._held)
-        self._parts = {index: f"w{index}[s][e]" for index in self._held}
+        self._vector_elements = {}
+        self._for_each_element(self._hold, fours=self._held)
+        self._vector_elements = {index: f"w{index}[s][e]" for index in self._held}
 
     def _hold(self, row: Sequence[str]) -> None:
         for index in self._held:
             self._value(index, row)
             self._line(f"w{index}[s][e] = v{index};")
 
-    def _go_through(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int] = (),
-                    is_result: bool = False) -> None:  # fmt: skip
+    def _for_each_element(
+        self, statements: Callable[[Sequence[str]], None], fours: Sequence[int] = (),
+        is_result: bool = False,
+    ) -> None:  # fmt: skip
         """Write statements for each element of a thread: `e` is its index in the vector."""
         for axis, name in enumerate(self._outer):
             end = "row_end" if axis == 0 else self._extent_of_row(axis)
             self._line(f"for (uint {name} = 0; {name} < {end}; ++{name}) {{")
             self._depth += 1
-        self._go_along(statements, [index for index in fours if index in self._packed], is_result)
+        self._for_each_vector(
+            statements, [index for index in fours if index in self._packed], is_result
+        )
         if not self.steps and self._has_rest:
             name, step = self._inner, self.threads
             self._open(
                 f"for (uint {name} = whole + at.x; {name} < {self._end}; {name} += {step}) {{"
             )
             self._line("constexpr ushort e = 0;")
-            self._of_element(statements, is_result, "")
+            self._write_element(statements, is_result, "")
             self._close()
         for _ in self._outer:
             self._close()
 
-    def _go_along(self, statements: Callable[[Sequence[str]], None], fours: Sequence[int],
-                  is_result: bool) -> None:  # fmt: skip
+    def _for_each_vector(
+        self, statements: Callable[[Sequence[str]], None], fours: Sequence[int], is_result: bool
+    ) -> None:
         """Write the loop over vectors along the innermost axis."""
-        depth, kept_parts = self._depth, self._parts
+        depth, outer_elements = self._depth, self._vector_elements
         stride = VECTOR_WIDTH * self.threads
         if self.steps:
             self._line(UNROLLED)
@@ -156,12 +160,12 @@ class WideRowWriter(RowWriter):
             self._line(f"#pragma clang loop unroll_count({count})")
             end = "whole" if self._has_rest else self._end
             self._open(f"for (uint j = own; j < {end}; j += {stride}) {{")
-        self._parts = dict(kept_parts)
+        self._vector_elements = dict(outer_elements)
         for index in fours:
             type_ = msl_name(self.ops[index].dtype)
             at = f"{self.axes.accesses[index].pointer} + {self._index(index, [*self._outer, 'j'])}"
             self._line(f"const numpy::four<{type_}> q{index} = numpy::read_four({at});")
-            self._parts[index] = f"q{index}[e]"
+            self._vector_elements[index] = f"q{index}[e]"
         results = "results[e]" if is_result and RESULT in self._packed else ""
         if results:
             type_ = msl_name(self.ops[self.kernel.result].dtype)
@@ -173,7 +177,7 @@ class WideRowWriter(RowWriter):
         self._line(f"const uint {self._inner} = j + e{f' * {apart}' if apart > 1 else ''};")
         if self.steps and not self._packed:
             self._open(f"if ({self._inner} < row_end) {{")
-        self._of_element(statements, is_result, results)
+        self._write_element(statements, is_result, results)
         while self._depth > inner:
             self._close()
         if results:
@@ -181,10 +185,11 @@ class WideRowWriter(RowWriter):
             self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + {to}, results);")
         while self._depth > depth:
             self._close()
-        self._parts = kept_parts
+        self._vector_elements = outer_elements
 
-    def _of_element(self, statements: Callable[[Sequence[str]], None], is_result: bool,
-                    results: str) -> None:  # fmt: skip
+    def _write_element(
+        self, statements: Callable[[Sequence[str]], None], is_result: bool, results: str
+    ) -> None:
         row = [*self._outer, self._inner]
         statements(row)
         if results:
@@ -200,13 +205,8 @@ class WideRowWriter(RowWriter):
         self._depth -= 1
         self._line("}")
 
-    def _value(self, index: int, row: Sequence[str]) -> None:
-        part = self._parts.get(index)
-        if part is None or not row:
-            super()._value(index, row)
-            return
-        self._names[index] = f"v{index}"
-        self._line(f"const {msl_name(self.ops[index].dtype)} v{index} = {part};")
+    def _vector_element(self, index: int, row: Sequence[str]) -> str | None:
+        return super()._vector_element(index, row) if row else None
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """As in `RowWriter`, with the costly value in registers instead of the output."""
@@ -234,7 +234,9 @@ class WideRowWriter(RowWriter):
     def _write_row(self, known: set[int]) -> None:
         wanted = [self.kernel.result]
         fours = [] if self.steps else self._loads_of(wanted, known)
-        self._go_through(lambda row: self._compute(wanted, set(known), row), fours, is_result=True)
+        self._for_each_element(
+            lambda row: self._compute(wanted, set(known), row), fours, is_result=True
+        )
 
     def _reduce(self, reductions: list[int], known: set[int]) -> None:
         searches = [index for index in reductions if self._is_search(index)]
@@ -253,7 +255,7 @@ class WideRowWriter(RowWriter):
                 part = f"part{index}[e]"
                 self._line(f"{part} = {self._combine(index, part, self._names[arg])};")
 
-        self._go_through(statements, [] if self.steps else self._loads_of(wanted, known))
+        self._for_each_element(statements, [] if self.steps else self._loads_of(wanted, known))
         for index in reductions:
             self._combine_parts(index, index in searches)
         self._combine_lanes(reductions, LANES)
@@ -306,6 +308,6 @@ class WideRowWriter(RowWriter):
         self._combine_lanes(reductions, simdgroups)
 
 
-def _power(count: float, most: int) -> int:
+def _power(count: float, max_threads: int) -> int:
     """The next power of two, as a number of threads that reduce a row."""
-    return min(most, max(LANES, 1 << (math.ceil(count) - 1).bit_length()))
+    return min(max_threads, max(LANES, 1 << (math.ceil(count) - 1).bit_length()))

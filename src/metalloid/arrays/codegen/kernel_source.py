@@ -68,7 +68,7 @@ def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTra
     Parameters
     ----------
     traits : DeviceTraits
-        Of the device that runs it.
+        Traits of the device that runs it.
     is_aligned : bool
         Whether leaves are aligned as `Rendered.aligned` says.
     """
@@ -94,7 +94,7 @@ def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTra
 
 def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, packed: frozenset[int],
             traits: DeviceTraits) -> Writer:  # fmt: skip
-    if axes.form == "map":
+    if axes.form == "elementwise":
         if RESULT in packed and axes.outer[-1] >= NARROW:
             return WideWriter(kernel, sources, axes, packed)
         return Writer(kernel, sources, axes)
@@ -115,7 +115,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     head = _head(name, types, members, _IN_TILES, writer.structs)
     parts = (kernel.ops, *(factor.ops for factor in kernel.factors))
-    files = _files([op for ops in parts for op in ops], "map")
+    files = _files([op for ops in parts for op in ops], "elementwise")
     files += ("products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
@@ -131,7 +131,7 @@ def _name(ops: Sequence[KernelOp]) -> str:
     words = [
         op.data if isinstance(op.data, str) else op.data.name
         for op in ops
-        if op.kind in ("map", "reduce", "product")
+        if op.kind in ("elementwise", "reduce", "matmul")
     ]
     return "_".join(["array", *dict.fromkeys(words[-4:])])
 
@@ -167,12 +167,12 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
         files += ["complex", "complex_functions"]
     if any(op.dtype.names for op in ops):
         files.append("value_index")
-    own = (op.data.file for op in ops if op.kind == "map")
+    own = (op.data.file for op in ops if op.kind == "elementwise")
     return tuple(dict.fromkeys([*files, *filter(None, own)]))
 
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The modules of 64-bit floats; complex functions may use any of them."""
-    wanted = {chapter for op in ops if op.kind == "map" for chapter in op.data.doubles}
+    wanted = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
     chapters = [name for name in MODULES if is_complex or name in wanted]
     return ["doubles", *(f"doubles_{name}" for name in chapters)]

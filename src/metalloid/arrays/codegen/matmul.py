@@ -30,9 +30,9 @@ class Form:
     Attributes
     ----------
     name : str
-        Of ``numpy::multiply_in_...``.
+        Suffix of ``numpy::multiply_in_...``.
     rows, columns, threads : int
-        Of a tile, and the threads that make it.
+        Extents of a tile, and its threads.
     room : str
         Threadgroup memory in elements: a constant, or a template of the type or the sums.
     files : tuple of str
@@ -123,14 +123,14 @@ class _PartWriter(Writer):
     def _pointer(self, declaration: str, text: str) -> None:
         self._fields.append((declaration, text))
 
-    def _count(self, index: int, text: str) -> str:
+    def _iota(self, index: int, text: str) -> str:
         self._fields.append((f"long c{index}", text))
         return f"c{index}"
 
     def _value(self, index: int, row: Sequence[str]) -> None:
         op = self.ops[index]
         type_ = msl_name(op.dtype)
-        value = self._parts.get(index, f"{type_}(sum)" if op.kind == "product" else "")
+        value = self._parts.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
         if not value:
             super()._value(index, row)
             return
@@ -246,7 +246,7 @@ class _PartWriter(Writer):
         head = f"  METAL_FUNC {type_} operator()({parameters}) const {{"
         return [f"struct {name} {{", *fields, "", head, *self.lines, "  }"]
 
-    def made(self, name: str) -> str:
+    def constructor(self, name: str) -> str:
         """The statement that constructs the struct."""
         values = ", ".join(text for _, text in self._fields)
         return f"  const {name} {name.lower()}{{{values}}};"
@@ -337,7 +337,7 @@ class ProductWriter:
         given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
         self._batch()
-        self.lines += [w.made(name) for w, name in zip(self.writers, names, strict=True)]
+        self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)

@@ -49,12 +49,12 @@ class Packer:
         self._form = struct.Struct(f"{form.format}{padding}x")
         self._members = members
 
-    def __call__(self, starts: Sequence[int], nodes: Sequence[Any]) -> bytearray:
+    def __call__(self, offsets: Sequence[int], nodes: Sequence[Any]) -> bytearray:
         """The bytes for one launch.
 
         Parameters
         ----------
-        starts : sequence of int
+        offsets : sequence of int
             Offsets of the leaves.
         nodes : sequence of Node
             Of the graph, constants included.
@@ -63,7 +63,7 @@ class Packer:
         for member in self._members:
             if member.number < 0:
                 leaf = member.leaf
-                values.append(member.value if leaf is None else member.value + starts[leaf])
+                values.append(member.value if leaf is None else member.value + offsets[leaf])
                 continue
             value = nodes[member.number].data
             values.append(getattr(complex(value), member.part) if member.part else value)

@@ -73,9 +73,11 @@ class RowWriter(Writer):
         costs = {}
         for index in reduced & self._needed([self.kernel.result], known):
             op = self.ops[index]
-            if op.kind == "map" and op.varies and op.dtype == dtype:
+            if op.kind == "elementwise" and op.varies and op.dtype == dtype:
                 below = (self.ops[k] for k in self._needed([index], known))
-                costs[index] = sum(e.data.cost for e in below if e.kind == "map" and e.varies)
+                costs[index] = sum(
+                    e.data.cost for e in below if e.kind == "elementwise" and e.varies
+                )
         costliest = max(costs, key=costs.__getitem__, default=-1)
         return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
 
@@ -170,10 +172,10 @@ class RowWriter(Writer):
     def _is_search(self, index: int) -> bool:
         """Whether a reduction is an arg-reduction over the indices of the row."""
         pairs = self.ops[self.ops[index].args[0]]
-        if not self.ops[index].dtype.names or pairs.kind != "map" or len(self.axes.row) > 1:
+        if not self.ops[index].dtype.names or pairs.kind != "elementwise" or len(self.axes.row) > 1:
             return False
         location = pairs.args[1]
-        return self.ops[location].kind == "count" and self.axes.accesses[location].row == (1,)
+        return self.ops[location].kind == "iota" and self.axes.accesses[location].row == (1,)
 
     def _open_search(self, index: int) -> None:
         value, least = self._least(index)

@@ -1,4 +1,4 @@
-"""Which accesses of a kernel become vectors of four elements."""
+"""Selection of the accesses of a kernel that become vectors of four elements."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def _packed(
         if (op is not None and op.kind != "load") or along == 0:
             continue
         dtype = sources[op.data if op else kernel.out].dtype
-        start = op.start if op else kernel.start
+        offset = op.offset if op else kernel.offset
         if along != 1 or not _is_packable(dtype):
             return frozenset()
-        if any(step % each for step in (*outer, start)):
+        if any(step % each for step in (*outer, offset)):
             return frozenset()
         packed.add(index)
     return frozenset(packed)

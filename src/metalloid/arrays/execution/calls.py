@@ -94,8 +94,8 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     """
     assert node.memory is not None
     if node.device.memory != "own":
-        strides, start = node.data
-        return node.memory.host_view(node.dtype, node.shape, strides, start, read_only)
+        strides, offset = node.data
+        return node.memory.host_view(node.dtype, node.shape, strides, offset, read_only)
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
@@ -129,7 +129,7 @@ class KernelCall:
     def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
         """The nodes of the array inputs, on a device.
 
-        What is not an array of ours is copied: it may change before the kernel runs.
+        Inputs that are not `Array` are copied: they may change before the kernel runs.
         """
         return [
             to_node(_moved_to(device, value), self.name, device=device)

@@ -70,18 +70,18 @@ class Launch:
         self.unaligned_variant: Launch | None = None
         self._make_loose = functools.partial(Launch, step, sources, device, False)
 
-    def bound(self, memories: list[Memory | None], starts: Sequence[int],
+    def bound(self, memories: list[Memory | None], offsets: Sequence[int],
               nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
         """Bind the arguments."""
         for source, leaf, size, nbytes in self._aligned:
-            if (memories[source].address + starts[leaf] * size) % nbytes:  # type: ignore[union-attr]
+            if (memories[source].address + offsets[leaf] * size) % nbytes:  # type: ignore[union-attr]
                 if self.unaligned_variant is None:
                     self.unaligned_variant = self._make_loose()
-                return self.unaligned_variant.bound(memories, starts, nodes)
+                return self.unaligned_variant.bound(memories, offsets, nodes)
         buffers = self.rendered.buffers
         args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
         if self._pack is not None:
-            args.append(self._pack(starts, nodes))
+            args.append(self._pack(offsets, nodes))
         return self._bound(args)
 
 
@@ -176,13 +176,13 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
         plan = _plans[key] = _compile_plan(make_plan(graph), device)
-    starts = [leaf.data[1] for leaf in graph.leaves]
-    memories = _run(plan, graph, starts, device, wait)
+    offsets = [leaf.data[1] for leaf in graph.leaves]
+    memories = _run(plan, graph, offsets, device, wait)
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
             continue
-        layout = _with_offset(layout, plan.sources[source], starts)
+        layout = _with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     for root, index in zip(roots, graph.roots, strict=True):
         node = graph.nodes[index]
@@ -192,7 +192,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         graph.nodes[index].inlined = True
 
 
-def _run(plan: ExecutablePlan, graph: LinearizedGraph, starts: Sequence[int], device: Device,
+def _run(plan: ExecutablePlan, graph: LinearizedGraph, offsets: Sequence[int], device: Device,
          wait: bool) -> list[Memory | None]:  # fmt: skip
     sources, sizes, leaves = plan.sources, plan.sizes, graph.leaves
     memories: list[Memory | None] = [
@@ -210,12 +210,12 @@ def _run(plan: ExecutablePlan, graph: LinearizedGraph, starts: Sequence[int], de
         for index in allocate:
             memories[index] = Memory(device, sizes[index])
         if isinstance(step, Launch):
-            row.append(step.bound(memories, starts, graph.nodes))
+            row.append(step.bound(memories, offsets, graph.nodes))
             if ends_batch:
                 launch_batch(device, row, wait)
                 row = []
         else:
-            args = [_argument(sources, memories, starts, arg) for arg in step.args]
+            args = [_argument(sources, memories, offsets, arg) for arg in step.args]
             call = graph.nodes[step.index].data
             results = call.run(args, device, wait)
             assign_results(call, results)
@@ -229,21 +229,21 @@ def _run(plan: ExecutablePlan, graph: LinearizedGraph, starts: Sequence[int], de
     return memories
 
 
-def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], starts: Sequence[int],
+def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], offsets: Sequence[int],
               arg: tuple[int, Layout]) -> Node:  # fmt: skip
     """The argument of a call, as a leaf."""
     index, layout = arg
     source = sources[index]
     memory = memories[index]
     assert memory is not None
-    return in_memory(memory, _with_offset(layout, source, starts), source.dtype)
+    return in_memory(memory, _with_offset(layout, source, offsets), source.dtype)
 
 
-def _with_offset(layout: Layout, source: BufferSpec, starts: Sequence[int]) -> Layout:
+def _with_offset(layout: Layout, source: BufferSpec, offsets: Sequence[int]) -> Layout:
     """A layout of a plan, with the leaf's offset of this evaluation."""
     if source.leaf is None:
         return layout
-    return layout._replace(start=layout.start + starts[source.leaf])
+    return layout._replace(offset=layout.offset + offsets[source.leaf])
 
 
 def _expect_room(sources: Iterable[BufferSpec], device: Device) -> None:
@@ -257,7 +257,7 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
     steps: list[Launch | CallStep] = []
     allocate: list[Ints] = []
     uses: list[set[int]] = []
-    made: set[int] = set()
+    allocated: set[int] = set()
     _expect_room(planner.sources, device)
     for step in chain.from_iterable(map(partition_grid, planner.steps)):
         if isinstance(step, FusedKernel):
@@ -267,10 +267,10 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         else:
             steps.append(step)
             uses.append({source for source, _ in step.args} | set(step.outs))
-            made |= set(step.outs)  # by the function itself
+            allocated |= set(step.outs)  # by the function itself
         # The output, and empty buffers that no step computes.
-        allocate.append(tuple(s for s in uses[-1] - made if planner.sources[s].leaf is None))
-        made |= uses[-1]
+        allocate.append(tuple(s for s in uses[-1] - allocated if planner.sources[s].leaf is None))
+        allocated |= uses[-1]
     uses_of = Counter(arg for args in planner.graph.args for arg in args)
     roots = set(planner.graph.roots)
     results = tuple(
@@ -296,6 +296,6 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
         results,
         tuple(result for result in results if result.references),
-        tuple(s for s in asked - made if sources[s].leaf is None),
+        tuple(s for s in asked - allocated if sources[s].leaf is None),
         planner.unsaved_outputs(),
     )

@@ -1,4 +1,4 @@
-"""What an evaluation would do: kernels, launches, bytes, and why values are materialized."""
+"""Reports of an evaluation: kernels, launches, bytes, and why values are materialized."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def msl(roots: Sequence[Node]) -> str:
         for step in planner.steps
         if isinstance(step, FusedKernel)
     ]
-    return "\n".join(dict.fromkeys(texts)) or "// No kernel of ours: functions of the host.\n"
+    return "\n".join(dict.fromkeys(texts)) or "// No generated kernels: functions of the host.\n"
 
 
 def report(roots: Sequence[Node]) -> str:

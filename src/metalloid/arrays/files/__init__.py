@@ -1,1 +1,1 @@
-"""File formats: npy, npz, safetensors, and atomic replacement. `functions.io` calls them."""
+"""File formats: npy, npz, safetensors, and atomic replacement; used by `functions.io`."""

@@ -1,4 +1,4 @@
-"""Files that are complete or not there: written beside the old one, and renamed over it."""
+"""Atomic replacement of files: write a temporary file, then rename it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A new file that replaces the one at `path` when the block ends without an error.
+    """Open a temporary file that replaces the one at `path` if the block succeeds.
 
-    After an error, or if the process or the machine stops, the old file is as it was. The new one
-    has its permissions and, where that is allowed, its owner. A symbolic link stays one.
+    After an error, or if the process or the machine stops, the old file is unchanged. The new one
+    has its permissions and, where that is allowed, its owner. A symbolic link is kept.
 
     Raises
     ------
     OSError
-        If the old file may not be written, or the new one cannot be.
+        If the old file is not writable, or the new one cannot be written.
     """
     target = Path(os.path.realpath(path))
     old = target.stat() if target.exists() else None
@@ -30,7 +30,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     temporary = target.with_name(f".metalloid-{secrets.token_hex(8)}.part")
     try:
-        # Its permissions are those that the umask gives to new files, until the old ones are known.
+        # The umask sets its permissions until the old file's are copied.
         with open(temporary, "xb") as file:
             yield file
             file.flush()
@@ -50,13 +50,13 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 def _copy_permissions(file: int, old: os.stat_result) -> None:
     if not hasattr(os, "fchown"):  # Windows
         return
-    with contextlib.suppress(PermissionError):  # only root may give files away
+    with contextlib.suppress(PermissionError):  # only root may change the owner
         os.fchown(file, old.st_uid, old.st_gid)
     os.fchmod(file, stat.S_IMODE(old.st_mode) & 0o777)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name on the disk, too, on systems that can."""
+    """Sync the directory entry, on systems that can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Elements of arrays as bytes of a file, and back."""
+"""Conversion between elements of arrays and bytes of files."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ _BLOCK = 2**20
 
 
 def to_bytes(values: np.ndarray) -> memoryview:
-    """The elements in row-major order and little-endian."""
+    """Return the elements in row-major order and little-endian."""
     plain = np.asarray(values, order="C")
-    if plain.dtype.kind != "V":  # bfloat16 has the order of the machine only
+    if plain.dtype.kind != "V":  # bfloat16 has native byte order only
         plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     return plain.reshape(-1).view(np.uint8).data
 
 
-def to_elements(found: bytearray, dtype: DType) -> np.ndarray:
-    """The elements that bytes of a file stand for, along one axis, in the machine's byte order."""
-    flat: np.ndarray = np.frombuffer(found, dtype)
+def to_elements(data: bytearray, dtype: DType) -> np.ndarray:
+    """Return the elements that bytes encode, along one axis, in native byte order."""
+    flat: np.ndarray = np.frombuffer(data, dtype)
     if dtype == bool_:
-        return np.not_equal(flat.view(np.uint8), 0)  # kernels want bytes of 0 or 1
+        return np.not_equal(flat.view(np.uint8), 0)  # kernels require bytes of 0 or 1
     return flat if dtype.kind == "V" else flat.astype(dtype.newbyteorder("="), copy=False)
 
 
 def read_bytes(file: IO[bytes], nbytes: int, where: str) -> bytearray:
-    """So many bytes. Memory grows with what is there, whatever a header says.
+    """Read `nbytes` bytes; memory grows with the data, whatever a header claims.
 
     Raises
     ------
     ValueError
-        If the file ends before that.
+        If the file is too short.
     """
-    found = bytearray()
-    while len(found) < nbytes:
-        block = file.read(min(nbytes - len(found), _BLOCK))
+    data = bytearray()
+    while len(data) < nbytes:
+        block = file.read(min(nbytes - len(data), _BLOCK))
         if not block:
-            raise ValueError(f"[load] {where} ends after {len(found)} of {nbytes} bytes.")
-        found += block
-    return found
+            raise ValueError(f"[load] {where} ends after {len(data)} of {nbytes} bytes.")
+        data += block
+    return data

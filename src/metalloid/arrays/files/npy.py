@@ -1,8 +1,8 @@
-"""NumPy's files: an array as ``.npy``, and several by name as ``.npz``, a zip archive of such.
+"""NumPy's formats: ``.npy`` for an array, ``.npz`` (a zip archive of them) for several by name.
 
 bfloat16, which NumPy does not know, is written as bytes of the same size (``V2``), as NumPy and JAX
-do. Reading trusts nothing: headers are checked against the length of the file before memory is
-asked for, and nothing is ever unpickled.
+do. Input is not trusted: headers are checked against the length of the file before memory is
+allocated, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from metalloid.arrays.files.element_bytes import read_bytes, to_bytes, to_elemen
 from metalloid.arrays.ir.dtypes import ALL, DType, bfloat16
 
 _MAGIC = b"\x93NUMPY"
-_LENGTH_FORMATS = {1: "<H", 2: "<I"}  # of the header, by version
+_LENGTH_FORMATS = {1: "<H", 2: "<I"}  # of the header's length, by version
 _MAX_HEADER = 10_000  # NumPy's limit
 _MAX_AXES = 64
 _MAX_BYTES = 2**63 - 1
 _SUFFIX = ".npy"
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as NumPy writes
-#: The least of a name in a zip archive that its 16-bit length field lacks room for.
+#: Names of this many bytes or more overflow the 16-bit length field of zip archives.
 _NAME_LIMIT = 2**16
 _PLAIN_TYPE = re.compile(r"[<>|=]?[?biufcV]\d*")
 _BFLOAT16_AS_BYTES = np.dtype("V2")
@@ -51,17 +51,17 @@ def write_npy(file: IO[bytes], values: np.ndarray) -> None:
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name; each is asked for its values when its turn comes.
+    """Write arrays by name; each is evaluated when it is written.
 
     Raises
     ------
     ValueError
-        For a name that the format cannot hold.
+        If the format does not support a name.
     """
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             _check_name(name)
-            info = zipfile.ZipInfo("array")  # it would change some names
+            info = zipfile.ZipInfo("array")  # the constructor would change some names
             info.filename = name + _SUFFIX
             info.external_attr = 0o644 << 16
             with archive.open(info, "w", force_zip64=True) as entry:
@@ -70,11 +70,11 @@ def write_npz(file: IO[bytes], arrays: Mapping[str, Any]) -> None:
 
 def _check_name(name: str) -> None:
     if "\0" in name:
-        raise ValueError(f"[save] an .npz file cannot hold the name {name!r}: it has a NUL.")
+        raise ValueError(f"[save] an .npz file cannot hold the name {name!r}: it contains NUL.")
     if len((name + _SUFFIX).encode()) >= _NAME_LIMIT:
         raise ValueError(
             f"[save] an .npz file cannot hold the name {name[:20]!r}... of {len(name)} characters: "
-            f"names have less than {_NAME_LIMIT} bytes."
+            f"names must be shorter than {_NAME_LIMIT} bytes."
         )
 
 
@@ -84,10 +84,10 @@ def read_npy(file: IO[bytes], where: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If it is malformed, or of a type that arrays do not have.
+        If the file is malformed or its type is not supported.
     """
-    room = os.fstat(file.fileno()).st_size
-    return _read_array(file, room, where)
+    available = os.fstat(file.fileno()).st_size
+    return _read_array(file, available, where)
 
 
 def read_npz(file: IO[bytes], where: str) -> dict[str, np.ndarray]:
@@ -98,57 +98,57 @@ def read_npz(file: IO[bytes], where: str) -> dict[str, np.ndarray]:
     ValueError
         If the archive or an array is malformed.
     """
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     try:
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
                 name = info.orig_filename.removesuffix(_SUFFIX)
-                if name in found:
+                if name in arrays:
                     raise ValueError(f"[load] {where} holds two arrays named {name!r}.")
-                found[name] = _read_entry(archive, info, where)
+                arrays[name] = _read_entry(archive, info, where)
     except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # of the disk, not of what is on it
+        if error.errno not in (None, errno.EINVAL):  # a disk error, not malformed content
             raise
         raise _malformed(where, error) from None
     except _ZIP_ERRORS as error:
         raise _malformed(where, error) from None
-    return found
+    return arrays
 
 
 def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> np.ndarray:
     name = info.orig_filename
     if not name.endswith(_SUFFIX):
-        raise ValueError(f"[load] {where} holds {name!r}, which is no .npy file.")
+        raise ValueError(f"[load] {where} holds {name!r}, which is not an .npy file.")
     where = f"{name.removesuffix(_SUFFIX)!r} in {where}"
     if info.compress_type not in _COMPRESSIONS:
-        raise ValueError(f"[load] {where} is compressed, and not by deflate.")
+        raise ValueError(f"[load] {where} uses a compression other than deflate.")
     with archive.open(info) as entry:
         array = _read_array(entry, info.file_size, where)
-        if entry.read(1):  # at the end its checksum is compared
+        if entry.read(1):  # reading to the end verifies the checksum
             raise ValueError(f"[load] {where} is longer than its header says.")
     return array
 
 
-#: What ``zipfile`` raises for a malformed archive, or one with an encryption or compression that
-#: it cannot read.
+#: Exceptions of ``zipfile`` for malformed archives, and for unsupported encryption or
+#: compression.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
                struct.error, UnicodeDecodeError, KeyError, OverflowError)  # fmt: skip
 
 
 def _malformed(where: str, error: Exception) -> ValueError:
-    return ValueError(f"[load] {where} is no .npz file, or a damaged one ({error}).")
+    return ValueError(f"[load] {where} is not an .npz file, or is damaged ({error}).")
 
 
 # -- one array
 
 
-def _read_array(file: IO[bytes], room: int, where: str) -> np.ndarray:
-    """An array of at most `room` bytes, header included."""
+def _read_array(file: IO[bytes], available: int, where: str) -> np.ndarray:
+    """Read an array of at most `available` bytes, including its header."""
     dtype, is_fortran, shape, used = _read_header(file, where)
-    nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes > room - used or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
+    nbytes, room = math.prod(shape) * dtype.itemsize, available - used
+    if nbytes > room or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
         raise ValueError(
-            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room - used} "
+            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room} "
             "bytes for that: it is damaged or incomplete."
         )
     flat = to_elements(read_bytes(file, nbytes, where), dtype)
@@ -156,11 +156,11 @@ def _read_array(file: IO[bytes], room: int, where: str) -> np.ndarray:
 
 
 def _read_header(file: IO[bytes], where: str) -> tuple[DType, bool, tuple[int, ...], int]:
-    """Type, order, shape, and how many bytes that took."""
+    """Return type, order, shape, and the number of bytes read."""
     start = file.read(len(_MAGIC) + 2)
     version = start[len(_MAGIC) :]
     if start[: len(_MAGIC)] != _MAGIC or len(version) < 2 or version[0] not in _LENGTH_FORMATS:
-        raise ValueError(f"[load] {where} is no .npy file of version 1 or 2.")
+        raise ValueError(f"[load] {where} is not an .npy file of version 1 or 2.")
     form = _LENGTH_FORMATS[version[0]]
     size = file.read(struct.calcsize(form))
     length = struct.unpack(form, size)[0] if len(size) == struct.calcsize(form) else _MAX_HEADER + 1
@@ -183,9 +183,9 @@ def _read_header(file: IO[bytes], where: str) -> tuple[DType, bool, tuple[int, .
 
 
 def _literal(text: str) -> Any:
-    """The value of a header; Python 2 wrote long integers with an L."""
+    """Evaluate a header; Python 2 wrote long integers with an L."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python thinks of such source text
+        warnings.simplefilter("ignore")  # warnings of Python's parser
         for form in (text, re.sub(r"(?<=\d)L", "", text)):
             with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError,
                                      RecursionError):  # fmt: skip
@@ -203,5 +203,5 @@ def _known_type(descr: Any, where: str) -> DType:
     if dtype == _BFLOAT16_AS_BYTES:
         return bfloat16
     if dtype is None or dtype.newbyteorder("=") not in ALL:
-        raise ValueError(f"[load] {where} has elements of {descr!r:.60}, which arrays lack.")
+        raise ValueError(f"[load] {where} has elements of unsupported type {descr!r:.60}.")
     return dtype

@@ -1,7 +1,7 @@
-"""safetensors: a header in JSON, then the elements of all arrays, little-endian.
+"""safetensors: a JSON header, followed by the little-endian elements of all arrays.
 
-The format is described at https://github.com/huggingface/safetensors#format. Reading checks what
-it demands: that names are there once, and that the arrays fill the file without gaps or overlaps.
+The format is described at https://github.com/huggingface/safetensors#format. Reading checks its
+requirements: names are unique, and the arrays fill the file without gaps or overlaps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from metalloid.arrays.files.element_bytes import read_bytes, to_bytes, to_elements
 from metalloid.arrays.ir.dtypes import ALL, DType, bfloat16, bool_
 
-#: Types by the format's names: "F32". It has no complex128.
+#: Types by the names of the format, such as "F32". It has no complex128.
 _TYPES: dict[str, DType] = {"BF16": bfloat16, "BOOL": bool_} | {
     f"{dtype.kind.upper()}{8 * dtype.itemsize}": dtype
     for dtype in ALL
@@ -34,12 +34,12 @@ _MAX_EXTENT = 2**63 - 1
 def write_safetensors(
     file: IO[bytes], arrays: Mapping[str, Any], metadata: Mapping[str, str] | None
 ) -> None:
-    """Write arrays by name; each is asked for its values when its turn comes.
+    """Write arrays by name; each is evaluated when it is written.
 
     Raises
     ------
     ValueError
-        For a type or a name that the format does not have, or metadata that are no text.
+        If the format does not support a type or a name, or metadata are not strings.
     """
     header: dict[str, Any] = {}
     if metadata is not None:
@@ -47,19 +47,19 @@ def write_safetensors(
             "".join(item for pair in metadata.items() for item in pair).encode()
         except (TypeError, UnicodeEncodeError):
             raise ValueError(
-                f"[save] metadata are Unicode strings by name, got {metadata!r:.80}."
+                f"[save] metadata must be Unicode strings by name, got {metadata!r:.80}."
             ) from None
         header[_METADATA] = dict(metadata)
     for name, array in arrays.items():
         if name == _METADATA:
-            raise ValueError(f"[save] a .safetensors file keeps the name {name!r} for itself.")
+            raise ValueError(f"[save] a .safetensors file reserves the name {name!r}.")
         if array.dtype not in _CODES:
             raise ValueError(
-                f"[save] safetensors has no type for {name!r}, of {array.dtype}. "
-                "Use .npz, or save its real and its imaginary part."
+                f"[save] safetensors does not support {array.dtype}, the type of {name!r}. "
+                "Use .npz, or save the real and imaginary parts."
             )
         header[name] = {"dtype": _CODES[array.dtype], "shape": list(array.shape)}
-    # Readers want elements at multiples of their size: the widest first.
+    # Align elements to multiples of their size for readers: the widest first.
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     start = 0
     for name in order:
@@ -70,8 +70,8 @@ def write_safetensors(
     text += b" " * (-len(text) % _LENGTH_BYTES)
     if len(text) > _MAX_HEADER:
         raise ValueError(
-            f"[save] the names and metadata take {len(text)} bytes, a .safetensors file has room "
-            f"for {_MAX_HEADER}."
+            f"[save] the names and metadata take {len(text)} bytes; a .safetensors file allows "
+            f"{_MAX_HEADER}."
         )
     file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
     for name in order:
@@ -84,18 +84,18 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     Raises
     ------
     ValueError
-        If the file is malformed, or has a type that arrays do not have.
+        If the file is malformed or a type is not supported.
     """
     room = os.fstat(file.fileno()).st_size - _LENGTH_BYTES
     size = int.from_bytes(file.read(_LENGTH_BYTES), "little")
     if not 0 < size <= min(room, _MAX_HEADER):
-        raise ValueError(f"[load] {where} is no safetensors file, or an incomplete one.")
+        raise ValueError(f"[load] {where} is not a safetensors file, or is incomplete.")
     header = _parsed(bytes(read_bytes(file, size, where)), where)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError(f"[load] the metadata of {where} are no strings by name.")
+        raise ValueError(f"[load] the metadata of {where} are not strings by name.")
     entries = {name: _entry(name, entry, where) for name, entry in header.items()}
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     end = 0
     for name in sorted(entries, key=lambda name: entries[name][2]):
         dtype, shape, (start, stop) = entries[name]
@@ -103,20 +103,20 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
             what = "overlaps or leaves a gap" if start != end else "lies beyond the end"
             raise ValueError(f"[load] {name!r} in {where} {what} (bytes {start} to {stop}).")
         flat = to_elements(read_bytes(file, stop - start, where), dtype)
-        found[name] = flat.reshape(shape)
+        arrays[name] = flat.reshape(shape)
         end = stop
     if end != room - size:
         raise ValueError(f"[load] {where} has {room - size - end} bytes that belong to no array.")
-    return {name: found[name] for name in entries}, metadata
+    return {name: arrays[name] for name in entries}, metadata
 
 
 def _parsed(text: bytes, where: str) -> dict[str, Any]:
-    """The header."""
+    """Parse the header."""
     try:
         header = json.loads(text.decode(), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"[load] {where} is no safetensors file: its header is no JSON ({error})."
+            f"[load] {where} is not a safetensors file: its header is not JSON ({error})."
         ) from None
     if not isinstance(header, dict):
         raise ValueError(f"[load] the header of {where} does not name arrays.")
@@ -124,15 +124,15 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON in which no name occurs twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """Build a JSON object, with unique names."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return members
 
 
 def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], tuple[int, int]]:
-    """Type, shape, and the bytes of one array."""
+    """Return type, shape and byte range of one array."""
     try:
         code, shape, (start, stop) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         is_plain = isinstance(code, str) and all(
@@ -145,7 +145,7 @@ def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], t
     dtype = _TYPES.get(code)
     if dtype is None:
         raise ValueError(
-            f"[load] {name!r} in {where} has elements of {code[:40]}, which arrays lack."
+            f"[load] {name!r} in {where} has elements of unsupported type {code[:40]}."
         )
     nbytes = math.prod(shape) * dtype.itemsize
     room = math.prod(max(n, 1) for n in shape) * dtype.itemsize

@@ -1,1 +1,1 @@
-"""The public functions of arrays, by the chapters of the array API. `api` exports them."""
+"""Public functions, one module per chapter of the array API. `api` exports them."""

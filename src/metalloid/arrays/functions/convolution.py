@@ -1,10 +1,10 @@
-"""Convolution and pooling over any number of axes, channels last.
+"""Convolution and pooling over any number of axes; the last axis holds the channels.
 
-Both are kernels of ``windows.metal``. A convolution is a product of weights and a matrix of
-windows, which is nowhere in memory (S. Chetlur et al., "cuDNN: efficient primitives for deep
-learning", 2014, section 3). Where a device has units of its own for matrices, that matrix is in
-memory (K. Chellapilla et al., "High performance convolutional neural networks for document
-processing", 2006). Small windows are pooled by an expression, which fuses with what is around it.
+The kernels are in ``windows.metal``. A convolution is computed as a matrix product whose second
+factor, the matrix of windows, is never stored (implicit GEMM; S. Chetlur et al., "cuDNN: efficient
+primitives for deep learning", 2014, section 3). On devices with matrix units that matrix is stored
+(im2col; K. Chellapilla et al., "High performance convolutional neural networks for document
+processing", 2006). Small windows are pooled by an expression, which fuses with its neighbours.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from metalloid.arrays.ir.views import joined, sliced, whole
 from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
 
 PerAxis = int | Sequence[int]
-#: Their numbers have 32 bits.
-_MOST_WINDOWS = 2**32 - 1
-#: Windows of so few elements are pooled by an expression.
+#: Windows are numbered by 32-bit integers.
+_MAX_WINDOWS = 2**32 - 1
+#: Windows of at most this many elements are pooled by an expression.
 _FEW_ELEMENTS = 4
 
 
 def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
-    """Convolution along one axis; see `conv_general`."""
+    """Convolve along one axis; see `conv_general`."""
     return _convolved("conv1d", 1, x, weight, stride, padding, dilation, groups)
 
 
 def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
-    """Convolution along two axes; see `conv_general`.
+    """Convolve along two axes; see `conv_general`.
 
     Examples
     --------
@@ -57,23 +57,26 @@ def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
 
 def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
-    """Convolution along three axes; see `conv_general`."""
+    """Convolve along three axes; see `conv_general`."""
     return _convolved("conv3d", 3, x, weight, stride, padding, dilation, groups)
 
 
 def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
                  dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
-    """Convolution along all axes but the first and the last, as machine learning has it.
+    """Convolve along all axes except the first and the last.
+
+    As in machine learning, the weights are not flipped: this is a cross-correlation.
 
     Parameters
     ----------
     x : Array of shape (batch, ..., channels)
     weight : Array of shape (outputs, ..., channels / groups)
-        Not turned round: it is a correlation.
+        One filter per output channel.
     stride, padding, dilation : int or sequence of int
-        Steps between windows, zeros on both sides, steps between a window's elements.
+        Distance between windows, width of the zero padding at both ends of an axis, and distance
+        between the elements of a window. An int applies to all axes.
     groups : int
-        Parts of the channels that do not see each other.
+        Number of groups of channels. Outputs of a group depend only on its own channels.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAx
     Raises
     ------
     ValueError
-        If the shapes do not fit.
+        If the shapes are incompatible.
     """
     return _convolved("conv_general", x.ndim - 2, x, weight, stride, padding, dilation, groups)
 
@@ -91,14 +94,14 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
                dilation: PerAxis, groups: int) -> Array:  # fmt: skip
     if x.ndim != axes + 2 or weight.ndim != axes + 2 or axes < 1:
         raise ValueError(
-            f"[{where}] wants {axes + 2} axes (batch, ..., channels) and weights of as many, got "
-            f"{x.shape} and {weight.shape}."
+            f"[{where}] expected arrays and weights with {axes + 2} axes (batch, ..., channels), "
+            f"got shapes {x.shape} and {weight.shape}."
         )
     outputs, channels = weight.shape[0], weight.shape[-1]
     if groups < 1 or x.shape[-1] != channels * groups or outputs % groups:
         raise ValueError(
-            f"[{where}] {x.shape[-1]} channels in {groups} groups, and weights of {weight.shape} "
-            "do not fit."
+            f"[{where}] weights of shape {weight.shape} are incompatible with {x.shape[-1]} "
+            f"channels in {groups} groups."
         )
     node, filters = binary_operands(where, x, weight)
     dtype = promote(x.dtype, weight.dtype)
@@ -106,64 +109,62 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
     windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
                        _per_axis(where, dilation, axes))  # fmt: skip
     shape = (x.shape[0], *windows.counts, outputs)
-    places = math.prod(windows.size) * channels
-    matrix = permute(reshape(cast(filters, dtype), (outputs, places)), (1, 0))
-    if 0 in shape or not places:
+    depth = math.prod(windows.size) * channels
+    matrix = permute(reshape(cast(filters, dtype), (outputs, depth)), (1, 0))
+    if 0 in shape or not depth:
         return zeros(shape, dtype=dtype, device=x.device)
     if dtype.name in x.device.traits.matrices:
-        return _of_patches(x._node, Array(matrix), windows, groups)
+        return _by_im2col(x._node, Array(matrix), windows, groups)
     (result,) = launch_call(convolved, [x._node, matrix], (windows, groups), (dtype, shape))
     return Array(result)
 
 
-def _of_patches(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
-    """A convolution as products of matrices in memory."""
+def _by_im2col(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
+    """Convolve by matrix products with a stored matrix of windows."""
     parts = list(_elements(node, windows))
     *outer, channels = parts[0].shape
-    patches, each = _side_by_side(parts), channels // groups
+    patches, channels_per_group = _stack_windows(parts), channels // groups
     outputs = matrix.shape[1] // groups
     results = []
     for group in range(groups):
-        own = patches[..., group * each : (group + 1) * each]
-        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * each)))
+        own = patches[..., group * channels_per_group : (group + 1) * channels_per_group]
+        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * channels_per_group)))
         results.append(matmul(rows, matrix[:, group * outputs : (group + 1) * outputs]))
     result = concat(results, axis=1) if groups > 1 else results[0]
     return Array(reshape(result._node, (*outer, outputs * groups)))
 
 
-def _side_by_side(windows: Sequence[Node]) -> Array:
-    """Arrays of one shape along a new axis before the last."""
+def _stack_windows(windows: Sequence[Node]) -> Array:
+    """Stack arrays of one shape along a new axis before the last."""
     *outer, channels = windows[0].shape
     shape = (*outer, len(windows), channels)
-    places = []
+    slices = []
     for k in range(len(windows)):
-        place = whole(shape)
-        place[-2] = (k, 1, 1)
-        places.append(place)
+        region = whole(shape)
+        region[-2] = (k, 1, 1)
+        slices.append(region)
     parts = [reshape(window, (*outer, 1, channels)) for window in windows]
-    return Array(joined(parts, places, shape, windows[0].dtype))
+    return Array(joined(parts, slices, shape, windows[0].dtype))
 
 
-def _windows(where: str, shape: Ints, size: Ints, stride: Ints, spread: Ints) -> Windows:
-    windows = Windows(shape, size, stride, spread)
-    if min(*stride, *spread, *windows.counts, *size) < 1:
+def _windows(where: str, shape: Ints, size: Ints, stride: Ints, dilation: Ints) -> Windows:
+    windows = Windows(shape, size, stride, dilation)
+    if min(*stride, *dilation, *windows.counts, *size) < 1:
         raise ValueError(
-            f"[{where}] a window of {size} with stride {stride} and dilation {spread} has no "
-            f"place in {shape[1:-1]}."
+            f"[{where}] a window of {size} with stride {stride} and dilation {dilation} does not "
+            f"fit into {shape[1:-1]}."
         )
-    if math.prod(shape[:1] + windows.counts) > _MOST_WINDOWS:
-        raise ValueError(
-            f"[{where}] {shape} has more windows than {_MOST_WINDOWS}; do it in parts."
-        )
+    if math.prod(shape[:1] + windows.counts) > _MAX_WINDOWS:
+        raise ValueError(f"[{where}] {shape} has more than {_MAX_WINDOWS} windows; split it.")
     return windows
 
 
 def _elements(node: Node, windows: Windows) -> Iterator[Node]:
-    """For each element of a window, what all windows have there."""
+    """For each position in a window, the elements that all windows have there."""
     for offset in itertools.product(*map(range, windows.size)):
         numbers = whole(node.shape)
-        each = zip(offset, windows.stride, windows.spread, windows.counts, strict=True)
-        for axis, (k, step, gap, count) in enumerate(each, 1):
+        per_axis = zip(offset, windows.stride, windows.dilation, windows.counts, strict=True)
+        for axis, (k, step, gap, count) in enumerate(per_axis, 1):
             numbers[axis] = (k * gap, step, count)
         yield sliced(node, numbers)
 
@@ -171,7 +172,7 @@ def _elements(node: Node, windows: Windows) -> Iterator[Node]:
 def _per_axis(where: str, value: PerAxis, axes: int) -> Ints:
     numbers = (value,) * axes if isinstance(value, int) else tuple(value)
     if len(numbers) != axes:
-        raise ValueError(f"[{where}] wants a number, or {axes}, got {value!r}.")
+        raise ValueError(f"[{where}] expected an int or {axes} of them, got {value!r}.")
     return numbers
 
 
@@ -183,17 +184,17 @@ def _padded(x: Array, padding: Ints, value: Any) -> Array:
 
 def max_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
-    """The largest element of every window, for each channel.
+    """Return the largest element of every window, for each channel.
 
     Parameters
     ----------
     x : Array of shape (batch, ..., channels)
     size : int or sequence of int
-        Of the windows.
+        Size of a window.
     stride : int or sequence of int, optional
-        Steps between windows; their size without.
+        Distance between windows. By default their size, so that they do not overlap.
     padding : int or sequence of int
-        What never is the largest, on both sides.
+        Width of the padding at both ends of an axis. Padding is never the largest element.
 
     Examples
     --------
@@ -212,7 +213,7 @@ def _lowest(x: Array) -> int:
 
 def avg_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
-    """The average of every window, for each channel; zeros of the padding count."""
+    """Return the mean of every window, for each channel. Padding counts as zeros."""
     dtype = x.dtype if kind_of(x.dtype) in "fc" else float32
     floats = Array(cast(x._node, dtype))
     total, windows = _pooled("avg_pool", floats, size, stride, padding, 0, largest=False)
@@ -223,7 +224,7 @@ def _pooled(where: str, x: Array, size: PerAxis, stride: PerAxis | None, padding
             border: Any, largest: bool) -> tuple[Array, Windows]:  # fmt: skip
     axes = x.ndim - 2
     if axes < 1:
-        raise ValueError(f"[{where}] wants an array (batch, ..., channels), got {x.shape}.")
+        raise ValueError(f"[{where}] expected an array (batch, ..., channels), got {x.shape}.")
     extents = _per_axis(where, size, axes)
     steps = extents if stride is None else _per_axis(where, stride, axes)
     padded = _padded(x, _per_axis(where, padding, axes), border)

@@ -1,4 +1,4 @@
-"""Creation functions of the array API: arrays from numbers, lists and other libraries' arrays."""
+"""Creation functions of the array API."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from metalloid.runtime.interop.dlpack import from_dlpack as _numpy_from_dlpack
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = None,
             copy: bool | None = None) -> Array:  # fmt: skip
-    """An array of anything that holds numbers.
+    """Convert an object to an array.
 
     Parameters
     ----------
-    obj : array, number, nested lists, or an object with memory
-        With DLPack, the buffer protocol or ``__array__``. Lists of Python's floats become float32,
-        of its integers int64.
+    obj : Array, number, nested lists, or an object that shares memory
+        Supported protocols are DLPack, the buffer protocol and ``__array__``. Python floats become
+        float32, Python integers int64.
     dtype : dtype, optional
-        Type of the elements; that of `obj` without.
+        Element type. By default that of `obj`.
     copy : bool, optional
-        False: use the memory of `obj`, as `from_dlpack` does. Otherwise the contents are copied.
+        False: share the memory of `obj`, as `from_dlpack` does. Otherwise the contents are copied.
 
     Raises
     ------
     TypeError
-        If it holds something else than numbers.
+        If `obj` is not numeric.
     ValueError
-        With ``copy=False``, if it takes a copy.
+        If ``copy=False`` and a copy is required.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Array):
         if copy is False and wanted not in (None, obj.dtype):
-            raise ValueError(f"[asarray] {obj.dtype} as {wanted} takes a copy.")
+            raise ValueError(f"[asarray] {obj.dtype} as {wanted} requires a copy.")
         result = obj if device is None else obj.to_device(device)
         if not copy and wanted in (None, obj.dtype):
             return result
@@ -79,7 +79,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     if copy is False:
         shares = wanted is None or wanted == array.dtype
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
-            raise ValueError(f"[asarray] {type(obj).__name__} takes a copy.")
+            raise ValueError(f"[asarray] {type(obj).__name__} requires a copy.")
         return Array(imported_from_host(array, target, "asarray"))
     if wanted is not None and array.dtype != wanted:
         with np.errstate(all="ignore"):
@@ -92,26 +92,26 @@ array = asarray
 
 def from_dlpack(x: Any, /, *, device: str | Device | None = None,
                 copy: bool | None = None) -> Array:  # fmt: skip
-    """An array on the memory of another library's.
+    """Create an array that shares the memory of another library's array.
 
-    The array shows what the other library writes, and never writes to that memory itself. What is
-    computed from it is computed at once, and does not change. If the memory is read-only, the array
-    is a value like any other, and expressions are lazy.
+    The array shows later writes of the other library, and never writes to that memory itself.
+    Expressions that use it are computed immediately, so their values do not change. If the memory
+    is read-only, the array is an ordinary value and its expressions are lazy.
 
     Parameters
     ----------
     x : object
-        With ``__dlpack__``: an array of NumPy, torch, JAX ...
+        An object with ``__dlpack__``: an array of NumPy, torch, JAX ...
     copy : bool, optional
-        Whether to copy the contents; without, only what cannot be shared (arrays that are not
-        contiguous, on the CPU).
+        Whether to copy the contents. By default they are copied only where sharing is impossible,
+        such as arrays on the CPU that are not contiguous.
 
     Raises
     ------
     BufferError
-        If its memory is not the host's nor the device's, or its capsule cannot be read.
+        If the memory belongs to neither the host nor the device, or the capsule is invalid.
     ValueError
-        With ``copy=False``, if it takes a copy.
+        If ``copy=False`` and a copy is required.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
 
 def _from_host(x: Any) -> np.ndarray:
     try:
-        if isinstance(x, np.ndarray):  # DLPack would forget what it is a view of
+        if isinstance(x, np.ndarray):  # a DLPack import would lose its `base`
             as_dtype(x.dtype)
             return np.asarray(x)
         return _numpy_from_dlpack(x)
@@ -143,11 +143,11 @@ def _from_host(x: Any) -> np.ndarray:
 
 def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, shares: bool,
                where: str) -> Array:  # fmt: skip
-    """What lies on a device, of another type or on another device."""
+    """Convert an imported node to another type or device."""
     result = Array(node)
     is_other = device is not None and get_device(device) is not node.device
     if shares and (is_other or dtype not in (None, node.dtype)):
-        raise ValueError(f"[{where}] {node.dtype} on {node.device.name} takes a copy.")
+        raise ValueError(f"[{where}] {node.dtype} on {node.device.name} requires a copy.")
     if dtype is not None:
         result = result.astype(dtype)
     return result.to_device(device) if is_other else result
@@ -160,7 +160,7 @@ def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, w
 
 def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
          device: str | Device | None = None) -> Array:  # fmt: skip
-    """An array with the same number everywhere.
+    """Return an array filled with one number.
 
     Examples
     --------
@@ -178,46 +178,46 @@ def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
 
 def zeros(shape: int | Sequence[int], *, dtype: Any = None,
           device: str | Device | None = None) -> Array:  # fmt: skip
-    """An array of zeros, float32 if nothing else is said."""
+    """Return an array of zeros; float32 by default."""
     return _filled(0, shape, float32 if dtype is None else as_dtype(dtype), device, "zeros")
 
 
 def ones(shape: int | Sequence[int], *, dtype: Any = None,
          device: str | Device | None = None) -> Array:  # fmt: skip
-    """An array of ones, float32 if nothing else is said."""
+    """Return an array of ones; float32 by default."""
     return _filled(1, shape, float32 if dtype is None else as_dtype(dtype), device, "ones")
 
 
 def empty(shape: int | Sequence[int], *, dtype: Any = None,
           device: str | Device | None = None) -> Array:  # fmt: skip
-    """An array of zeros: what nobody has written has no meaning in an expression."""
+    """Return an array of zeros; lazy arrays are never uninitialised."""
     return zeros(shape, dtype=dtype, device=device)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None,
               device: str | Device | None = None) -> Array:  # fmt: skip
-    """`full` with the shape, the type and the device of another array."""
+    """Return `full` with the shape, type and device of another array."""
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def zeros_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """`zeros` with the shape, the type and the device of another array."""
+    """Return `zeros` with the shape, type and device of another array."""
     return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def ones_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """`ones` with the shape, the type and the device of another array."""
+    """Return `ones` with the shape, type and device of another array."""
     return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """`empty` with the shape, the type and the device of another array."""
+    """Return `empty` with the shape, type and device of another array."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None,
            device: str | Device | None = None) -> Array:  # fmt: skip
-    """Evenly spaced numbers from `start`, or from 0, up to but without `stop`.
+    """Return evenly spaced numbers in the half-open interval from `start` (0) to `stop`.
 
     Examples
     --------
@@ -236,14 +236,14 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     if not is_whole or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(wanted), target))
-    places = iota((size,), 0, target)
-    scaled = Array(places) * int(step) + int(start)
+    indices = iota((size,), 0, target)
+    scaled = Array(indices) * int(step) + int(start)
     return Array(cast(scaled._node, wanted))
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
              device: str | Device | None = None, endpoint: bool = True) -> Array:  # fmt: skip
-    """`num` evenly spaced numbers from `start` to `stop`.
+    """Return `num` evenly spaced numbers from `start` to `stop`.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
         device: str | Device | None = None) -> Array:  # fmt: skip
-    """A matrix with ones on its `k`-th diagonal.
+    """Return a matrix with ones on its `k`-th diagonal.
 
     Examples
     --------
@@ -276,15 +276,15 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> Node:
-    """Where column - row is k, or less, or more."""
+    """Mask of the elements whose column minus row equals `k`, or is less or greater."""
     columns = Array(iota(shape, len(shape) - 1, device))
     rows = Array(iota(shape, len(shape) - 2, device))
-    beyond = max(shape[-2:]) + 1  # diagonals that far away are all the same
+    beyond = max(shape[-2:]) + 1  # all diagonals outside the matrix are equivalent
     return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    """The lower triangles of matrices, zeros above the `k`-th diagonal.
+    """Return the lower triangles of matrices, with zeros above the `k`-th diagonal.
 
     Examples
     --------
@@ -297,25 +297,25 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    """The upper triangles of matrices, zeros below the `k`-th diagonal."""
+    """Return the upper triangles of matrices, with zeros below the `k`-th diagonal."""
     return _triangle(x, "triu", "greater_equal", k)
 
 
 def _triangle(x: Array, where: str, relation: str, k: int) -> Array:
     if x.ndim < 2:
-        raise ValueError(f"[{where}] wants at least two axes, got shape {x.shape}.")
+        raise ValueError(f"[{where}] expected at least two axes, got shape {x.shape}.")
     mask = Array(_diagonal(relation, x.shape, k, x.device))
     zero = Array(as_number(0, x.dtype, x.device))
     return Array(where_node(mask, x, zero))
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """Coordinates of every point of a grid, one array for each axis.
+    """Return the coordinates of every point of a grid, one array per axis.
 
     Parameters
     ----------
     indexing : "xy" or "ij"
-        Whether the first two axes change places, as of pictures.
+        Cartesian or matrix indexing: "xy" swaps the first two axes.
 
     Examples
     --------
@@ -325,9 +325,9 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
            [1, 1, 1]], dtype=int64)
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"[meshgrid] indexing is 'xy' or 'ij', got {indexing!r}.")
+        raise ValueError(f"[meshgrid] indexing must be 'xy' or 'ij', got {indexing!r}.")
     if len({x.dtype for x in arrays}) > 1:
-        raise ValueError("[meshgrid] the arrays must have one type.")
+        raise ValueError("[meshgrid] expected arrays of one type.")
     order = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         order[:2] = [1, 0]

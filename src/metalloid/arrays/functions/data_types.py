@@ -16,12 +16,12 @@ from metalloid.runtime.devices.registry import devices, get_device
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
-    """The numbers in another type.
+    """Convert an array to another type.
 
     Raises
     ------
     TypeError
-        For complex numbers as real ones: take the part that is meant.
+        If complex numbers are converted to real ones. Use ``.real`` or ``.imag``.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The type that arrays, types and Python numbers have together.
+    """Return the type that arrays, types and Python numbers are promoted to.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> mtl.result_type(mtl.int8, mtl.uint8)
     dtype('int16')
     """
-    found = [
+    dtypes = [
         value.dtype if isinstance(value, Array) else as_dtype(value)
         for value in arrays_and_dtypes
         if not is_number(value)
     ]
-    if not found:
-        raise ValueError("[result_type] wants at least one array or type.")
-    result = found[0]
-    for dtype in found[1:]:
+    if not dtypes:
+        raise ValueError("[result_type] expected at least one array or type.")
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
         result = promote(result, dtype)
     for value in arrays_and_dtypes:
         if is_number(value):
@@ -61,7 +61,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion leads from one type to another."""
+    """Return whether promotion leads from one type to another."""
     start = from_.dtype if isinstance(from_, Array) else as_dtype(from_)
     end = as_dtype(to)
     try:
@@ -73,7 +73,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """What `finfo` returns: limits of a float type, as Python numbers."""
+    """Limits of a float type, as Python numbers; returned by `finfo`."""
 
     bits: int
     eps: float
@@ -85,7 +85,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntInfo:
-    """What `iinfo` returns: limits of an integer type."""
+    """Limits of an integer type; returned by `iinfo`."""
 
     bits: int
     max: int
@@ -94,7 +94,7 @@ class IntInfo:
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """Limits of a float type; of a complex one, of its parts.
+    """Return the limits of a float type, or of the parts of a complex type.
 
     Examples
     --------
@@ -104,17 +104,17 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = real_of(type.dtype if isinstance(type, Array) else as_dtype(type))
     if kind_of(dtype) != "f":
-        raise TypeError(f"[finfo] {dtype} is no float type.")
+        raise TypeError(f"[finfo] {dtype} is not a float type.")
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min),
                      float(info.smallest_normal), dtype)  # fmt: skip
 
 
 def iinfo(type: Any, /) -> IntInfo:
-    """Limits of an integer type."""
+    """Return the limits of an integer type."""
     dtype = type.dtype if isinstance(type, Array) else as_dtype(type)
     if kind_of(dtype) not in "iu":
-        raise TypeError(f"[iinfo] {dtype} is no integer type.")
+        raise TypeError(f"[iinfo] {dtype} is not an integer type.")
     info = np.iinfo(dtype)
     return IntInfo(info.bits, int(info.max), int(info.min), dtype)
 
@@ -131,7 +131,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a type is of a kind, which is a word of the array API, a type, or a tuple of them.
+    """Return whether a type is of a kind: a name of the array API, a type, or a tuple of them.
 
     Examples
     --------
@@ -140,27 +140,27 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     True
     """
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, one) for one in kind)
+        return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
-            raise ValueError(f"[isdtype] there is no kind {kind!r}. Kinds: {', '.join(_KINDS)}.")
+            raise ValueError(f"[isdtype] unknown kind {kind!r}. Kinds: {', '.join(_KINDS)}.")
         return kind_of(dtype) in _KINDS[kind]
     return bool(dtype == as_dtype(kind))
 
 
 class _Info:
-    """What ``__array_namespace_info__`` returns (array API, "Inspection")."""
+    """Inspection of the array API; returned by ``__array_namespace_info__``."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What this library can do of what the standard leaves open."""
+        """Return which optional parts of the standard this library implements."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """The device used where none is named."""
+        """Return the default device."""
         return get_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Types used where none is named."""
+        """Return the default types."""
         return {
             "real floating": types.float32,
             "complex floating": types.complex64,
@@ -169,7 +169,7 @@ class _Info:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The standard's types, by name, as far as a device computes with them."""
+        """Return the standard's types that a device supports, by name."""
         left_out = frozenset() if get_device(device).has_float64 else types.DOUBLES
         return {
             str(dtype): dtype
@@ -180,10 +180,10 @@ class _Info:
         }
 
     def devices(self) -> tuple[Any, ...]:
-        """All devices."""
+        """Return all devices."""
         return tuple(devices())
 
 
 def array_namespace_info() -> _Info:
-    """What the standard calls ``__array_namespace_info__``."""
+    """Return the inspection object of the array API, ``__array_namespace_info__``."""
     return _Info()

@@ -1,4 +1,4 @@
-"""Sums of products in Einstein's notation, as products of two operands at a time."""
+"""Einstein summation, as a sequence of products of two operands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from metalloid.arrays.lowering.reductions import reduced, without
 
 
 class Term(NamedTuple):
-    """An operand, and what its axes are called."""
+    """An operand and the labels of its axes."""
 
     node: Node
     labels: Labels
@@ -28,31 +28,31 @@ class Term(NamedTuple):
 
 def einsum(subscripts: str, /, *operands: Any,
            optimize: bool | str | Sequence[Any] = True) -> Array:  # fmt: skip
-    """Sums of products of elements whose axes have the same letters.
+    """Sum products of elements over labelled axes (Einstein summation).
 
     Parameters
     ----------
     subscripts : str
         ``"ij,jk->ik"``: a letter for each axis of each operand, and the letters of the result.
-        Letters that are not in the result are summed over. ``...`` stands for any other axes.
-        Without ``->`` the result has those, and the letters that occur once, sorted.
+        Letters that the result lacks are summed over. ``...`` stands for any other axes.
+        Without ``->`` the result has these axes and the letters that occur once, sorted.
     *operands : Array
-        Extents of 1 broadcast.
+        The arrays. Extents of 1 broadcast.
     optimize : sequence, optional
-        The order of the products, by `einsum_path` of this package or of NumPy. NumPy's other
-        words for it (True, False, "greedy", "optimal") leave it to this function.
+        The order of the products, from `einsum_path` of this package or of NumPy. NumPy's other
+        values (True, False, "greedy", "optimal") leave the choice to this function.
 
     Raises
     ------
     ValueError
-        If letters and shapes do not fit, or a path does not.
+        If the letters do not match the shapes, or the path is invalid.
 
     Notes
     -----
-    Two operands are multiplied at a time, in the order that takes fewest multiplications; of more
-    than four those first whose product is smallest in comparison with them (D. G. A. Smith and
-    J. Gray, "opt_einsum", Journal of Open Source Software 3(26), 2018). What does not take a matrix
-    product fuses with other expressions.
+    Two operands are multiplied at a time. Up to four operands use the order with the fewest
+    multiplications; more use a greedy search for the product that adds the fewest elements (D. G.
+    A. Smith and J. Gray, "opt_einsum", Journal of Open Source Software 3(26), 2018). Products that
+    do not need a matrix product fuse with other expressions.
 
     Examples
     --------
@@ -64,10 +64,10 @@ def einsum(subscripts: str, /, *operands: Any,
     >>> mtl.einsum("ii", x)
     array(5, dtype=int64)
     """
-    nodes, labels, wanted, extents = _understood(subscripts, operands)
+    nodes, labels, wanted, extents = _parsed(subscripts, operands)
     dtype = functools.reduce(promote, (node.dtype for node in nodes))
     if kind_of(dtype) == "b":
-        raise TypeError("[einsum] has no meaning for bool. Convert to an integer type.")
+        raise TypeError("[einsum] is not supported for bool. Convert to an integer type.")
     wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
     terms = [
         _single(Term(cast(node, wide), own), extents)
@@ -79,18 +79,18 @@ def einsum(subscripts: str, /, *operands: Any,
     else:
         path = checked_path(subscripts, optimize, len(terms))
     for step in path:
-        taken = [terms[k] for k in step]
+        chosen = [terms[k] for k in step]
         terms = [term for k, term in enumerate(terms) if k not in step]
-        while len(taken) > 1:
-            a, b, *taken = taken
-            needed = result.union(*(term.labels for term in (*terms, *taken)))
-            taken.insert(0, _product(a, b, needed))
-        terms += taken
+        while len(chosen) > 1:
+            a, b, *chosen = chosen
+            needed = result.union(*(term.labels for term in (*terms, *chosen)))
+            chosen.insert(0, _product(a, b, needed))
+        terms += chosen
     return Array(cast(_ordered(_summed(terms[0], wanted), wanted), dtype))
 
 
 def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
-    """The order in which `einsum` multiplies, and a report of it.
+    """Return the order in which `einsum` multiplies, and a report of it.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
     Returns
     -------
     path : list
-        In NumPy's form: behind the word "einsum_path" the places of operands that are multiplied,
-        whose product comes behind those that are left. It is what `optimize` of `einsum` takes.
+        In NumPy's form: the word "einsum_path", then the indices of the operands of each
+        product. The product is appended to the remaining operands. Pass it as `optimize`.
     report : str
-        The products, and how many multiplications each is.
+        The products, and the number of multiplications of each.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
       (1, 2): jk,kl->jl, 81
       (0, 1): ij,jl->il, 81
     """
-    nodes, labels, wanted, extents = _understood(subscripts, operands)
+    nodes, labels, wanted, extents = _parsed(subscripts, operands)
     terms = [
         frozenset(k for k, n in zip(own, node.shape, strict=True) if n == extents[k])
         for node, own in zip(nodes, labels, strict=True)
@@ -125,13 +125,13 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
     return ["einsum_path", *path], report(terms, path, wanted, extents)
 
 
-def _understood(text: str, operands: Sequence[Any]) -> tuple[
+def _parsed(text: str, operands: Sequence[Any]) -> tuple[
     list[Node], list[Labels], Labels, Extents
 ]:  # fmt: skip
-    """Nodes of operands, labels of their axes and of the result's, and their extents."""
+    """Nodes of the operands, labels of their axes and of the result's, and extents by label."""
     if not isinstance(text, str):
         kind = type(text).__name__
-        raise TypeError(f"[einsum] wants a text like 'ij,jk->ik' before the arrays, got {kind}.")
+        raise TypeError(f"[einsum] expected subscripts like 'ij,jk->ik' first, got {kind}.")
     nodes = [to_node(x, "einsum") for x in operands]
     shapes = [node.shape for node in nodes]
     labels, wanted = read(text, shapes)
@@ -142,7 +142,7 @@ def _understood(text: str, operands: Sequence[Any]) -> tuple[
 
 
 def _single(term: Term, extents: Extents) -> Term:
-    """With each label once, and without the axes that broadcast."""
+    """Reduce a term to one axis per label, without the axes that broadcast."""
     node, labels = term
     short = [k for k, n in enumerate(node.shape) if n == 1 and extents[labels[k]] != 1]
     node = without(node, tuple(short))
@@ -158,7 +158,7 @@ def _single(term: Term, extents: Extents) -> Term:
 
 
 def _product(a: Term, b: Term, needed: frozenset[Label]) -> Term:
-    """Two terms multiplied, and summed over what nobody needs any more."""
+    """Multiply two terms, and sum over the labels that are not needed any more."""
     a, b = _summed(a, needed.union(b.labels)), _summed(b, needed.union(a.labels))
     shared = [label for label in a.labels if label in b.labels]
     batch = [label for label in shared if label in needed]
@@ -175,13 +175,13 @@ def _product(a: Term, b: Term, needed: frozenset[Label]) -> Term:
             Array(reshape(second, (*extents, depth, math.prod(columns)))),
         )._node
         return Term(reshape(product, (*extents, *rows, *columns)), (*batch, *left, *right))
-    together = (*batch, *left, *right, *inner)
-    sides = [
-        reshape(_ordered(term, [k for k in together if k in term.labels]),
-                tuple(_extent(term, k) for k in together))
+    all_labels = (*batch, *left, *right, *inner)
+    factors = [
+        reshape(_ordered(term, [k for k in all_labels if k in term.labels]),
+                tuple(_extent(term, k) for k in all_labels))
         for term in (a, b)
     ]  # fmt: skip
-    return _summed(Term(multiply(*map(Array, sides))._node, together), needed)
+    return _summed(Term(multiply(*map(Array, factors))._node, all_labels), needed)
 
 
 def _extent(term: Term, label: Label) -> int:
@@ -189,7 +189,7 @@ def _extent(term: Term, label: Label) -> int:
 
 
 def _summed(term: Term, needed: Collection[Label]) -> Term:
-    """Summed over labels that are not needed, in the type that it has."""
+    """Sum over the labels that are not needed, in the term's own type."""
     axes = tuple(k for k, label in enumerate(term.labels) if label not in needed)
     if not axes:
         return term
@@ -198,5 +198,5 @@ def _summed(term: Term, needed: Collection[Label]) -> Term:
 
 
 def _ordered(term: Term, labels: Sequence[Label]) -> Node:
-    """The axes in the order of labels."""
+    """Permute the axes into the order of labels."""
     return permute(term.node, tuple(term.labels.index(label) for label in labels))

@@ -1,4 +1,4 @@
-"""In which order to multiply several operands: of few the best, of many a good one."""
+"""The order of the products of an einsum: optimal for few operands, greedy for many."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 from metalloid.arrays.functions.einsum_text import Label
 
-#: Terms of which every order is tried: 18 orders of four.
-_FEW = 4
+#: Up to this many terms, every order is tried: there are 18 orders of four.
+_MAX_EXHAUSTIVE = 4
 
 Extents = dict[Label, int]
-#: Places of operands that are multiplied; their product comes behind those that are left.
+#: Indices of operands that are multiplied. The product is appended to the remaining operands.
 Step = tuple[int, ...]
 
 
 def best_path(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
               extents: Extents) -> list[Step]:  # fmt: skip
-    """Which two of the terms to multiply, until one is left."""
+    """Return which two terms to multiply, repeatedly, until one is left."""
     path: list[Step] = []
     while len(terms) > 1:
         _, pair = _cheapest(terms, wanted, extents)
@@ -32,7 +32,7 @@ def best_path(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
 
 def after(terms: Sequence[Collection[Label]], step: Step,
           wanted: frozenset[Label]) -> list[Collection[Label]]:  # fmt: skip
-    """The terms behind a step: those it leaves, and the product."""
+    """Return the terms after a step: the remaining ones and the product."""
     rest = [term for k, term in enumerate(terms) if k not in step]
     product = frozenset[Label]().union(*(terms[k] for k in step))
     return [*rest, product & wanted.union(*rest)]
@@ -40,69 +40,69 @@ def after(terms: Sequence[Collection[Label]], step: Step,
 
 def _cheapest(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
               extents: Extents) -> tuple[int, Step]:  # fmt: skip
-    """Which two of several terms to multiply first, and the price of it.
+    """Return the cost of a path, and its first pair of terms.
 
-    Of few terms every order is tried, and the price is the number of multiplications of all of
-    them. Of many the pair is taken whose product adds fewest elements to what there is.
+    For few terms every order is tried, and the cost is the total number of multiplications. For
+    many terms the pair is chosen whose product adds the fewest elements to the operands.
     """
     best = None
     for pair in itertools.combinations(range(len(terms)), 2):
         a, b = (terms[k] for k in pair)
         rest = after(terms, pair, wanted)
-        if len(terms) > _FEW:
-            price = volume(rest[-1], extents) - volume(a, extents) - volume(b, extents)
+        if len(terms) > _MAX_EXHAUSTIVE:
+            cost = volume(rest[-1], extents) - volume(a, extents) - volume(b, extents)
         else:
-            price = volume({*a, *b}, extents)
+            cost = volume({*a, *b}, extents)
             if len(rest) > 1:
-                price += _cheapest(rest, wanted, extents)[0]
-        if best is None or price < best[0]:
-            best = price, pair
+                cost += _cheapest(rest, wanted, extents)[0]
+        if best is None or cost < best[0]:
+            best = cost, pair
     assert best is not None
     return best
 
 
 def volume(labels: Collection[Label], extents: Extents) -> int:
-    """How many elements there are."""
+    """Return the number of elements of a tensor with these labels."""
     return math.prod(extents[label] for label in labels)
 
 
 def checked_path(text: str, path: Sequence[Any], operands: int) -> list[Step]:
-    """The steps that somebody wants, `einsum_path` or NumPy's.
+    """Validate a path that the caller passed, from `einsum_path` or from NumPy.
 
     Raises
     ------
     ValueError
-        If they do not make one of all operands.
+        If the steps do not combine all operands into one.
     """
     steps = [tuple(map(operator.index, step)) for step in path if step != "einsum_path"]
     left = operands
     for step in steps:
         if not step or len({*step}) < len(step) or not all(0 <= k < left for k in step):
-            raise ValueError(f"[einsum] {text!r}: the step {step} of a path for {left} operands.")
+            raise ValueError(f"[einsum] {text!r}: invalid step {step} for {left} operands.")
         left -= len(step) - 1
     if left != 1:
-        raise ValueError(f"[einsum] {text!r}: a path {path} that leaves {left} operands.")
+        raise ValueError(f"[einsum] {text!r}: the path {path} leaves {left} operands.")
     return steps
 
 
 def report(terms: Sequence[Collection[Label]], path: Sequence[Step], wanted: Collection[Label],
            extents: Extents) -> str:  # fmt: skip
-    """What every step multiplies, and how often."""
+    """Describe what every step multiplies, and its number of multiplications."""
     result = frozenset(wanted)
     lines, total = [], 0
     all_at_once = volume(frozenset[Label]().union(*terms), extents)
     for step in path:
-        taken = [terms[k] for k in step]
-        times = volume(frozenset[Label]().union(*taken), extents)
+        chosen = [terms[k] for k in step]
+        times = volume(frozenset[Label]().union(*chosen), extents)
         total += times
         terms = after(terms, step, result)
         product = wanted if len(terms) == 1 else terms[-1]
-        lines.append(f"  {step}: {','.join(map(_word, taken))}->{_word(product)}, {times}")
+        lines.append(f"  {step}: {','.join(map(_word, chosen))}->{_word(product)}, {times}")
     return "\n".join([f"{total} multiplications, in one sum {all_at_once}", *lines])
 
 
 def _word(labels: Collection[Label]) -> str:
-    """Labels as in a text: numbered axes are those of an ellipsis."""
+    """Labels as text; numbered labels belong to an ellipsis."""
     ordered = labels if isinstance(labels, tuple) else sorted(labels, key=lambda k: (
         isinstance(k, str), k))  # fmt: skip
     word = "".join(k if isinstance(k, str) else "." for k in ordered)

@@ -1,4 +1,4 @@
-"""Einstein's notation: what a text calls the axes of operands, and how long they are."""
+"""Parse einsum subscripts: the labels of all axes, and their extents."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 from metalloid.arrays.ir.layout import Ints
 
-#: What an axis is called: a letter, or a number from the end for the axes of an ellipsis.
+#: Label of an axis: a letter, or a negative number for the axes of an ellipsis.
 Label = str | int
 Labels = tuple[Label, ...]
 
 
 def read(text: str, shapes: Sequence[Ints]) -> tuple[list[Labels], Labels]:
-    """What the axes of the operands and of the result are called."""
+    """Return the labels of the operands' axes and of the result's."""
     inputs, arrow, output = text.replace(" ", "").partition("->")
     words = inputs.split(",")
     for letter in itertools.chain(*(word.replace("...", "") for word in (*words, output))):
         if not letter.isalpha():
-            raise ValueError(f"[einsum] {text!r}: {letter!r} is no letter.")
+            raise ValueError(f"[einsum] {text!r}: {letter!r} is not a letter.")
     if len(words) != len(shapes):
         raise ValueError(f"[einsum] {text!r} names {len(words)} operands, got {len(shapes)}.")
     labels = [
@@ -31,7 +31,7 @@ def read(text: str, shapes: Sequence[Ints]) -> tuple[list[Labels], Labels]:
         letters = Counter(label for own in labels for label in own if isinstance(label, str))
         wanted: Labels = (*others, *sorted(k for k, times in letters.items() if times == 1))
     elif others and "..." not in output:
-        raise ValueError(f"[einsum] {text!r}: the result names no '...', operands have it.")
+        raise ValueError(f"[einsum] {text!r}: the operands have '...', the result does not.")
     else:
         before, _, after = output.partition("...")
         wanted = (*before, *others, *after) if "..." in output else tuple(output)
@@ -44,7 +44,7 @@ def read(text: str, shapes: Sequence[Ints]) -> tuple[list[Labels], Labels]:
 
 
 def _labels(text: str, word: str, operand: int, others: int) -> Labels:
-    """The labels of an operand with `others` axes that have no letter."""
+    """Return the labels of an operand with `others` axes that have no letter."""
     before, dots, after = word.partition("...")
     if others < 0 or (others and not dots) or "." in after:
         letters = len(word.replace(".", ""))
@@ -56,7 +56,7 @@ def _labels(text: str, word: str, operand: int, others: int) -> Labels:
 
 
 def extents_of(text: str, labels: Sequence[Labels], shapes: Sequence[Ints]) -> dict[Label, int]:
-    """How long the axes of each label are, together."""
+    """Return the broadcast extent of each label."""
     extents: dict[Label, int] = {}
     for operand, (own, shape) in enumerate(zip(labels, shapes, strict=True)):
         for label, extent in zip(own, shape, strict=True):
@@ -64,7 +64,7 @@ def extents_of(text: str, labels: Sequence[Labels], shapes: Sequence[Ints]) -> d
             if extent not in (1, known) and known != 1:
                 name = f"{label!r}" if isinstance(label, str) else "an axis of '...'"
                 raise ValueError(
-                    f"[einsum] {text!r}: {name} is {known} long, but {extent} in operand "
+                    f"[einsum] {text!r}: {name} has extent {known}, but {extent} in operand "
                     f"{operand} of shape {shape}."
                 )
             if known == 1:

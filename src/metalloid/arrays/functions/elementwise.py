@@ -1,6 +1,6 @@
-"""Elementwise functions of the array API: one for each row of the table of operations.
+"""Elementwise functions of the array API: one per row of the table of operations.
 
-Type checkers and editors read ``elementwise.pyi``, which a test makes of these functions.
+Type checkers and editors read ``elementwise.pyi``; a test generates it from these functions.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ def _binary(name: str) -> Callable[[Any, Any], Array]:
 
 
 def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]:
-    """Name and documentation from the row."""
+    """Set a function's name and docstring from its row of the table."""
     function.__name__ = function.__qualname__ = row.name
     parameters = list(inspect.signature(function).parameters)
     names, text = ", ".join(parameters), row.text
-    for place, name in enumerate(parameters):
-        text = text.replace(f"{{{place}}}", name)
+    for position, name in enumerate(parameters):
+        text = text.replace(f"{{{position}}}", name)
     kinds = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
     types = ", ".join(word for letter, word in kinds.items() if letter in row.dtype_kinds)
     accuracy = f"At most {row.max_ulp} ULP from the exact result in float32." if row.max_ulp else (
         "Exact, or rounded once.")  # fmt: skip
     if row.complex_max_ulp:
         accuracy += f" Parts of complex64: {row.complex_max_ulp} ULP of the modulus."
-    function.__doc__ = f"""{row.summary}, for every element.
+    function.__doc__ = f"""{row.summary}, element-wise.
 
     Parameters
     ----------
     {names} : Array or number
-        Of {types}. Shapes broadcast, types are promoted; integers are taken as float32 where
-        only floats have a meaning.
+        Supports {types}. Shapes broadcast and types are promoted. Integers are converted to
+        float32 by functions that are defined for floats only.
 
     Raises
     ------
     TypeError
-        If it has no meaning for the type.
+        If the type is not supported.
     ValueError
         If the shapes do not broadcast.
 

@@ -1,4 +1,4 @@
-"""When expressions are computed: when their values are looked at, or here."""
+"""Explicit evaluation of lazy arrays, and reports of what it would do."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from metalloid.arrays.ir.node import Node
 
 
 def eval(*values: Any) -> None:
-    """Compute arrays now, together: what they have in common is computed once.
+    """Evaluate arrays immediately; common subexpressions are computed once.
 
     Parameters
     ----------
-    *values : Array, or tuples, lists and dicts of them
-        Other things in them are passed over.
+    *values : Array, or tuples, lists and dicts of arrays
+        Other objects in them are ignored.
 
     Raises
     ------
     OutOfMemory, KernelFault
-        The arrays are as they were, and can be computed again.
+        The arrays are unchanged and can be evaluated again.
 
     Examples
     --------
@@ -34,14 +34,14 @@ def eval(*values: Any) -> None:
 
 
 def async_eval(*values: Any) -> None:
-    """Start to compute arrays, and return; who looks at one waits for it."""
+    """Start to evaluate arrays and return immediately; reading a value waits for it."""
     evaluate(_nodes(values), wait=False)
 
 
 def explain(*values: Any) -> str:
-    """What computing arrays would do: kernels, launches, bytes moved, and why each has its memory.
+    """Describe the evaluation of arrays: kernels, launches, traffic, and why each is materialized.
 
-    Nothing is computed.
+    Nothing is evaluated.
 
     Examples
     --------
@@ -75,12 +75,12 @@ def explain(*values: Any) -> str:
 
 
 def _nodes(values: Iterable[Any]) -> list[Node]:
-    found: list[Node] = []
+    nodes: list[Node] = []
     for value in values:
         if isinstance(value, Array):
-            found.append(value._node)
+            nodes.append(value._node)
         elif isinstance(value, dict):
-            found += _nodes(value.values())
+            nodes += _nodes(value.values())
         elif isinstance(value, tuple | list):
-            found += _nodes(value)
-    return found
+            nodes += _nodes(value)
+    return nodes

@@ -1,4 +1,4 @@
-"""Counts: how often numbers occur, and how many elements fall into bins."""
+"""Counts of integers, and histograms."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.functions.sorting import sort
 from metalloid.arrays.ir.dtypes import float32, int32, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
-from metalloid.arrays.library.sort import MOST_BINS, count_groups, counted_places
+from metalloid.arrays.library.sort import MAX_BINS, bin_counts, count_groups
 from metalloid.arrays.lowering.reductions import summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
-    """How often each number from 0 to the largest occurs.
+    """Count the occurrences of each integer from 0 to the largest.
 
     Parameters
     ----------
     x : Array
-        Whole numbers from 0, along one axis. They are evaluated: the result's shape depends on it.
+        Non-negative integers along one axis. They are evaluated: the result's shape depends on
+        them.
     weights : Array, optional
-        What each counts for; 1 without.
+        Weight of each element; 1 by default.
     minlength : int
-        How many numbers there are in the result at least.
+        Minimum length of the result.
 
     Returns
     -------
     Array
-        int64, or of the type of `weights`.
+        int64, or the type of `weights`.
 
     Raises
     ------
     TypeError
-        If the numbers are no integers.
+        If `x` does not hold integers.
     ValueError
-        If one is negative.
+        If an element is negative.
 
     Examples
     --------
@@ -55,56 +56,56 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
     """
     numbers = Array(to_node(x, "bincount"))
     if kind_of(numbers.dtype) not in "biu":
-        raise TypeError(f"[bincount] wants integers, got {numbers.dtype}. Use histogram.")
+        raise TypeError(f"[bincount] expected integers, got {numbers.dtype}. Use histogram.")
     if numbers.ndim != 1:
-        raise ValueError(f"[bincount] wants one axis, got shape {numbers.shape}.")
+        raise ValueError(f"[bincount] expected one axis, got shape {numbers.shape}.")
     numbers, count = numbers.astype(int64), minlength
     if numbers.size:
-        least, most = int(numbers.min()), int(numbers.max())
-        if least < 0:
-            raise ValueError(f"[bincount] wants numbers from 0, got {least}.")
-        count = max(count, most + 1)
+        smallest, largest = int(numbers.min()), int(numbers.max())
+        if smallest < 0:
+            raise ValueError(f"[bincount] expected non-negative integers, got {smallest}.")
+        count = max(count, largest + 1)
     return _counted(numbers, count, weights, "bincount")
 
 
 def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
               range: tuple[float, float] | None = None, *, weights: Any = None,
               density: bool = False) -> tuple[Array, Array]:  # fmt: skip
-    """How many elements fall into bins, and the edges of the bins.
+    """Count the elements in bins; also return the edges of the bins.
 
     Parameters
     ----------
     x : Array
         Real numbers, along any axes.
     bins : int or sequence
-        How many bins of equal width, or their edges in rising order. A bin has its left edge; the
-        last has both.
+        Number of bins of equal width, or their edges in ascending order. Bins include their left
+        edge; the last bin includes both.
     range : (float, float), optional
-        The outermost edges; the smallest and the largest element without. Elements outside are not
-        counted.
+        The outermost edges; the smallest and the largest element by default. Elements outside are
+        ignored.
     weights : Array, optional
-        What each element counts for; 1 without.
+        Weight of each element; 1 by default.
     density : bool
         Whether counts are divided by their sum and by the widths of the bins.
 
     Returns
     -------
     counts : Array
-        int64; of the type of `weights`; floats for a density.
+        int64; the type of `weights`; or floats for a density.
     edges : Array
-        One more than bins. Those of equal width are floats of the type of `x`, and float32 for
-        integers.
+        One more than there are bins. Edges of equal bins are floats of the type of `x`, or float32
+        for integers.
 
     Raises
     ------
     ValueError
-        If there are no bins, or edges fall.
+        If there are no bins, or the edges descend.
 
     Notes
     -----
-    Values are not looked at. Where NumPy refuses NaN among the elements, all edges are NaN here and
-    nothing is counted. Where it refuses bins for being narrower than floats can tell, elements may
-    be in a neighbouring bin.
+    Values are not checked. If an element is NaN, NumPy raises; here all edges are NaN and nothing
+    is counted. If bins are narrower than the resolution of floats, NumPy raises; here elements may
+    be counted in a neighbouring bin.
 
     Examples
     --------
@@ -117,40 +118,43 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
         raise TypeError("[histogram] complex numbers have no order.")
     if isinstance(bins, int | np.integer):
         edges = _even_edges(values, int(bins), range)
-        place = _even_places(values, edges)
+        index = _even_bins(values, edges)
     else:
         edges = _given_edges(bins, values)
-        place = searchsorted(edges, values, side="right") - 1
-        place = where(values == edges[-1], edges.size - 2, place)
-        place = where(place < 0, edges.size - 1, place)  # NaN is there as well
+        index = searchsorted(edges, values, side="right") - 1
+        index = where(values == edges[-1], edges.size - 2, index)
+        index = where(index < 0, edges.size - 1, index)  # includes NaN
     count = edges.size - 1
-    found = _counted(place, count, weights, "histogram")
+    counts = _counted(index, count, weights, "histogram")
     if density:
         widths = diff(edges.astype(promote(edges.dtype, float32)))
-        found = found / widths / found.sum()
-    return found, edges
+        counts = counts / widths / counts.sum()
+    return counts, edges
 
 
 def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> Array:
     if bins < 1:
-        raise ValueError(f"[histogram] bins is at least 1, got {bins}.")
+        raise ValueError(f"[histogram] bins must be at least 1, got {bins}.")
     dtype = values.dtype if kind_of(values.dtype) == "f" else float32
     if range is None and values.size:
         low, high = (edge.astype(dtype) for edge in (values.min(), values.max()))
         is_point = low == high
         low, high = where(is_point, low - 0.5, low), where(is_point, high + 0.5, high)
-        places = arange(bins, dtype=dtype, device=values.device)
-        return concat([places * ((high - low) / bins) + low, high.reshape(1)])
+        indices = arange(bins, dtype=dtype, device=values.device)
+        return concat([indices * ((high - low) / bins) + low, high.reshape(1)])
     first, last = map(float, range or (0, 1))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
-        raise ValueError(f"[histogram] range is two finite numbers that rise, got {range}.")
+        raise ValueError(f"[histogram] range must be finite and ascending, got {range}.")
     if first == last:
         first, last = first - 0.5, last + 0.5
     return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
 
 
-def _even_places(values: Array, edges: Array) -> Array:
-    """The bin of each element: a guess, and a look at its edges. Others are behind the last bin."""
+def _even_bins(values: Array, edges: Array) -> Array:
+    """Estimate the bin of each element and correct it by its edges.
+
+    Elements outside all bins get the index after the last bin.
+    """
     count = edges.size - 1
     values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
     low, high = edges[0], edges[-1]
@@ -168,41 +172,41 @@ def _given_edges(bins: Any, values: Array) -> Array:
     else:
         given = to_numpy(bins, "histogram")
         if (given[1:] < given[:-1]).any():
-            raise ValueError(f"[histogram] the edges of bins rise, got {bins}.")
+            raise ValueError(f"[histogram] the edges of bins must ascend, got {bins}.")
         edges = Array(from_numpy(given, values.device))
     if edges.ndim != 1 or edges.size < 2:
-        raise ValueError(f"[histogram] wants two edges at least, got shape {edges.shape}.")
+        raise ValueError(f"[histogram] expected at least two edges, got shape {edges.shape}.")
     return edges
 
 
-def _counted(places: Array, count: int, weights: Any, where: str) -> Array:
-    """How often each number below `count` occurs; there are no negative ones."""
+def _counted(indices: Array, count: int, weights: Any, where: str) -> Array:
+    """Count the occurrences of each integer below `count`; none is negative."""
     if weights is not None:
-        weighs = Array(to_node(weights, where, device=places.device)).ravel()
-        if weighs.size != places.size:
-            raise ValueError(f"[{where}] {weighs.size} weights for {places.size} elements.")
-        args, result = [places._node, weighs._node], (weighs.dtype, (count,))
-        return Array(*host_call(_weighed, args, (count,), result))
-    how = "bincount" if count <= MOST_BINS else "bincount by sorting"
-    if not by_kernels(how, uint32, places.device, places.size):
-        return Array(*host_call(_bincount, [places._node], (count,), (int64, (count,))))
-    numbers = places.astype(uint32)
-    if count <= MOST_BINS:
-        shape = count_groups(places.size, places.device), count
-        (parts,) = launch_call(counted_places, [numbers._node], (count,), (uint32, shape))
+        weight = Array(to_node(weights, where, device=indices.device)).ravel()
+        if weight.size != indices.size:
+            raise ValueError(f"[{where}] {weight.size} weights for {indices.size} elements.")
+        args, result = [indices._node, weight._node], (weight.dtype, (count,))
+        return Array(*host_call(_weighted, args, (count,), result))
+    implementation = "bincount" if count <= MAX_BINS else "bincount by sorting"
+    if not by_kernels(implementation, uint32, indices.device, indices.size):
+        return Array(*host_call(_bincount, [indices._node], (count,), (int64, (count,))))
+    numbers = indices.astype(uint32)
+    if count <= MAX_BINS:
+        shape = count_groups(indices.size, indices.device), count
+        (parts,) = launch_call(bin_counts, [numbers._node], (count,), (uint32, shape))
         return Array(summed(parts, "sum", 0, int64, False))
-    ends = arange(count + 1, dtype=uint32, device=places.device)
+    ends = arange(count + 1, dtype=uint32, device=indices.device)
     return diff(searchsorted(sort(numbers), ends))
 
 
-def _bincount(places: np.ndarray, count: int) -> np.ndarray:
-    found: np.ndarray = np.bincount(places, minlength=count)[:count]
-    return found
+def _bincount(indices: np.ndarray, count: int) -> np.ndarray:
+    counts: np.ndarray = np.bincount(indices, minlength=count)[:count]
+    return counts
 
 
-def _weighed(places: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+def _weighted(indices: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
     if weights.dtype.kind == "c":
-        real, imag = (_weighed(places, part, count) for part in (weights.real, weights.imag))
+        real, imag = (_weighted(indices, part, count) for part in (weights.real, weights.imag))
         return real + 1j * imag
-    total: np.ndarray = np.bincount(places, weights.astype(np.float64), count)[:count]
+    total: np.ndarray = np.bincount(indices, weights.astype(np.float64), count)[:count]
     return total

@@ -1,4 +1,4 @@
-"""Arrays in files: NumPy's formats, and safetensors."""
+"""Save and load arrays: npy, npz and safetensors files."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _HOLDS = {".npy": "one array", ".npz": "arrays by name", ".safetensors": "arrays
 
 def save(path: str | os.PathLike[str], arrays: Any, *,
          metadata: Mapping[str, str] | None = None) -> None:  # fmt: skip
-    """Write an array, or several by name, to a file.
+    """Save an array, or several by name, to a file.
 
-    The file is complete or not there: it is written beside the old one, brought to the disk, and
-    renamed. After an error the old file is as it was. A new version keeps its permissions.
+    The write is atomic: a temporary file is synced to disk and renamed. After an error the old file
+    is unchanged. A new version keeps its permissions.
 
     Parameters
     ----------
     path : path-like
         ``.npy`` for one array, ``.npz`` or ``.safetensors`` for several.
     arrays : array or dict of arrays
-        NumPy's, lists of numbers and the like as well. Nothing is pickled.
+        Also arrays of NumPy and lists of numbers. Nothing is pickled.
     metadata : dict of str to str, optional
-        For a ``.safetensors`` file to keep beside the arrays.
+        Strings to store in a ``.safetensors`` file.
 
     Raises
     ------
     ValueError
-        For another suffix, if the number of arrays does not fit it, or if the format cannot hold a
-        name or a type: safetensors has no complex128.
+        If the suffix is unknown, does not match the number of arrays, or the format does not
+        support a name or a type: safetensors has no complex128.
     TypeError
-        For what holds no numbers, and for a name that is no string.
+        If an array is not numeric, or a name is not a string.
     OSError
         If the file cannot be written.
 
@@ -62,11 +62,11 @@ def save(path: str | os.PathLike[str], arrays: Any, *,
     target = Path(path)
     suffix = target.suffix
     if suffix not in _HOLDS:
-        raise ValueError(f"[save] {os.fspath(path)!r} is no .npy, .npz or .safetensors file.")
+        raise ValueError(f"[save] {os.fspath(path)!r} is not an .npy, .npz or .safetensors file.")
     if (suffix == ".npy") == isinstance(arrays, Mapping):
         raise ValueError(f"[save] a {suffix} file holds {_HOLDS[suffix]}.")
     if metadata is not None and suffix != ".safetensors":
-        raise ValueError(f"[save] a {suffix} file has no metadata, a .safetensors file has.")
+        raise ValueError(f"[save] a {suffix} file has no metadata; use a .safetensors file.")
     if suffix == ".npy":
         array = _with_elements(arrays)
         with atomic_file(target) as file:
@@ -81,7 +81,7 @@ def save(path: str | os.PathLike[str], arrays: Any, *,
 
 
 def _with_elements(value: Any) -> Any:
-    """An array of ours, or one of NumPy's of a type that we have."""
+    """Convert a value to an `Array` or a NumPy array of a supported type."""
     if isinstance(value, Array):
         return value
     array = to_numpy(value, "save")
@@ -90,41 +90,41 @@ def _with_elements(value: Any) -> Any:
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"[save] names of arrays are strings, got {name!r:.60}.")
+        raise TypeError(f"[save] names of arrays must be strings, got {name!r:.60}.")
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"[save] the name {name!r:.60} is no valid Unicode.") from None
+        raise ValueError(f"[save] the name {name!r:.60} is not valid Unicode.") from None
     return name
 
 
 def load(path: str | os.PathLike[str], function_name: str | None = None, *,
          return_metadata: bool = False, **options: Any) -> Any:  # fmt: skip
-    """Read what a file holds: arrays, or a kernel as a function from arrays to arrays.
+    """Load arrays, or a kernel as a function of arrays, from a file.
 
     Parameters
     ----------
     path : path-like
-        ``.npy``: an array; ``.npz`` and ``.safetensors``: a dict of arrays; ``.metal``: a kernel,
-        see `LoadedFunction`.
+        ``.npy`` for one array, ``.npz`` or ``.safetensors`` for a dict of arrays, ``.metal`` for
+        a kernel; see `LoadedFunction`.
     function_name : str, optional
-        Which kernel; not needed if the file has one only.
+        Name of the kernel; optional if the file has only one.
     return_metadata : bool, optional
-        Whether to return a pair: the arrays, and the dict of strings that a ``.safetensors`` file
-        keeps beside them.
+        Whether to return a pair: the arrays, and the dict of strings that is stored in a
+        ``.safetensors`` file.
     **options
-        ``device=``, and for kernels all that `library` takes.
+        ``device=``, and for kernels the options of `library`.
 
     Raises
     ------
     OSError
         If the file cannot be read: FileNotFoundError, PermissionError ...
     ValueError
-        If the file is not what its suffix says, is damaged, or holds what arrays cannot hold.
-        Headers are checked before memory is asked for, and nothing is unpickled: a file from
-        anybody may be read.
+        If the file does not match its suffix, is damaged, or holds unsupported types. Headers are
+        checked before memory is allocated, and nothing is unpickled, so files from untrusted
+        sources are safe.
     CompileError, AttributeError
-        Of a kernel: see `library`; if there is no such function, the text lists those there are.
+        For kernels: see `library`. The message lists the kernels of the file.
 
     Examples
     --------
@@ -135,15 +135,15 @@ def load(path: str | os.PathLike[str], function_name: str | None = None, *,
     """
     suffix = Path(path).suffix
     if return_metadata and suffix != ".safetensors":
-        raise ValueError(f"[load] {os.fspath(path)!r} has no metadata: it is no .safetensors file.")
+        raise ValueError(f"[load] {os.fspath(path)!r} has no metadata: not a .safetensors file.")
     if suffix not in _HOLDS or function_name is not None:
         return kernels.load(path, function_name, **options)
     where = repr(os.fspath(path))
     with open(path, "rb") as file:
         if suffix == ".npy":
             return asarray(read_npy(file, where), **options)
-        found, metadata = (
+        values, metadata = (
             (read_npz(file, where), {}) if suffix == ".npz" else read_safetensors(file, where)
         )
-    arrays = {name: asarray(found.pop(name), **options) for name in list(found)}
+    arrays = {name: asarray(values.pop(name), **options) for name in list(values)}
     return (arrays, metadata) if return_metadata else arrays

@@ -1,4 +1,4 @@
-"""Manipulation functions of the array API: other shapes and orders, parts put together."""
+"""Manipulation functions of the array API: shapes, axes and concatenation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir import views as movement
+from metalloid.arrays.ir import views
 from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
@@ -21,7 +21,7 @@ from metalloid.arrays.lowering.reductions import Axis
 
 
 def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
-    """The same elements in another shape; one extent may be -1.
+    """Change the shape; one extent may be -1.
 
     Raises
     ------
@@ -35,11 +35,11 @@ def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None
     array([[0, 1],
            [2, 3]], dtype=int64)
     """
-    return Array(movement.reshaped(x._node, shape))
+    return Array(views.reshaped(x._node, shape))
 
 
 def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
-    """The axes in another order.
+    """Permute the axes.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
     (4, 2, 3)
     """
     if len(axes) != x.ndim:
-        raise ValueError(f"[permute_dims] {axes} does not name the {x.ndim} axes of {x.shape}.")
+        raise ValueError(f"[permute_dims] expected {x.ndim} axes for {x.shape}, got {axes}.")
     return Array(permute(x._node, axes_of("permute_dims", axes, x.ndim)))
 
 
@@ -56,12 +56,12 @@ transpose = permute_dims
 
 
 def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
-    """Some axes at other places, the others in their order."""
+    """Move axes to other positions; the remaining axes keep their order."""
     return Array(moved_axes(x._node, source, destination))
 
 
 def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
-    """With new axes of extent 1, at these places of the result.
+    """Insert axes of extent 1 at these positions of the result.
 
     Examples
     --------
@@ -73,19 +73,19 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     rank = x.ndim + len(new)
     if any(not -rank <= k < rank for k in new):
         raise IndexError(f"[expand_dims] axis {axis} of a result with {rank} axes.")
-    places = axes_of("expand_dims", new, rank)
+    new_axes = axes_of("expand_dims", new, rank)
     rest = iter(x.shape)
-    shape = tuple(1 if k in places else next(rest) for k in range(rank))
+    shape = tuple(1 if k in new_axes else next(rest) for k in range(rank))
     return Array(reshape_node(x._node, shape))
 
 
 def squeeze(x: Array, /, axis: Axis) -> Array:
-    """Without axes, which must have extent 1."""
+    """Remove axes of extent 1."""
     return x.squeeze(axis)
 
 
 def flip(x: Array, /, *, axis: Axis = None) -> Array:
-    """The other way round along axes, or along all.
+    """Reverse the elements along axes, or along all axes.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def flip(x: Array, /, *, axis: Axis = None) -> Array:
 
 
 def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array:
-    """Elements moved along axes; what leaves at the end comes back at the start.
+    """Shift elements along axes; elements that leave at the end re-enter at the start.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
     """
     if axis is None:
         if not isinstance(shift, int | np.integer):
-            raise ValueError("[roll] several shifts want as many axes.")
+            raise ValueError("[roll] several shifts require as many axes.")
         flat = Array(reshape_node(x._node, (x.size,)))
         return reshape(roll(flat, shift, axis=0), x.shape)
     axes = axes_of("roll", axis, x.ndim)
@@ -119,14 +119,14 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
         extent = node.shape[k]
         by = int(by) % extent if extent else 0
         if by:
-            tail, head = movement.whole(node.shape), movement.whole(node.shape)
+            tail, head = views.whole(node.shape), views.whole(node.shape)
             tail[k], head[k] = (extent - by, 1, by), (0, 1, extent - by)
-            node = concatenated([movement.sliced(node, tail), movement.sliced(node, head)], k)
+            node = concatenated([views.sliced(node, tail), views.sliced(node, head)], k)
     return Array(unshared(node))
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    """Arrays one behind the other along an axis; flat ones without an axis.
+    """Concatenate arrays along an axis, or flattened if the axis is None.
 
     Raises
     ------
@@ -150,15 +150,15 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
             a != b for k, (a, b) in enumerate(zip(node.shape, first, strict=True)) if k != along
         ):
             raise ValueError(
-                f"[concat] the shapes {first} and {node.shape} differ beside the axis."
+                f"[concat] the shapes {first} and {node.shape} differ outside axis {along}."
             )
     return Array(unshared(concatenated(nodes, along)))
 
 
 def _alike(nodes: list[Node], where: str) -> list[Node]:
-    """Nodes in the type that they have together."""
+    """Convert nodes to their common type."""
     if not nodes:
-        raise ValueError(f"[{where}] wants at least one array.")
+        raise ValueError(f"[{where}] expected at least one array.")
     dtype = nodes[0].dtype
     for node in nodes[1:]:
         dtype = promote(dtype, node.dtype)
@@ -169,26 +169,26 @@ concatenate = concat
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    """Arrays of one shape along a new axis."""
+    """Stack arrays of one shape along a new axis."""
     shapes = {x.shape for x in arrays}
     if len(shapes) != 1:
-        raise ValueError(f"[stack] wants arrays of one shape, got {sorted(shapes)}.")
+        raise ValueError(f"[stack] expected arrays of one shape, got {sorted(shapes)}.")
     return concat([expand_dims(x, axis) for x in arrays], axis=axis)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The arrays that are stacked along an axis."""
-    apply_view = Array(moved_axes(x._node, axis, 0))
-    return tuple(apply_view[k] for k in range(apply_view.shape[0]))
+    """Split an array into the subarrays along an axis."""
+    leading = Array(moved_axes(x._node, axis, 0))
+    return tuple(leading[k] for k in range(leading.shape[0]))
 
 
 def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
-    """Repeated along new axes and along those of extent 1; nothing is copied.
+    """Broadcast to a shape; nothing is copied.
 
     Raises
     ------
     ValueError
-        If the shape does not fit.
+        If the shapes are incompatible.
     """
     extents = as_shape("broadcast_to", shape)
     if broadcast_shape("broadcast_to", x.shape, extents) != extents:
@@ -197,13 +197,13 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
-    """All in the shape that they have together."""
+    """Broadcast arrays to their common shape."""
     shape = broadcast_shape("broadcast_arrays", *(x.shape for x in arrays))
     return tuple(Array(broadcast(x._node, shape)) for x in arrays)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that shapes have together.
+    """Return the shape that shapes broadcast to.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def tile(x: Array, repetitions: Sequence[int], /) -> Array:
-    """The whole array several times along each axis."""
+    """Repeat the whole array along each axis."""
     times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
     rank = max(len(times), x.ndim)
     shape = (1,) * (rank - x.ndim) + x.shape
@@ -227,13 +227,13 @@ def tile(x: Array, repetitions: Sequence[int], /) -> Array:
 
 
 def _repeated(x: Array, own: Ints, wide: Ints, shape: Ints) -> Array:
-    """Reshaped, broadcast and reshaped again."""
+    """Reshape, broadcast, and reshape to the result."""
     node = reshape_node(broadcast(reshape_node(x._node, own), wide), shape)
     return Array(unshared(node))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
-    """Every element several times, as often as a number or an array of them says.
+    """Repeat every element; `repeats` is one count or an array of counts.
 
     Examples
     --------
@@ -250,18 +250,18 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])
         return _repeated(x, own, wide, result)
     counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
-    places = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
-    taken = gathered(x._node, [along], [places])
-    return Array(moved_axes(taken, 0, along))
+    indices = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
+    repeated = gathered(x._node, [along], [indices])
+    return Array(moved_axes(repeated, 0, along))
 
 
 def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
-    """The array with a border.
+    """Pad an array.
 
     Parameters
     ----------
     pad_width : int, pair or sequence of pairs
-        Elements before and behind along each axis.
+        Elements before and after, along each axis.
     mode : "constant" or "edge"
 
     Examples
@@ -275,14 +275,12 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     if mode == "edge":
         node = x._node
         for axis, (low, high) in enumerate(widths):
-            places = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
-            index = from_numpy(places, x.device, copy=False)
+            indices = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
+            index = from_numpy(indices, x.device, copy=False)
             node = moved_axes(gathered(node, [axis], [index]), 0, axis)
         return Array(node)
     if mode != "constant":
-        raise ValueError(f"[pad] mode is 'constant' or 'edge', got {mode!r}.")
+        raise ValueError(f"[pad] mode must be 'constant' or 'edge', got {mode!r}.")
     border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
     inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
-    return Array(
-        movement.joined([border, x._node], [movement.whole(shape), inside], shape, x.dtype)
-    )
+    return Array(views.joined([border, x._node], [views.whole(shape), inside], shape, x.dtype))

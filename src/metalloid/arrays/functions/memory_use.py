@@ -1,4 +1,4 @@
-"""How much memory arrays use, as MLX's users ask for it."""
+"""Memory statistics of arrays, with the names that MLX uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _pool(device: str | Device | None) -> Pool:
 
 
 def get_active_memory(device: str | Device | None = None) -> int:
-    """Bytes that arrays use now; the memory of others that they share does not count.
+    """Return the bytes that arrays use now, excluding memory shared by other libraries.
 
     Examples
     --------
@@ -27,23 +27,23 @@ def get_active_memory(device: str | Device | None = None) -> int:
 
 
 def get_peak_memory(device: str | Device | None = None) -> int:
-    """The most bytes that arrays have used at once, since `reset_peak_memory`."""
+    """Return the maximum bytes in use at once since `reset_peak_memory`."""
     return _pool(device).peak_bytes
 
 
 def reset_peak_memory(device: str | Device | None = None) -> None:
-    """Let `get_peak_memory` begin anew, with what is used now."""
+    """Reset `get_peak_memory` to the bytes in use now."""
     pool = _pool(device)
     pool.peak_bytes = pool.live_bytes
 
 
 def get_cache_memory(device: str | Device | None = None) -> int:
-    """Bytes that are kept for later arrays."""
+    """Return the bytes of free memory that is cached for later arrays."""
     return _pool(device).free_bytes
 
 
 def clear_cache(device: str | Device | None = None) -> None:
-    """Give what `get_cache_memory` counts back to the device.
+    """Return cached memory to the device.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Running sums and products: prefix scans by kernels of ours."""
+"""Cumulative sums and products: prefix scans."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from metalloid.kernels.scan_kernel import ScanKernel
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
                    include_initial: bool = False) -> Array:  # fmt: skip
-    """Sums of all elements up to each, along an axis.
+    """Return the cumulative sum along an axis.
 
     Parameters
     ----------
     axis : int, optional
-        Needed where there is more than one.
+        Required unless there is exactly one axis.
     dtype : dtype, optional
-        Of the result. Without it integers are summed in 64 bits.
+        Type of the result. By default integers are summed in 64 bits.
     include_initial : bool
-        Whether the result begins with 0, and has one element more.
+        Whether the result starts with an additional 0.
 
     Notes
     -----
-    Floats are added in the order of a tree: the error grows like the logarithm of the count (G. E.
-    Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990).
+    Floats are added in the order of a tree: the error grows with the logarithm of the length (G.
+    E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990).
 
     Examples
     --------
@@ -47,7 +47,7 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
 
 def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None,
                     include_initial: bool = False) -> Array:  # fmt: skip
-    """Products of all elements up to each, along an axis; types as in `cumulative_sum`."""
+    """Return the cumulative product along an axis; types as in `cumulative_sum`."""
     return _running(x, "cumulative_prod", axis, dtype, include_initial, 1)
 
 
@@ -55,18 +55,18 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
              start: int) -> Array:  # fmt: skip
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f"[{name}] an array of shape {x.shape} wants an axis.")
+            raise ValueError(f"[{name}] an array of shape {x.shape} requires an axis.")
         axis = 0
     (along,) = axes_of(name, axis, x.ndim)
-    result = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
-    result = result if dtype is None else as_dtype(dtype)
-    wide = float32 if kind_of(result) == "f" and result.itemsize == 2 else result
-    found = _scan(cast(x._node, wide), name, along)
+    result_dtype = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
+    result_dtype = result_dtype if dtype is None else as_dtype(dtype)
+    wide = float32 if kind_of(result_dtype) == "f" and result_dtype.itemsize == 2 else result_dtype
+    result = _scan(cast(x._node, wide), name, along)
     if initial:
         shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
         first = broadcast(to_node(start, name, wide, x.device), shape)
-        found = concatenated([first, found], along)
-    return Array(cast(found, result))
+        result = concatenated([first, result], along)
+    return Array(cast(result, result_dtype))
 
 
 def _scan(x: Node, name: str, axis: int) -> Node:
@@ -74,9 +74,9 @@ def _scan(x: Node, name: str, axis: int) -> Node:
     if not (x.device.traits.is_simt and is_real and 0 < x.size <= MOST_ELEMENTS):
         return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
-    turned = permute(x, order)
-    (found,) = launch_call(scanned_rows, [turned], (name,), (x.dtype, turned.shape))
-    return permute(found, tuple(order.index(k) for k in range(len(order))))
+    rows = permute(x, order)
+    (result,) = launch_call(scanned_rows, [rows], (name,), (x.dtype, rows.shape))
+    return permute(result, tuple(order.index(k) for k in range(len(order))))
 
 
 @functools.cache
@@ -86,11 +86,11 @@ def _kernel(name: str) -> ScanKernel:
 
 
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    # Builders know Metal's numbers only, and 32-bit places.
+    # Kernel builders support Metal's types and 32-bit indices only.
     if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MOST_ELEMENTS:
         function = np.cumsum if name == "cumulative_sum" else np.cumprod
         return function(x, axis=axis, dtype=x.dtype)
-    # Signed integers wrap around as unsigned ones do; in MSL their overflow has no meaning.
+    # Signed integers wrap around like unsigned ones; in MSL their overflow is undefined.
     unsigned = x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
     scanned: np.ndarray = _kernel(name)(unsigned, axis=axis)
     return scanned.view(x.dtype)

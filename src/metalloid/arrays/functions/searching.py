@@ -14,14 +14,14 @@ from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.node import broadcast, cast, iota
 from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.views import concatenated, sliced, whole
-from metalloid.arrays.library.sort import found_places
-from metalloid.arrays.lowering.indexing import checked_index, gathered, places_of
+from metalloid.arrays.library.sort import insertion_indices
+from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
 from metalloid.arrays.lowering.reductions import Axis, summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The place of the first of the largest, along an axis or in the flat array; NaN is largest.
+    """Return the index of the first largest element; NaN is the largest.
 
     Examples
     --------
@@ -33,12 +33,12 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The place of the first of the smallest, along an axis or in the flat array."""
+    """Return the index of the first smallest element; see `argmax`."""
     return x.argmin(axis, keepdims)
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """Places of the elements that are not zero, an array for each axis. `x` is evaluated.
+    """Return the indices of the nonzero elements, one array per axis. `x` is evaluated.
 
     Examples
     --------
@@ -47,26 +47,26 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     (array([1, 3], dtype=int64),)
     """
     if x.ndim == 0:
-        raise ValueError("[nonzero] wants at least one axis.")
-    return tuple(Array(index) for index in places_of(cast(x._node, bool_)))
+        raise ValueError("[nonzero] expected at least one axis.")
+    return tuple(Array(index) for index in nonzero_indices(cast(x._node, bool_)))
 
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero."""
+    """Count the nonzero elements."""
     return Array(summed(cast(x._node, bool_), "sum", axis, int64, keepdims))
 
 
 def searchsorted(
     x1: Array, x2: Any, /, *, side: str = "left", sorter: Array | None = None
 ) -> Array:
-    """Where elements of `x2` would go in the sorted `x1`.
+    """Return the indices at which elements of `x2` would be inserted into the sorted `x1`.
 
     Parameters
     ----------
     side : "left" or "right"
-        Before or behind equal ones.
+        Whether to insert before or after equal elements.
     sorter : Array, optional
-        Places of the elements of `x1` in order, if they are not sorted.
+        Indices that sort `x1`, if it is not sorted.
 
     Examples
     --------
@@ -75,22 +75,22 @@ def searchsorted(
     array([3, 4], dtype=int64)
     """
     if side not in ("left", "right"):
-        raise ValueError(f"[searchsorted] side is 'left' or 'right', got {side!r}.")
+        raise ValueError(f"[searchsorted] side must be 'left' or 'right', got {side!r}.")
     if x1.ndim != 1:
-        raise ValueError(f"[searchsorted] x1 has one axis, got shape {x1.shape}.")
-    among, values = binary_operands("searchsorted", x1, x2)
-    together = promote(among.dtype, values.dtype)
+        raise ValueError(f"[searchsorted] x1 must have one axis, got shape {x1.shape}.")
+    sorted_values, values = binary_operands("searchsorted", x1, x2)
+    dtype = promote(sorted_values.dtype, values.dtype)
     if sorter is not None:
-        among = gathered(among, [0], [checked_index(sorter._node, x1.shape[0], 0)])
-    among, values = cast(among, together), cast(values, together)
-    if by_kernels("searchsorted", together, x1.device, values.size):
-        is_behind = side == "right"
-        (found,) = launch_call(
-            found_places, [among, values], (is_behind,), (uint32, values.shape)
+        sorted_values = gathered(sorted_values, [0], [checked_index(sorter._node, x1.shape[0], 0)])
+    sorted_values, values = cast(sorted_values, dtype), cast(values, dtype)
+    if by_kernels("searchsorted", dtype, x1.device, values.size):
+        after_equal = side == "right"
+        (positions,) = launch_call(
+            insertion_indices, [sorted_values, values], (after_equal,), (uint32, values.shape)
         )  # fmt: skip
-        return Array(cast(found, int64))
-    (found,) = host_call(_searchsorted, [among, values], (side,), (int64, values.shape))
-    return Array(found)
+        return Array(cast(positions, int64))
+    (positions,) = host_call(_searchsorted, [sorted_values, values], (side,), (int64, values.shape))
+    return Array(positions)
 
 
 def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
@@ -98,7 +98,7 @@ def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """Elements, or subarrays along an axis, at indices.
+    """Return the elements, or the subarrays along an axis, at indices.
 
     Raises
     ------
@@ -113,14 +113,14 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f"[take] an array of shape {x.shape} wants an axis.")
+            raise ValueError(f"[take] an array of shape {x.shape} requires an axis.")
         axis = 0
     (along,) = axes_of("take", axis, x.ndim)
     return x[(slice(None),) * along + (indices,)].copy()
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    """Elements at indices along an axis, with indices of their own for every other place."""
+    """Return elements along an axis, at indices that vary along the other axes."""
     (along,) = axes_of("take_along_axis", axis, x.ndim)
     shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
     key = tuple(
@@ -130,14 +130,14 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     return x[key]
 
 
-def elements_at(x: Array, places: Array) -> Array:
-    """Elements along one axis at places that are known to exist: they are not looked at."""
-    return Array(gathered(x._node, [0], [places._node]))
+def elements_at(x: Array, indices: Array) -> Array:
+    """Return the elements of a vector at indices that are valid; they are not checked."""
+    return Array(gathered(x._node, [0], [indices._node]))
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,
          append: Array | None = None) -> Array:  # fmt: skip
-    """Differences of neighbours along an axis, `n` times."""
+    """Return the `n`-th differences of neighbouring elements along an axis."""
     (along,) = axes_of("diff", axis, x.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
     node = concatenated([part._node for part in parts], along) if len(parts) > 1 else x._node

@@ -1,4 +1,4 @@
-"""Elements of one array or of another, by a condition or by size."""
+"""Selection of elements by a condition or by limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metalloid.arrays.ir.ops import OPS
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """`x1` where a condition holds, `x2` elsewhere.
+    """Return elements of `x1` where a condition is true, and of `x2` elsewhere.
 
     Examples
     --------
@@ -25,12 +25,12 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
-    """Every element, but not below `min` and not above `max`.
+    """Limit elements to the interval from `min` to `max`.
 
     Parameters
     ----------
     min, max : Array, number or None
-        They broadcast against `x`, whose type the result has.
+        Limits that broadcast with `x`. The result has the type of `x`.
 
     Examples
     --------

@@ -18,12 +18,12 @@ from metalloid.arrays.ir.dtypes import bool_, int64, promote
 from metalloid.arrays.ir.node import broadcast, constant
 from metalloid.arrays.ir.operands import binary_operands, from_numpy
 from metalloid.arrays.ir.views import concatenated
-from metalloid.arrays.lowering.indexing import places_of, updated
+from metalloid.arrays.lowering.indexing import nonzero_indices, updated
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -32,23 +32,24 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
 
 
 def unique_all(x: Array, /) -> UniqueAll:
-    """Values that occur, sorted, where first, how to put `x` together again, and how often.
+    """Return the sorted distinct values, their first indices, the inverse, and their counts.
 
-    Every NaN is a value of its own. `x` is evaluated: the result's shape depends on it.
+    The inverse indices reconstruct `x` from the values. Every NaN is distinct. `x` is evaluated:
+    the result's shape depends on its values.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
-    """Values that occur, and how often."""
+    """Return the sorted distinct values and their counts."""
     if not by_kernels("unique_counts", x.dtype, x.device, x.size):
         return UniqueCounts(*_by_numpy(x, return_counts=True))
     runs = _Runs(sort(x.ravel()))
@@ -77,13 +78,13 @@ def unique_counts(x: Array, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
-    """Values that occur, and where each element of `x` is among them."""
-    found = unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    """Return the sorted distinct values, and the indices that reconstruct `x` from them."""
+    result = unique_all(x)
+    return UniqueInverse(result.values, result.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:
-    """Values that occur, sorted.
+    """Return the sorted distinct values.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def unique_values(x: Array, /) -> Array:
 
 
 def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
-    """What NumPy finds; `x` is evaluated."""
+    """Return the results of NumPy's `unique`; `x` is evaluated."""
     evaluate([x._node])
     unique: Any = np.unique
     values, *more = unique(comparable(to_host(x._node)), equal_nan=False, **wanted)
@@ -104,14 +105,14 @@ def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
 
 
 class _Runs:
-    """Equal elements behind each other in a sorted array, which is evaluated.
+    """Runs of equal elements in a sorted array, which is evaluated.
 
     Attributes
     ----------
     is_first : Array
-        Where an element differs from the one before; NaN does from NaN.
+        Mask of elements that differ from their predecessor; NaN differs from NaN.
     starts : Array
-        Places of the first of each run.
+        Index of the first element of each run.
     """
 
     def __init__(self, ordered: Array) -> None:
@@ -120,11 +121,11 @@ class _Runs:
         changes = (ordered[1:] != ordered[:-1])._node
         self.is_first = Array(concatenated([begin, changes], 0))
         evaluate([ordered._node, self.is_first._node])
-        self.starts = Array(*places_of(self.is_first._node))
+        self.starts = Array(*nonzero_indices(self.is_first._node))
 
     @property
     def values(self) -> Array:
-        """Of each run."""
+        """The value of each run."""
         return elements_at(self._ordered, self.starts)
 
     @property
@@ -134,7 +135,7 @@ class _Runs:
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` occurs in `x2`.
+    """Return whether each element of `x1` occurs in `x2`.
 
     Examples
     --------
@@ -143,18 +144,18 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     array([ True, False,  True], dtype=bool)
     """
     first, second = (Array(node) for node in binary_operands("isin", x1, x2))
-    together = promote(first.dtype, second.dtype)
-    first, second = first.astype(together), second.astype(together).ravel()
-    if not by_kernels("isin", together, first.device, first.size):
-        (found,) = host_call(
+    dtype = promote(first.dtype, second.dtype)
+    first, second = first.astype(dtype), second.astype(dtype).ravel()
+    if not by_kernels("isin", dtype, first.device, first.size):
+        (result,) = host_call(
             _isin, [first._node, second._node], (invert,), (bool_, first.shape)
         )  # fmt: skip
-        return Array(found)
+        return Array(result)
     if not second.size:
         return full(first.shape, invert, device=first.device)
     ordered = sort(second)
-    places = searchsorted(ordered, first)
-    nearest = elements_at(ordered, minimum(places, second.size - 1))
+    positions = searchsorted(ordered, first)
+    nearest = elements_at(ordered, minimum(positions, second.size - 1))
     return not_equal(nearest, first) if invert else equal(nearest, first)
 
 

@@ -12,12 +12,12 @@ from metalloid.arrays.ir.dtypes import bfloat16, int64, uint32
 from metalloid.arrays.ir.node import Node, cast, fresh
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.views import moved_axes
-from metalloid.arrays.library.sort import sorted_rows, top_of_rows
+from metalloid.arrays.library.sort import sorted_rows, top_k_rows
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The elements in order along an axis; NaN counts as the largest.
+    """Sort elements along an axis; NaN is the largest.
 
     Examples
     --------
@@ -27,14 +27,14 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     """
     (along,) = axes_of("sort", axis, x.ndim)
     if by_kernels("sort", x.dtype, x.device, x.size):
-        return Array(_by_kernels(x._node, along, descending, with_places=False)[0])
-    (found,) = host_call(_sort, [x._node], (along, descending), (x.dtype, x.shape))
-    return Array(found)
+        return Array(_by_kernels(x._node, along, descending, with_indices=False)[0])
+    (result,) = host_call(_sort, [x._node], (along, descending), (x.dtype, x.shape))
+    return Array(result)
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
             stable: bool = True) -> Array:  # fmt: skip
-    """The places of the elements in order along an axis; equal ones as they stand.
+    """Return the indices that sort elements along an axis; equal elements keep their order.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
     """
     (along,) = axes_of("argsort", axis, x.ndim)
     if by_kernels("argsort", x.dtype, x.device, x.size):
-        return Array(_by_kernels(x._node, along, descending, with_places=True)[1])
-    (found,) = host_call(_argsort, [x._node], (along, descending), (int64, x.shape))
-    return Array(found)
+        return Array(_by_kernels(x._node, along, descending, with_indices=True)[1])
+    (result,) = host_call(_argsort, [x._node], (along, descending), (int64, x.shape))
+    return Array(result)
 
 
 def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
-    """The `k` largest elements along an axis, the largest first, and their places.
+    """Return the `k` largest elements along an axis in descending order, and their indices.
 
-    Of equal ones the first are taken.
+    Of equal elements the first are chosen.
 
     Examples
     --------
@@ -62,37 +62,37 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
     """
     (along,) = axes_of("top_k", axis, x.ndim)
     if k < 0:
-        raise ValueError(f"[top_k] k is the number of elements, got {k}.")
+        raise ValueError(f"[top_k] k must not be negative, got {k}.")
     rows = moved_axes(x._node, along, -1)
     shape = (*rows.shape[:-1], min(k, x.shape[along]))
     if not by_kernels("top_k", x.dtype, x.device, x.size):
-        values, places = host_call(_top_k, [rows], (shape[-1],), (x.dtype, shape), (int64, shape))
+        values, indices = host_call(_top_k, [rows], (shape[-1],), (x.dtype, shape), (int64, shape))
     elif math.prod(shape):
-        values, places = launch_call(
-            top_of_rows, [rows], (shape[-1],), (x.dtype, shape), (uint32, shape)
+        values, indices = launch_call(
+            top_k_rows, [rows], (shape[-1],), (x.dtype, shape), (uint32, shape)
         )  # fmt: skip
     else:
-        values, places = fresh(x.dtype, shape, x.device), fresh(int64, shape, x.device)
-    values, places = (moved_axes(part, -1, along) for part in (values, cast(places, int64)))
-    return Array(values), Array(places)
+        values, indices = fresh(x.dtype, shape, x.device), fresh(int64, shape, x.device)
+    values, indices = (moved_axes(part, -1, along) for part in (values, cast(indices, int64)))
+    return Array(values), Array(indices)
 
 
-def _by_kernels(x: Node, axis: int, descending: bool, with_places: bool) -> tuple[Node, ...]:
-    """The elements in order, and their places."""
+def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tuple[Node, ...]:
+    """Sort by kernels: the elements, and their indices if required."""
     rows = moved_axes(x, axis, -1)
-    results = ((x.dtype, rows.shape), (uint32, rows.shape))[: 1 + with_places]
-    found = launch_call(sorted_rows, [rows], (descending, with_places), *results)
-    back = [moved_axes(part, -1, axis) for part in found]
-    return (*back[:1], *(cast(places, int64) for places in back[1:]))
+    result_types = ((x.dtype, rows.shape), (uint32, rows.shape))[: 1 + with_indices]
+    sorted_parts = launch_call(sorted_rows, [rows], (descending, with_indices), *result_types)
+    parts = [moved_axes(part, -1, axis) for part in sorted_parts]
+    return (*parts[:1], *(cast(indices, int64) for indices in parts[1:]))
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """The same numbers in a type whose order NumPy knows: it has no place for NaN among bfloats."""
+    """Convert to a type that NumPy sorts with NaN last: it does not for bfloat16."""
     return x.astype(np.float32) if x.dtype == bfloat16 else x
 
 
 def _sort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    # Equal numbers are the same. Stable sorts of single bytes are the quick ones.
+    # Equal numbers are interchangeable. NumPy's stable sort is faster for single bytes.
     result = np.sort(comparable(x), axis=axis, stable=x.dtype.itemsize == 1)
     return np.flip(result, axis) if descending else result
 
@@ -101,11 +101,11 @@ def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     x = comparable(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    places: np.ndarray = x.shape[axis] - 1 - np.flip(turned, axis)
-    return places
+    reversed_order = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    indices: np.ndarray = x.shape[axis] - 1 - np.flip(reversed_order, axis)
+    return indices
 
 
 def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    places = _argsort(x, -1, True)[..., :k]
-    return np.take_along_axis(x, places, -1), places
+    indices = _argsort(x, -1, True)[..., :k]
+    return np.take_along_axis(x, indices, -1), indices

@@ -1,4 +1,4 @@
-"""Statistical and utility functions of the array API: reductions along axes, and running ones."""
+"""Statistical and utility functions of the array API: reductions along axes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from metalloid.arrays.lowering.reductions import Axis
 
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Sum of the elements along axes, or of all.
+    """Return the sum along axes, or of all elements.
 
     Parameters
     ----------
     axis : int or tuple of int, optional
     dtype : dtype, optional
-        Of the result. Without it integers are summed in 64 bits; half floats are always summed in
-        float32.
+        Type of the result. By default integers are summed in 64 bits. Half floats are always summed
+        in float32.
     keepdims : bool
-        Whether the axes stay, of extent 1.
+        Whether the reduced axes are kept, with extent 1.
 
     Notes
     -----
-    Floats are added in blocks, and the blocks' sums in a tree: the error grows like the logarithm
-    of the count (N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14,
-    1993).
+    Floats are added in blocks, and the sums of blocks in a tree: the error grows with the logarithm
+    of the number of elements (N. J. Higham, "The accuracy of floating point summation", SIAM J.
+    Sci. Comput. 14, 1993).
 
     Examples
     --------
@@ -36,17 +36,17 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = F
 
 
 def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """Product of the elements along axes, or of all; types as in `sum`."""
+    """Return the product along axes, or of all elements; types as in `sum`."""
     return x.prod(axis, dtype, keepdims)
 
 
 def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The largest element along axes, or of all; NaN if there is one.
+    """Return the maximum along axes, or of all elements; NaN if there is one.
 
     Raises
     ------
     ValueError
-        If there is no element.
+        If there are no elements.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The smallest element along axes, or of all; NaN if there is one."""
+    """Return the minimum along axes, or of all elements; NaN if there is one."""
     return x.min(axis, keepdims)
 
 
 def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The average along axes, or of all; a float.
+    """Return the mean along axes, or of all elements, as floats.
 
     Examples
     --------
@@ -76,29 +76,29 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
 
 def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0,
         keepdims: bool = False) -> Array:  # fmt: skip
-    """The variance along axes, or of all: the mean of the squared distances from the mean.
+    """Return the variance along axes, or of all elements: the mean squared deviation.
 
     Parameters
     ----------
     correction : float
-        Taken off the count: 1 for the variance of a sample.
+        Subtracted from the number of elements; 1 for the variance of a sample.
     """
     return x.var(axis, correction, keepdims)
 
 
 def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0,
         keepdims: bool = False) -> Array:  # fmt: skip
-    """The standard deviation: the square root of `var`."""
+    """Return the standard deviation, the square root of `var`."""
     return x.std(axis, correction, keepdims)
 
 
 def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether one element along axes is not zero."""
+    """Return whether any element along axes is nonzero."""
     return x.any(axis, keepdims)
 
 
 def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether no element along axes is zero.
+    """Return whether all elements along axes are nonzero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Matrix products and their like, the part of linear algebra that belongs to every array."""
+"""Matrix products and tensor contractions: the linear algebra of the array API's main namespace."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from metalloid.arrays.lowering.matmul import matrix_product
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
-    """Matrix product over the last two axes; the axes before them broadcast.
+    """Return the matrix product over the last two axes; the axes before them broadcast.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit.
+        If the shapes are incompatible.
 
     Examples
     --------
@@ -35,18 +35,18 @@ def matmul(x1: Any, x2: Any, /) -> Array:
 
 
 def matrix_transpose(x: Array, /) -> Array:
-    """Every matrix, of the last two axes, transposed."""
+    """Transpose the last two axes."""
     return x.mT
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """Dot product along an axis; of complex vectors the first is conjugated."""
+    """Return the dot product along an axis; complex `x1` is conjugated."""
     a, b = binary_operands("vecdot", x1, x2)
     first, second = Array(a), Array(b)
     if not -min(len(a.shape), len(b.shape)) <= axis < 0:
-        raise ValueError(f"[vecdot] axis {axis} of {a.shape} and {b.shape}.")
+        raise ValueError(f"[vecdot] invalid axis {axis} for shapes {a.shape} and {b.shape}.")
     if a.shape[axis] != b.shape[axis]:
-        raise ValueError(f"[vecdot] the shapes {a.shape} and {b.shape} do not fit.")
+        raise ValueError(f"[vecdot] incompatible shapes {a.shape} and {b.shape}.")
     dtype = promote(a.dtype, b.dtype)
     wide = float32 if kind_of(dtype) == "f" and dtype.itemsize == 2 else dtype
     left = conj(first) if kind_of(a.dtype) == "c" else first
@@ -55,24 +55,24 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
-    """Sums of products over several axes of both.
+    """Return the tensor contraction over several axes.
 
     Parameters
     ----------
     axes : int or pair of sequences of int
-        The last so many axes of `x1` and the first of `x2`, or which ones.
+        Number of last axes of `x1` and first axes of `x2`, or the axes of both.
     """
     a, b = binary_operands("tensordot", x1, x2)
     if isinstance(axes, int):
         if not 0 <= axes <= min(len(a.shape), len(b.shape)):
-            raise ValueError(f"[tensordot] {axes} axes of the shapes {a.shape} and {b.shape}.")
+            raise ValueError(f"[tensordot] {axes} axes exceed shapes {a.shape} and {b.shape}.")
         over_a = tuple(range(len(a.shape) - axes, len(a.shape)))
         over_b = tuple(range(axes))
     else:
         over_a = axes_of("tensordot", axes[0], len(a.shape))
         over_b = axes_of("tensordot", axes[1], len(b.shape))
     if [a.shape[k] for k in over_a] != [b.shape[k] for k in over_b]:
-        raise ValueError(f"[tensordot] the shapes {a.shape} and {b.shape} do not fit over {axes}.")
+        raise ValueError(f"[tensordot] incompatible shapes {a.shape} and {b.shape} over {axes}.")
     kept_a = [k for k in range(len(a.shape)) if k not in over_a]
     kept_b = [k for k in range(len(b.shape)) if k not in over_b]
     shape = (*(a.shape[k] for k in kept_a), *(b.shape[k] for k in kept_b))
@@ -88,11 +88,11 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
 
 
 def diagonal_of(node: Node, offset: int = 0) -> Node:
-    """A diagonal of every matrix, whose elements lie a row and a column apart."""
+    """Return a diagonal of every matrix: a strided slice of the flattened matrix."""
     *stack, rows, columns = node.shape
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     start = max(offset, 0) - min(offset, 0) * columns
     flat = reshape(node, (*stack, rows * columns))
-    places = whole(flat.shape)
-    places[-1] = (start, columns + 1, count) if count else (0, 1, 0)
-    return sliced(flat, places)
+    slices = whole(flat.shape)
+    slices[-1] = (start, columns + 1, count) if count else (0, 1, 0)
+    return sliced(flat, slices)

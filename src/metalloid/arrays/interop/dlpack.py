@@ -1,9 +1,8 @@
-"""Arrays on memory that other libraries made, and memory of arrays for other libraries.
+"""Import memory of other libraries as arrays, and export memory of arrays.
 
-An array on memory that its owner may write is a view: it shows what is there now. What is computed
-from it is computed at once (`evaluate.settled`), since a lazy expression would see later writes.
-Arrays never write to memory that is not theirs (`Memory.is_own`), and other libraries get read-only
-memory.
+An array on memory that its owner may write is a view: it shows the current contents. Expressions
+that use it are evaluated immediately (`evaluate.settled`), since lazy ones would see later writes.
+Arrays never write to imported memory (`Memory.is_own`), and exported memory is read-only.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from metalloid.runtime.memory.buffer import ImportedBuffer
 
 
 def imported(value: Any, device: str | Device | None, where: str) -> Node | None:
-    """A leaf on the memory of another library's array; None if that is in the host's.
+    """Import another library's array as a leaf; None if its memory is the host's.
 
     Parameters
     ----------
     device : str or Device, optional
-        Whose memory it should be, of what does not say whose it is.
+        The device of objects that do not name one.
 
     Raises
     ------
     BufferError
-        If kernels cannot use it.
+        If kernels cannot use the memory.
     """
-    home = _home(value, device)
-    if home is None:
+    owner = _owning_device(value, device)
+    if owner is None:
         return None
     try:
-        memory = home.exchange.borrow(value)
+        memory = owner.exchange.borrow(value)
     except (ArgumentError, RuntimeError) as error:
         raise BufferError(f"[{where}] {error}") from None
     if memory is None:
@@ -54,17 +53,19 @@ def imported(value: Any, device: str | Device | None, where: str) -> Node | None
     size = memory.dtype.itemsize
     steps = memory.strides
     if steps is not None and any(step % size for step in steps):
-        raise BufferError(f"[{where}] the elements lie at odd places: strides {steps} in bytes.")
+        raise BufferError(
+            f"[{where}] the strides {steps} in bytes are not multiples of the element size."
+        )
     strides = row_major(memory.shape) if steps is None else tuple(step // size for step in steps)
-    buffer = ImportedBuffer(home, memory)
+    buffer = ImportedBuffer(owner, memory)
     layout = Layout(memory.shape, strides, buffer.start // size)
     sharing = SHARED | (UNORDERED if memory.waits else 0)
-    shared = Memory.of(home, buffer, 0 if memory.read_only else sharing)
+    shared = Memory.of(owner, buffer, 0 if memory.read_only else sharing)
     return in_memory(shared, layout, as_dtype(memory.dtype))
 
 
-def _home(value: Any, device: str | Device | None) -> Device | None:
-    """The device whose memory it is; None for the host's."""
+def _owning_device(value: Any, device: str | Device | None) -> Device | None:
+    """Return the device that owns the memory; None for the host."""
     if not hasattr(value, "__dlpack_device__"):
         is_cuda = hasattr(value, "__cuda_array_interface__")
         return get_device(device) if is_cuda else None
@@ -78,26 +79,26 @@ def _home(value: Any, device: str | Device | None) -> Device | None:
 
 
 def imported_from_host(array: np.ndarray, device: Device, where: str) -> Node:
-    """A leaf on the memory of a NumPy array.
+    """Import a NumPy array as a leaf.
 
     Raises
     ------
     ValueError
-        If the device cannot use it in place.
+        If the device cannot share the memory.
     """
-    as_dtype(array.dtype)  # which says what types there are
+    as_dtype(array.dtype)  # raises for unsupported types
     if device.memory != "host":
-        raise ValueError(f"[{where}] {device.name} has memory of its own: it takes a copy.")
+        raise ValueError(f"[{where}] {device.name} has its own memory: a copy is required.")
     if not can_share(array, device):
         raise ValueError(
-            f"[{where}] {array.dtype} of shape {array.shape} and strides {array.strides} takes a "
-            "copy: only contiguous and aligned memory in the machine's byte order is shared."
+            f"[{where}] {array.dtype} of shape {array.shape} and strides {array.strides} requires "
+            "a copy: only contiguous, aligned memory in native byte order is shared."
         )
     return from_numpy(array, device, False, SHARED | UNORDERED if _may_change(array) else 0)
 
 
 def _may_change(memory: Any) -> bool:
-    """Whether Python can write to it, by an array or by one that this is a view of."""
+    """Whether Python can write to the memory, through an array or through its base."""
     if isinstance(memory, np.ndarray):
         return memory.flags.writeable or _may_change(memory.base)
     if isinstance(memory, memoryview):
@@ -106,34 +107,34 @@ def _may_change(memory: Any) -> bool:
 
 
 def copied(node: Node) -> Node:
-    """The same values in memory of their own, now."""
+    """Copy a node to memory of its own, immediately."""
     copy = Node(ELEMENTWISE, CAST, (node,), node.dtype, node.shape, node.device)
     evaluate([copy], wait=bool(node.sharing & UNORDERED))
     return copy
 
 
 def unshared(node: Node) -> Node:
-    """The same values where no other library may write."""
+    """Return a node that no other library can write to: a copy if its memory is shared."""
     return copied(node) if node.kind is BUFFER and node.sharing else node
 
 
-def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
+def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
              device: tuple[int, int] | None, copy: bool | None) -> Any:  # fmt: skip
-    """What ``__dlpack__`` returns: read-only memory of the node, or a copy.
+    """Implement ``__dlpack__``: export read-only memory of the node, or a copy.
 
-    An unversioned capsule cannot say that memory is read-only, so its consumer gets a copy.
+    An unversioned capsule cannot mark memory as read-only, so its consumer gets a copy.
 
     Raises
     ------
     BufferError
-        With ``copy=False``, if it takes a copy.
+        If ``copy=False`` and a copy is required.
     """
     is_on_device = exports_in_place(node.device.exchange, device, copy)
     is_copied = copy or not can_say_read_only(max_version)
     if is_copied and copy is False:
         raise BufferError(
-            "[dlpack] a consumer of unversioned capsules takes a copy: they cannot say that an "
-            "array is read-only. Ask for max_version=(1, 0)."
+            "[dlpack] a consumer of unversioned capsules requires a copy: they cannot mark an "
+            "array as read-only. Request max_version=(1, 0)."
         )
     if is_on_device:
         source = copied(node) if is_copied else node
@@ -147,7 +148,7 @@ def exported(node: Node, stream: Any, max_version: tuple[int, int] | None,
 
 
 def export_of(node: Node) -> Exported:
-    """The memory of a node for others, who wait for it as they do for each other."""
+    """Export the memory of a node; consumers synchronise by streams."""
     evaluate([node], wait=False)
     assert node.memory is not None
     strides, start = node.data

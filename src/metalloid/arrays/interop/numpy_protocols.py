@@ -1,4 +1,4 @@
-"""Arrays among others: NumPy, DLPack, the buffer protocol, pickle, and kernels of one's own."""
+"""Protocols of arrays: NumPy, DLPack, the buffer protocol, pickle, and user kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, export_of, exported
+from metalloid.arrays.interop.dlpack import copied, dlpack_capsule, export_of
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
@@ -25,25 +25,25 @@ from metalloid.runtime.interop.buffer_protocol import BufferExporter
 from metalloid.runtime.interop.export import require_cuda
 from metalloid.runtime.memory.buffer import Window
 
-#: NumPy's universal functions by their names there.
+#: Operations by the names of NumPy's universal functions.
 _UFUNCS = {row.reference or name: row for name, row in OPS.items()}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
                "logical_or": "any", "logical_and": "all"}  # fmt: skip
-#: What ``sys.getrefcount(x.attribute)`` counts if nothing else refers to the value: the attribute
-#: and the argument.
+#: Result of ``sys.getrefcount(x.attribute)`` if there is no other reference to the value: the
+#: attribute and the argument.
 _ONE_REFERENCE = 2
 
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 def _namesake(namespace: Any, function: Any) -> Any:
-    """Where a function of NumPy has its like: ``numpy.linalg.inv`` in ``linalg``."""
+    """Return the namespace of a NumPy function's counterpart, such as ``linalg``."""
     part = str(function.__module__).partition(".")[2]
     return getattr(namespace, part) if part in ("fft", "linalg") else namespace
 
 
 class _DroppedError(threading.local):
-    """An error of ``__buffer__``: NumPy drops it, even Ctrl-C, and goes on to ``__array__``."""
+    """An error of ``__buffer__``: NumPy ignores it, even Ctrl-C, and calls ``__array__``."""
 
     _AT_ONCE = 0.01  # seconds
 
@@ -55,7 +55,7 @@ class _DroppedError(threading.local):
         self.node, self.error, self.time = node, error, time.monotonic()
 
     def throw(self, node: Node) -> None:
-        """Raise the error if this call of ``__array__`` follows it."""
+        """Raise the error if this call of ``__array__`` immediately follows it."""
         failed, self.node = self.node, None
         if failed is node and time.monotonic() - self.time < self._AT_ONCE:
             raise self.error
@@ -65,7 +65,7 @@ _dropped = _DroppedError()
 
 
 class Interop(BufferExporter):
-    """What others see of an array."""
+    """Mixin class with the protocols through which other libraries use an array."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Interop(BufferExporter):
         _node: Node
 
         def _new(self, node: Node) -> Any:
-            """An array of a node."""
+            """Wrap a node."""
 
     # -- NumPy
 
@@ -83,7 +83,7 @@ class Interop(BufferExporter):
         array = to_host(self._node, read_only=True)
         if dtype is not None and array.dtype != dtype:
             if copy is False:
-                raise ValueError(f"[asarray] {array.dtype} as {dtype} takes a copy.")
+                raise ValueError(f"[asarray] {array.dtype} as {dtype} requires a copy.")
             return array.astype(dtype)
         if copy:
             return array.copy()
@@ -91,7 +91,7 @@ class Interop(BufferExporter):
         return array
 
     def numpy(self) -> np.ndarray:
-        """The values for NumPy: a read-only view of the same memory where there is one."""
+        """Return the values as a NumPy array: a read-only view if the memory allows it."""
         return self.__array__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -118,12 +118,12 @@ class Interop(BufferExporter):
         import metalloid
 
         if api_version not in _VERSIONS:
-            raise ValueError(f"[array_namespace] there is no version {api_version!r}.")
+            raise ValueError(f"[array_namespace] unknown version {api_version!r}.")
         return metalloid
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
-        return exported(self._node, stream, max_version, dl_device, copy)
+        return dlpack_capsule(self._node, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._node.device.exchange.dlpack_device
@@ -131,10 +131,10 @@ class Interop(BufferExporter):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         require_cuda(self._node.device.exchange)
-        found = export_of(self._node)
-        # Who asks keeps the array, which may forget this memory.
-        weakref.finalize(self, _keep, found.owner).atexit = False
-        return found.to_cuda()
+        exported = export_of(self._node)
+        # Consumers hold the array, which may drop this memory.
+        weakref.finalize(self, _keep, exported.owner).atexit = False
+        return exported.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
         try:
@@ -147,19 +147,19 @@ class Interop(BufferExporter):
     def __reduce__(self) -> Any:
         return restored, (type(self), self.__array__(copy=True))
 
-    # -- kernels of one's own
+    # -- user kernels
 
     def _is_uniquely_referenced(self) -> bool:
-        """Whether nobody else would see it if the memory changed."""
+        """Whether no other reference would observe a write to the memory."""
         if self._node.memory is None or not self._node.memory.is_own:
             return False
-        # No local name for the node or its memory: whether such a reference counts depends on the
-        # version of Python.
+        # Do not bind the node or its memory to a local name: whether such references count depends
+        # on the version of Python.
         counts = sys.getrefcount(self._node), sys.getrefcount(self._node.memory)
         return counts == (_ONE_REFERENCE, _ONE_REFERENCE) and is_contiguous(self._node.layout)
 
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
-        """Memory for a launch: the array's own, which nobody else sees if it is written to."""
+        """Return memory for a launch, copied if it is written and has other references."""
         evaluate([self._node])
         is_shared = is_written and not self._is_uniquely_referenced()
         node = self._node
@@ -174,21 +174,21 @@ class Interop(BufferExporter):
         return Window(node.memory.bound, start, node.dtype, node.shape)
 
     def __metalloid_wrap__(self, array: np.ndarray) -> Any:
-        """An array of what a kernel has returned."""
+        """Wrap the result of a kernel."""
         return self._new(from_numpy(array, self._node.device, copy=False))
 
     def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                            results: Sequence[tuple[DType, Ints]],
                            device: Device) -> list[Any]:  # fmt: skip
-        """What a kernel will return when it is needed."""
+        """Return lazy results of a kernel."""
         call = KernelCall(kernel, inputs, options, tuple(results))
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 
 def _keep(memory: Any) -> None:
-    """A finalizer that refers to the memory until then."""
+    """Finalizer that keeps the memory alive until it is called."""
 
 
 def restored(kind: Any, array: np.ndarray) -> Any:
-    """An array that was pickled."""
+    """Unpickle an array."""
     return kind(from_numpy(array, get_device()))

@@ -65,7 +65,7 @@ def kind_of(dtype: DType) -> str:
 
 @functools.cache
 def msl_name(dtype: DType) -> str:
-    """The name of the type in MSL, or of our struct for value-index pairs.
+    """The name of the type in MSL, or of the struct for value-index pairs.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Strided layouts, and views as arithmetic on them.
 
-A layout is ``(shape, strides, start)`` in elements. Each view of the array API is a combination of
+A layout is ``(shape, strides, offset)`` in elements. Each view of the array API is a combination of
 four operations. Strides can express all of them except some reshapes, which need a copy.
 """
 
@@ -25,13 +25,13 @@ class Layout(NamedTuple):
     shape : tuple of int
     strides : tuple of int
         In elements.
-    start : int
+    offset : int
         Offset of the first element in the buffer.
     """
 
     shape: Ints
     strides: Ints
-    start: int
+    offset: int
 
 
 class ViewOp(NamedTuple):
@@ -82,21 +82,21 @@ def is_contiguous(layout: Layout) -> bool:
 def apply_view(layout: Layout, view_op: ViewOp) -> Layout | None:
     """The layout of a view; None if strides cannot express it."""
     kind, numbers = view_op
-    shape, strides, start = layout
+    shape, strides, offset = layout
     if kind == "broadcast":
         missing = len(numbers) - len(shape)
         own = (0 if n == 1 else s for n, s in zip(shape, strides, strict=True))
-        return Layout(numbers, (0,) * missing + tuple(own), start)
+        return Layout(numbers, (0,) * missing + tuple(own), offset)
     if kind == "permute":
         return Layout(
-            tuple(shape[axis] for axis in numbers), tuple(strides[axis] for axis in numbers), start
+            tuple(shape[axis] for axis in numbers), tuple(strides[axis] for axis in numbers), offset
         )
     if kind == "slice":
         first, step, count = numbers[0::3], numbers[1::3], numbers[2::3]
-        start += sum(f * s for f, s, n in zip(first, strides, shape, strict=True) if n)
-        return Layout(count, tuple(s * k for s, k in zip(strides, step, strict=True)), start)
+        offset += sum(f * s for f, s, n in zip(first, strides, shape, strict=True) if n)
+        return Layout(count, tuple(s * k for s, k in zip(strides, step, strict=True)), offset)
     steps = _reshaped(shape, strides, numbers)
-    return None if steps is None else Layout(numbers, steps, start)
+    return None if steps is None else Layout(numbers, steps, offset)
 
 
 def apply_views(layout: Layout, view_ops: Iterable[ViewOp]) -> Layout | None:
@@ -174,4 +174,4 @@ def reach(layout: Layout) -> tuple[int, int]:
     """Lowest and highest offset of a layout."""
     steps = [(n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True)]
     low, high = sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
-    return layout.start + low, layout.start + high
+    return layout.offset + low, layout.offset + high

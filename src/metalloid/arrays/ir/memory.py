@@ -166,12 +166,12 @@ class Memory:
             self._pool.release(self.bound)
 
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
-                  start: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
+                  offset: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
         """A NumPy array on the same memory, which it keeps alive.
 
         Parameters
         ----------
-        strides, start
+        strides, offset
             In elements.
         read_only : bool
             For good: the flag of the array cannot be set back.
@@ -183,7 +183,7 @@ class Memory:
             address = self.bound.__array_interface__["data"][0]
             writeable = self.bound.flags.writeable and not read_only
         size = dtype.itemsize
-        holder = _Holder(self, address + start * size, shape, strides, size, not writeable)
+        holder = _Holder(self, address + offset * size, shape, strides, size, not writeable)
         raw = np.asarray(holder)
         return raw.view(dtype) if raw.dtype != dtype else raw
 

@@ -18,17 +18,17 @@ from metalloid.errors import UnsupportedType
 from metalloid.runtime.devices.device import Device
 
 #: Kinds of nodes.
-BUFFER: Final = "memory"  # evaluated; data: (strides, start)
-CONSTANT: Final = "number"  # data: the value
-IOTA: Final = "count"  # 0, 1, 2 ... through a layout; data: (strides, start)
-ELEMENTWISE: Final = "map"  # data: an Op
-VIEW: Final = "move"  # data: a ViewOp
+BUFFER: Final = "buffer"  # evaluated; data: (strides, offset)
+CONSTANT: Final = "constant"  # data: the value
+IOTA: Final = "iota"  # 0, 1, 2 ... through a layout; data: (strides, offset)
+ELEMENTWISE: Final = "elementwise"  # data: an Op
+VIEW: Final = "view"  # data: a ViewOp
 REDUCE: Final = "reduce"  # data: (name of the Reduction, axes); axes keep extent 1
 GATHER: Final = "gather"  # data: the axes of the first operand that the others index
-SCATTER_SLICES: Final = "join"  # data: the slice of the result that each operand fills
-CUSTOM_CALL: Final = "call"  # data: a Call
-GET_TUPLE_ITEM: Final = "part"  # data: index of a result of a Call
-MATMUL: Final = "product"  # data: a Product
+SCATTER_SLICES: Final = "scatter_slices"  # data: the slice of the result that each operand fills
+CUSTOM_CALL: Final = "custom_call"  # data: a Call
+GET_TUPLE_ITEM: Final = "get_tuple_item"  # data: index of a result of a Call
+MATMUL: Final = "matmul"  # data: a Product
 
 
 _topological_ids = itertools.count()
@@ -88,7 +88,7 @@ class Node:
 
     def materialize(self, memory: Memory, layout: Layout) -> None:
         """Become a leaf: the values are known."""
-        self.memory, self.data = memory, (layout.strides, layout.start)
+        self.memory, self.data = memory, (layout.strides, layout.offset)
         self.kind = BUFFER
         self.args = ()
         self.sharing = memory.sharing
@@ -128,7 +128,7 @@ def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device
 
 def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:
     """A leaf."""
-    return Node(BUFFER, (layout.strides, layout.start), (), dtype, layout.shape, memory.device,
+    return Node(BUFFER, (layout.strides, layout.offset), (), dtype, layout.shape, memory.device,
                 memory)  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def move(node: Node, view_op: ViewOp) -> Node:
     if kind is BUFFER or kind is IOTA:
         layout = apply_view(node.layout, view_op)
         if layout is not None:
-            return Node(kind, (layout.strides, layout.start), (), node.dtype, layout.shape,
+            return Node(kind, (layout.strides, layout.offset), (), node.dtype, layout.shape,
                         node.device, node.memory)  # fmt: skip
     shape = viewed_shape(node.shape, view_op)
     if shape == node.shape and view_op.kind in ("reshape", "broadcast"):

@@ -55,7 +55,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
     Parameters
     ----------
     sharing : int
-        Of the memory, if it is used in place.
+        Sharing of the memory, if it is used in place.
     """
     dtype = as_dtype(array.dtype)
     if not copy and can_share(array, device):
@@ -343,11 +343,11 @@ def axes_of(where: str, axis: int | Sequence[int] | None, rank: int) -> Ints:
     if axis is None:
         return tuple(range(rank))
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    found = []
+    normalised = []
     for k in axes:
         if not -rank <= k < rank:
             raise np.exceptions.AxisError(f"[{where}] axis {k} of an array with {rank} axes.")
-        found.append(int(k) % rank)
-    if len(set(found)) != len(found):
+        normalised.append(int(k) % rank)
+    if len(set(normalised)) != len(normalised):
         raise ValueError(f"[{where}] axis {axis!r} names an axis twice.")
-    return tuple(found)
+    return tuple(normalised)

@@ -43,24 +43,24 @@ class Op:
     result : callable
         From the type it computes in to the type of its result.
     max_ulp : float
-        How far from the exact result its float32 results may be, in units in the last place; 0 for
-        those that are rounded once. Half floats are rounded once, float64 is not worse.
+        Maximum error of float32 results, in units in the last place; 0 for exact or once rounded
+        results. Half floats are rounded once; errors of float64 are not larger.
     complex_max_ulp : float
-        The same of each part of results of complex64, in units in the last place of the modulus.
+        Likewise for each part of complex64 results, in units in the last place of the modulus.
     cost : int
-        About how many times as long as an addition it takes.
+        Approximate run time, relative to an addition.
     reference : str
-        NumPy's function with the same meaning; empty where it has the same name. With a dot, that
-        of another library.
+        NumPy's equivalent function; empty if it has the same name. With a dot, a function of
+        another library.
     operands : int
     float_text : str
         A simpler expression for floats, if there is one.
     summary : str
         First sentence of the documentation.
     file : str
-        The ``.metal`` file that the text calls, if it is none of those that all kernels have.
+        The ``.metal`` file that the text requires, in addition to those of all kernels.
     doubles : tuple of str
-        Of `MODULES` those that it takes for float64. Complex functions take all.
+        The `MODULES` that it requires for float64. Complex functions require all.
     """
 
     name: str
@@ -114,7 +114,7 @@ _ARITHMETIC = (
             float_text="{0} - {1}"),
     _binary("multiply", "numpy::multiply({0}, {1})", ANY, "Product",
             float_text="{0} * {1}", complex_max_ulp=1.5),
-    _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, a float",
+    _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, as a float",
             cost=4, complex_max_ulp=4),
     _binary("floor_divide", "numpy::floor_divide({0}, {1})", REALS,
             "Quotient, rounded down", cost=8, max_ulp=1),
@@ -123,40 +123,40 @@ _ARITHMETIC = (
     _binary("pow", "numpy::power({0}, {1})", NUMBERS,
             "`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`",
             cost=30, reference="power", max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
-    _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "The larger of two; NaN if one is"),
-    _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "The smaller of two; NaN if one is"),
-    _unary("negative", "numpy::negative({0})", NUMBERS, "The number with its sign changed",
+    _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "Maximum of two numbers; NaN if one is"),
+    _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "Minimum of two numbers; NaN if one is"),
+    _unary("negative", "numpy::negative({0})", NUMBERS, "Negative",
            float_text="-{0}"),
-    _unary("positive", "{0}", NUMBERS, "The number itself"),
+    _unary("positive", "{0}", NUMBERS, "Unchanged number"),
     _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of,
            complex_max_ulp=1),
-    _unary("square", "numpy::square({0})", NUMBERS, "The number times itself",
+    _unary("square", "numpy::square({0})", NUMBERS, "Square",
            float_text="{0} * {0}", complex_max_ulp=2),
-    _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "One over the number",
+    _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "Reciprocal",
            cost=4, complex_max_ulp=4),
-    _unary("sign", "numpy::sign({0})", NUMBERS, "-1, 0 or 1; of a complex number, z / |z|",
+    _unary("sign", "numpy::sign({0})", NUMBERS, "Sign: -1, 0 or 1; z / |z| for complex numbers",
            reference="sign", complex_max_ulp=2),
 )  # fmt: skip
 
 _EXPONENTIAL = (
-    _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "e to the power of the number",
+    _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "Exponential",
            cost=10, max_ulp=1, complex_max_ulp=2.5, doubles=("exponential",)),
-    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of the number", cost=10, max_ulp=1,
+    _unary("exp2", "exp2({0})", FLOATS, "2 to the power of `x`", cost=10, max_ulp=1,
            doubles=("exponential",)),
     _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
-           "`exp(x) - 1`, exact where x is small", cost=25, max_ulp=3, complex_max_ulp=4,
+           "`exp(x) - 1`, accurate for small x", cost=25, max_ulp=3, complex_max_ulp=4,
            doubles=("exponential",)),
     _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm",
            cost=10, max_ulp=1, complex_max_ulp=3, doubles=("exponential",)),
     _unary("log1p", "numpy::log1p({0})", FLOATS_AND_COMPLEX,
-           "`log(1 + x)`, exact where x is small", cost=15, max_ulp=3, complex_max_ulp=4,
+           "`log(1 + x)`, accurate for small x", cost=15, max_ulp=3, complex_max_ulp=4,
            doubles=("exponential",)),
     _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
            cost=10, max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
     _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
            cost=10, max_ulp=2, complex_max_ulp=4, doubles=("exponential",)),
     _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
-            "`log(exp(x1) + exp(x2))`, its error in units of the largest of the three",
+            "`log(exp(x1) + exp(x2))`, its error in ULP of the largest of the three",
             cost=25, max_ulp=4, doubles=("exponential",)),
     _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_max_ulp=2),
     _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8,
@@ -164,10 +164,9 @@ _EXPONENTIAL = (
 )  # fmt: skip
 
 _SPECIAL = (
-    _unary("erf", "numpy::erf({0})", FLOATS, "Error function: the part of a normal distribution "
-           "within `x` times the square root of 2", max_ulp=1.5, cost=20,
+    _unary("erf", "numpy::erf({0})", FLOATS, "Error function", max_ulp=1.5, cost=20,
            reference="scipy.special.erf", file="special", doubles=("exponential", "special")),
-    _unary("erfinv", "numpy::erfinv({0})", FLOATS, "The number whose `erf` is x",
+    _unary("erfinv", "numpy::erfinv({0})", FLOATS, "Inverse of `erf`",
            max_ulp=4, cost=25, reference="scipy.special.erfinv", file="special",
            doubles=("exponential", "special")),
 )  # fmt: skip
@@ -205,42 +204,42 @@ _TRIGONOMETRIC = (
 )  # fmt: skip
 
 _ROUNDING = (
-    _unary("floor", "numpy::floor({0})", REALS, "The largest whole number not above"),
-    _unary("ceil", "numpy::ceil({0})", REALS, "The smallest whole number not below"),
-    _unary("trunc", "numpy::trunc({0})", REALS, "The whole number nearer to zero"),
-    _unary("round", "numpy::round({0})", NUMBERS, "The nearest whole number, halves to even"),
+    _unary("floor", "numpy::floor({0})", REALS, "Largest integer not above"),
+    _unary("ceil", "numpy::ceil({0})", REALS, "Smallest integer not below"),
+    _unary("trunc", "numpy::trunc({0})", REALS, "Integer part"),
+    _unary("round", "numpy::round({0})", NUMBERS, "Nearest integer, halves to even"),
 )
 
 _COMPARISON = (
-    _binary("equal", "{0} == {1}", ANY, "Whether two are equal", result=_truth),
-    _binary("not_equal", "{0} != {1}", ANY, "Whether two differ", result=_truth),
-    _binary("less", "{0} < {1}", "biuf", "Whether the first is smaller", result=_truth),
-    _binary("less_equal", "{0} <= {1}", "biuf", "Whether the first is not larger",
+    _binary("equal", "{0} == {1}", ANY, "Whether `x1` equals `x2`", result=_truth),
+    _binary("not_equal", "{0} != {1}", ANY, "Whether `x1` differs from `x2`", result=_truth),
+    _binary("less", "{0} < {1}", "biuf", "Whether `x1` is less than `x2`", result=_truth),
+    _binary("less_equal", "{0} <= {1}", "biuf", "Whether `x1` is at most `x2`",
             result=_truth),
-    _binary("greater", "{0} > {1}", "biuf", "Whether the first is larger", result=_truth),
-    _binary("greater_equal", "{0} >= {1}", "biuf", "Whether the first is not smaller",
+    _binary("greater", "{0} > {1}", "biuf", "Whether `x1` is greater than `x2`", result=_truth),
+    _binary("greater_equal", "{0} >= {1}", "biuf", "Whether `x1` is at least `x2`",
             result=_truth),
-    _unary("isnan", "numpy::isnan({0})", ANY, "Whether it is no number", result=_truth),
-    _unary("isinf", "numpy::isinf({0})", ANY, "Whether it is infinite", result=_truth),
-    _unary("isfinite", "numpy::isfinite({0})", ANY, "Whether it is neither infinite nor NaN",
+    _unary("isnan", "numpy::isnan({0})", ANY, "Whether a number is NaN", result=_truth),
+    _unary("isinf", "numpy::isinf({0})", ANY, "Whether a number is infinite", result=_truth),
+    _unary("isfinite", "numpy::isfinite({0})", ANY, "Whether a number is neither infinite nor NaN",
            result=_truth),
-    _unary("signbit", "signbit({0})", FLOATS, "Whether the sign is negative, also of -0",
+    _unary("signbit", "signbit({0})", FLOATS, "Whether the sign bit is set, as for -0",
            result=_truth),
 )  # fmt: skip
 
 _LOGIC = (
-    _binary("logical_and", "{0} && {1}", "b", "Whether both are true"),
-    _binary("logical_or", "{0} || {1}", "b", "Whether one is true"),
-    _binary("logical_xor", "{0} != {1}", "b", "Whether one is true and the other is not"),
-    _unary("logical_not", "!{0}", "b", "Whether it is false"),
-    _binary("bitwise_and", "{0} & {1}", "biu", "Bits that both have"),
-    _binary("bitwise_or", "{0} | {1}", "biu", "Bits that one has"),
-    _binary("bitwise_xor", "{0} ^ {1}", "biu", "Bits that one has and the other has not"),
-    _unary("bitwise_invert", "numpy::invert({0})", "biu", "All bits changed", reference="invert"),
+    _binary("logical_and", "{0} && {1}", "b", "Logical and"),
+    _binary("logical_or", "{0} || {1}", "b", "Logical or"),
+    _binary("logical_xor", "{0} != {1}", "b", "Logical exclusive or"),
+    _unary("logical_not", "!{0}", "b", "Logical not"),
+    _binary("bitwise_and", "{0} & {1}", "biu", "Bitwise and"),
+    _binary("bitwise_or", "{0} | {1}", "biu", "Bitwise or"),
+    _binary("bitwise_xor", "{0} ^ {1}", "biu", "Bitwise exclusive or"),
+    _unary("bitwise_invert", "numpy::invert({0})", "biu", "Bitwise complement", reference="invert"),
     _binary("bitwise_left_shift", "numpy::shift_left({0}, {1})", INTEGERS,
-            "Bits moved up by `x2` places", reference="left_shift"),
+            "Bits shifted left by `x2`", reference="left_shift"),
     _binary("bitwise_right_shift", "numpy::shift_right({0}, {1})", INTEGERS,
-            "Bits moved down by `x2` places, with the sign", reference="right_shift"),
+            "Bits shifted right by `x2`, with sign extension", reference="right_shift"),
 )  # fmt: skip
 
 _PARTS = (
@@ -275,14 +274,14 @@ class Reduction:
     ----------
     name : str
     text : str
-        MSL that makes one of two; it must not matter in which order. Both operands are evaluated
-        always: one of them is what another lane has.
+        MSL of the commutative combiner. Both operands are always evaluated: one of them is
+        another lane's value.
     identity : str
         MSL of the identity element; `{T}` is the type, `{V}` that of the value in a value-index
         pair.
     least, is_better : str
-        Of a search, which goes through values in the order of their places: the value that it
-        begins with, and whether another is to be taken instead of the one that it has.
+        For searches, which visit values by ascending index: the initial value, and the condition
+        under which a value replaces the current one.
     """
 
     name: str

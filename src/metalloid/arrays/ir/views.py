@@ -91,10 +91,12 @@ def moved_axes(node: Node, source: Any, destination: Any) -> Node:
     return permute(node, tuple(order))
 
 
-def joined(parts: Sequence[Node], places: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
+def joined(parts: Sequence[Node], slices: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
            dtype: DType) -> Node:  # fmt: skip
     """A new array assembled from parts; later parts overwrite earlier ones."""
-    data = tuple(ViewOp("slice", tuple(n for triple in place for n in triple)) for place in places)
+    data = tuple(
+        ViewOp("slice", tuple(n for triple in region for n in triple)) for region in slices
+    )
     return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
 
 
@@ -108,14 +110,14 @@ def concatenated(nodes: Sequence[Node], axis: int) -> Node:
     extent = sum(node.shape[axis] for node in nodes)
     first = nodes[0]
     shape = (*first.shape[:axis], extent, *first.shape[axis + 1 :])
-    parts, places, start = [], [], 0
+    parts, slices, start = [], [], 0
     for node in nodes:
         if node.size:
-            place = whole(node.shape)
-            place[axis] = (start, 1, node.shape[axis])
+            region = whole(node.shape)
+            region[axis] = (start, 1, node.shape[axis])
             parts.append(node)
-            places.append(place)
+            slices.append(region)
         start += node.shape[axis]
     if not parts:
         return reshape(first, shape)
-    return joined(parts, places, shape, first.dtype) if len(parts) > 1 else parts[0]
+    return joined(parts, slices, shape, first.dtype) if len(parts) > 1 else parts[0]

@@ -1,4 +1,4 @@
-"""Sorts, searches and counts by kernels: what the `.metal` files are told."""
+"""Launches of the sort, search and histogram kernels."""
 
 from __future__ import annotations
 
@@ -21,203 +21,203 @@ from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.devices.device import Device
 
-#: As in the .metal files.
+#: These constants equal those of the .metal files.
 _LANES, _DIGITS = 32, 256
-MOST_BINS = 4096
-_WITH_PLACES = "_with_places"
-#: Rows up to this length are sorted without digits.
+MAX_BINS = 4096
+_WITH_INDICES = "_with_places"
+#: Rows up to this length are sorted by comparison, without a radix sort.
 _SHORT_ROW = 64
-#: A simdgroup takes a row if it is no longer than this, or if there are so many rows.
+#: One simdgroup sorts each row if rows are at most this long, or there are at least this many.
 _LONG_ROW, _MANY_ROWS = 2**14, 256
-#: What a simdgroup takes of a long row.
+#: Elements of a long row per simdgroup.
 _CHUNK = 4096
-#: Of a tile, where threads are thin; also in wide_sorting.metal.
+#: Threads of a tile on SIMT devices, as in wide_sorting.metal.
 _TILE_THREADS = 256
-#: From how many integers on it pays to ask for the smallest and the largest.
-_WORTH_ASKING = 2**13
-#: Threadgroups that count together, how large they are, and how many numbers a thread has.
-_MOST_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
+#: From this many integers on, reducing their range first saves more passes than it costs.
+_RANGE_THRESHOLD = 2**13
+#: Maximum threadgroups of a histogram, their threads, and minimum elements per thread.
+_MAX_GROUPS, _COUNTING_THREADS, _NUMBERS_EACH = 64, 256, 64
 
 
 class _Rows(NamedTuple):
-    """Rows behind each other in memory, with the places that their elements had before, if any."""
+    """Contiguous rows, with the original indices of their elements if they were moved."""
 
     rows: int
     length: int
     size: int
     memory: Memory
-    start: int
-    places: Memory | None = None
+    offset: int
+    indices: Memory | None = None
 
     @property
     def bits(self) -> Any:
-        """The memory as a launch is given it."""
+        """The memory as an argument of a launch."""
         bound = self.memory.bound
         return bound.view(f"u{self.size}") if isinstance(bound, np.ndarray) else bound
 
 
-def sorted_rows(x: Node, descending: bool, with_places: bool) -> list[Memory]:
-    """The elements in order along the last axis, and their places there (uint32) if wanted.
+def sorted_rows(x: Node, descending: bool, with_indices: bool) -> list[Memory]:
+    """Sort along the last axis; also return the indices (uint32) if required.
 
-    Equal ones keep their order, also if the largest is first.
+    The sort is stable, in descending order as well.
     """
     passes, order = _passes(x, descending)
-    return _sorted(_rows(x), x.device, passes, order, with_places)
+    return _sorted(_rows(x), x.device, passes, order, with_indices)
 
 
-def top_of_rows(x: Node, most: int) -> list[Memory]:
-    """The largest elements along the last axis in order, and their places there (uint32).
+def top_k_rows(x: Node, k: int) -> list[Memory]:
+    """Return the `k` largest elements along the last axis in order, and their indices (uint32).
 
-    Each chunk of a row sends its own to the next round.
+    Each chunk of a row passes its own largest elements to the next iteration.
     """
-    device, given = x.device, _rows(x)
+    device, source = x.device, _rows(x)
     passes, order = _passes(x, True)
-    if given.length <= _SHORT_ROW:
-        return _sort_short_rows(given, device, most, order, with_places=True)
-    kernel = _kernel("top_chunks", given.size, device)
+    if source.length <= _SHORT_ROW:
+        return _sort_short_rows(source, device, k, order, with_indices=True)
+    kernel = _kernel("top_chunks", source.size, device)
     chunks = 0
     while chunks != 1:
-        rows, count, size, _, start, places = given
-        chunk = count if rows >= _MANY_ROWS else max(_LONG_ROW, 4 * most)
+        rows, count, size, _, offset, indices = source
+        chunk = count if rows >= _MANY_ROWS else max(_LONG_ROW, 4 * k)
         chunks = math.ceil(count / chunk)
-        kept = most * (chunks - 1) + min(most, count - chunk * (chunks - 1))
-        top, top_places = _new(device, rows * kept, (size, 4))
-        kernel(given.bits, (places or top_places).bound, top.bound, top_places.bound, start, count,
-               chunk, most, kept, passes, places is not None, order,
+        kept = k * (chunks - 1) + min(k, count - chunk * (chunks - 1))
+        top, top_indices = _new(device, rows * kept, (size, 4))
+        kernel(source.bits, (indices or top_indices).bound, top.bound, top_indices.bound, offset,
+               count, chunk, k, kept, passes, indices is not None, order,
                threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
-        given = _Rows(rows, kept, size, top, 0, top_places)
-    return _sorted(given, device, passes, order, with_places=True)
+        source = _Rows(rows, kept, size, top, 0, top_indices)
+    return _sorted(source, device, passes, order, with_indices=True)
 
 
-def _sorted(given: _Rows, device: Device, passes: int, order: bytes,
-            with_places: bool) -> list[Memory]:  # fmt: skip
-    rows, count, size, _, start, places = given
+def _sorted(source: _Rows, device: Device, passes: int, order: bytes,
+            with_indices: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, _, offset, indices = source
     if count <= _SHORT_ROW:
-        return _sort_short_rows(given, device, count, order, with_places)
-    sizes = (size, 4) if with_places else (size, 0)
+        return _sort_short_rows(source, device, count, order, with_indices)
+    sizes = (size, 4) if with_indices else (size, 0)
     results, spare = _new(device, rows * count, sizes), _new(device, rows * count, sizes)
-    if places is not None:  # they lie where the first pass does not write
-        (results, spare)[passes % 2][1] = places
+    if indices is not None:  # in the buffer that the first pass does not write
+        (results, spare)[passes % 2][1] = indices
     if device.traits.is_simt and count > _TILE_THREADS:
-        _sort_tiles(given, device, passes, order, results, spare, with_places)
+        _sort_tiles(source, device, passes, order, results, spare, with_indices)
     elif count <= _LONG_ROW or rows >= _MANY_ROWS:
-        sort_rows = _kernel("sort_rows" + _WITH_PLACES * with_places, size, device)
+        sort_rows = _kernel("sort_rows" + _WITH_INDICES * with_indices, size, device)
         bound = [memory.bound for memory in (*results, *spare)]
-        sort_rows(given.bits, *bound, start, count, passes, places is not None, order,
+        sort_rows(source.bits, *bound, offset, count, passes, indices is not None, order,
                   threads=rows * _LANES, group_size=_LANES, wait=False)  # fmt: skip
     else:
-        _sort_chunks(given, device, passes, order, results, spare, with_places)
-    return results[: 1 + with_places]
+        _sort_chunks(source, device, passes, order, results, spare, with_indices)
+    return results[: 1 + with_indices]
 
 
-def _sort_short_rows(given: _Rows, device: Device, most: int, order: bytes,
-                     with_places: bool) -> list[Memory]:  # fmt: skip
-    rows, count, size, _, start, places = given
-    values, own_places = _new(device, rows * most, (size, 4 if with_places else 0))
-    sort_short_rows = _kernel("sort_short_rows" + _WITH_PLACES * with_places, size, device)
+def _sort_short_rows(source: _Rows, device: Device, k: int, order: bytes,
+                     with_indices: bool) -> list[Memory]:  # fmt: skip
+    rows, count, size, _, offset, indices = source
+    values, own_indices = _new(device, rows * k, (size, 4 if with_indices else 0))
+    sort_short_rows = _kernel("sort_short_rows" + _WITH_INDICES * with_indices, size, device)
     sort_short_rows(
-        given.bits, (places or own_places).bound, values.bound, own_places.bound, start, count,
-        most, places is not None, order, threads=(count, rows), wait=False,
+        source.bits, (indices or own_indices).bound, values.bound, own_indices.bound, offset, count,
+        k, indices is not None, order, threads=(count, rows), wait=False,
     )  # fmt: skip
-    return [values, own_places][: 1 + with_places]
+    return [values, own_indices][: 1 + with_indices]
 
 
 def _sort_chunks(
-    given: _Rows, device: Device, passes: int, order: bytes,
-    results: list[Memory], spare: list[Memory], with_places: bool,
+    source: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_indices: bool,
 ) -> None:  # fmt: skip
-    """Long rows: three launches for each digit."""
-    rows, count, size, _, start, places = given
+    """Radix sort of long rows: three launches per digit."""
+    rows, count, size, _, offset, indices = source
     chunks = math.ceil(count / _CHUNK)
     counts = Memory(device, 4 * rows * chunks * _DIGITS)
     starts = Memory(device, 4 * rows * _DIGITS)
     count_chunks = _kernel("count_chunks", size, device)
     place_chunks = _library(device)["place_chunks"]
-    move_chunks = _kernel("move_chunks" + _WITH_PLACES * with_places, size, device)
+    move_chunks = _kernel("move_chunks" + _WITH_INDICES * with_indices, size, device)
     grid: dict[str, Any] = {
         "threads": (chunks * _LANES, rows), "group_size": (_LANES, 1), "wait": False,
     }  # fmt: skip
-    values = given.bits
+    values = source.bits
     for digit in range(passes):
         to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
-        numbers = start, count, _CHUNK, 8 * digit, order
+        numbers = offset, count, _CHUNK, 8 * digit, order
         count_chunks(values, counts.bound, *numbers, **grid)
         place_chunks(counts.bound, starts.bound, chunks,
                      threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
         move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
-                    *numbers, places is not None, **grid)  # fmt: skip
-        values, start = to[0].bound, 0
+                    *numbers, indices is not None, **grid)  # fmt: skip
+        values, offset = to[0].bound, 0
 
 
 def _sort_tiles(
-    given: _Rows, device: Device, passes: int, order: bytes,
-    results: list[Memory], spare: list[Memory], with_places: bool,
+    source: _Rows, device: Device, passes: int, order: bytes,
+    results: list[Memory], spare: list[Memory], with_indices: bool,
 ) -> None:  # fmt: skip
-    """The same for many thin threads."""
-    rows, count, size, _, start, places = given
+    """Radix sort of long rows on SIMT devices."""
+    rows, count, size, _, offset, indices = source
     tiles = math.ceil(count / (_TILE_THREADS * (8 if size > 4 else 16)))
     counts = Memory(device, 4 * rows * _DIGITS * tiles)
     totals = Memory(device, 4 * rows * _DIGITS)
     count_tiles = _kernel("count_tiles", size, device)
     place_tiles = _library(device)["place_tiles"]
-    move_tiles = _kernel("move_tiles" + _WITH_PLACES * with_places, size, device)
+    move_tiles = _kernel("move_tiles" + _WITH_INDICES * with_indices, size, device)
     grid: dict[str, Any] = {
         "threads": (tiles * _TILE_THREADS, rows), "group_size": (_TILE_THREADS, 1), "wait": False,
     }  # fmt: skip
-    values = given.bits
+    values = source.bits
     for digit in range(passes):
         to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
-        numbers = start, count, 8 * digit, order
+        numbers = offset, count, 8 * digit, order
         count_tiles(values, counts.bound, *numbers, **grid)
         place_tiles(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
                     group_size=_TILE_THREADS, wait=False)  # fmt: skip
         move_tiles(values, old[1].bound, counts.bound, totals.bound, to[0].bound, to[1].bound,
-                   *numbers, places is not None, **grid)  # fmt: skip
-        values, start = to[0].bound, 0
+                   *numbers, indices is not None, **grid)  # fmt: skip
+        values, offset = to[0].bound, 0
 
 
-def found_places(x: Node, values: Node, is_behind: bool) -> list[Memory]:
-    """Where values would go among the sorted elements (uint32)."""
-    among, wanted, found = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
+def insertion_indices(x: Node, values: Node, after_equal: bool) -> list[Memory]:
+    """Return the indices (uint32) at which values would be inserted into sorted elements."""
+    among, wanted, positions = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
     _kernel("search", among.size, x.device)(
-        among.bits, wanted.bits, found.bound, among.start, wanted.start, x.size, is_behind,
+        among.bits, wanted.bits, positions.bound, among.offset, wanted.offset, x.size, after_equal,
         order_of(x.dtype, False), threads=values.size, wait=False,
     )  # fmt: skip
-    return [found]
+    return [positions]
 
 
 def count_groups(size: int, device: Device) -> int:
-    """How many threadgroups count so many numbers."""
-    most = _MOST_GROUPS * (8 if device.traits.is_simt else 1)
-    return max(1, min(most, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
+    """Return the number of threadgroups of a histogram of `size` elements."""
+    max_groups = _MAX_GROUPS * (8 if device.traits.is_simt else 1)
+    return max(1, min(max_groups, size // (_COUNTING_THREADS * _NUMBERS_EACH)))
 
 
-def counted_places(x: Node, bins: int) -> list[Memory]:
-    """How often each number below `bins` occurs (uint32), a row for each threadgroup."""
-    groups, given = count_groups(x.size, x.device), _rows(x)
+def bin_counts(x: Node, bins: int) -> list[Memory]:
+    """Count the occurrences of each integer below `bins` (uint32); one row per threadgroup."""
+    groups, source = count_groups(x.size, x.device), _rows(x)
     counts = Memory(x.device, 4 * groups * bins)
     _library(x.device)["count_places"](
-        given.bits, counts.bound, given.start, x.size, bins,
+        source.bits, counts.bound, source.offset, x.size, bins,
         threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
     )  # fmt: skip
     return [counts]
 
 
 def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
-    """How many digits elements have, and their order. Integers seldom fill their type."""
+    """Return the number of radix digits and the order; integers seldom use all their bits."""
     size = x.dtype.itemsize
-    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _WORTH_ASKING:
+    if kind_of(x.dtype) not in "iu" or size < 4 or x.size < _RANGE_THRESHOLD:
         return size, order_of(x.dtype, descending)
-    ends = [extreme(x, name, None, False) for name in ("min", "max")]
-    evaluate(ends)
-    least, most = (int(to_host(end)) for end in ends)
-    digits = math.ceil((most - least).bit_length() / 8)
-    return max(digits, 1), order_of(x.dtype, descending, least - int(np.iinfo(x.dtype).min))
+    extremes = [extreme(x, name, None, False) for name in ("min", "max")]
+    evaluate(extremes)
+    smallest, largest = (int(to_host(extreme_value)) for extreme_value in extremes)
+    digits = math.ceil((largest - smallest).bit_length() / 8)
+    return max(digits, 1), order_of(x.dtype, descending, smallest - int(np.iinfo(x.dtype).min))
 
 
 @functools.lru_cache(maxsize=256)
-def order_of(dtype: DType, descending: bool, least: int = 0) -> bytes:
-    """``Order`` of a type."""
+def order_of(dtype: DType, descending: bool, smallest: int = 0) -> bytes:
+    """Return ``Order`` of sorting.metal for a type, as bytes."""
     bits = 8 * dtype.itemsize
     every, sign, kind = 2**bits - 1, 2 ** (bits - 1), kind_of(dtype)
     unsigned = np.dtype(f"u{dtype.itemsize}")
@@ -228,7 +228,7 @@ def order_of(dtype: DType, descending: bool, least: int = 0) -> bytes:
         sign = 0
     flip = every if kind == "f" else sign
     turn = every if descending else 0
-    return np.array([sign, flip, minus_zero, infinity, least, turn], unsigned).tobytes()
+    return np.array([sign, flip, minus_zero, infinity, smallest, turn], unsigned).tobytes()
 
 
 def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
@@ -236,14 +236,14 @@ def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
 
 
 def _rows(node: Node) -> _Rows:
-    """The rows along the last axis of a leaf: its own memory, or a copy if they lie apart."""
+    """Return the rows along the last axis of a leaf, copied if they are not contiguous."""
     if not is_contiguous(node.layout):
         node = copied(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     count = node.shape[-1] if node.shape else 1
     rows = node.size // max(count, 1)
-    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.start)
+    return _Rows(rows, count, node.dtype.itemsize, node.memory, node.layout.offset)
 
 
 def _kernel(name: str, size: int, device: Device) -> Any:
@@ -252,7 +252,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 
 @functools.cache
 def text() -> str:
-    """All that is compiled."""
+    """The Metal source."""
     return metal_source("order", "sorting", "wide_sorting", "selecting", "searching")
 
 

@@ -1,1 +1,1 @@
-"""Lowering: functions as nodes, and the choice between their implementations."""
+"""Lowering: nodes of the functions, and the choice between their implementations."""

@@ -1,4 +1,4 @@
-"""Indexing as nodes: slices are movements, index arrays are gathers, masks become indices."""
+"""Lower indexing: slices become views, index arrays gathers, and masks index arrays."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from metalloid.arrays.ir.views import joined, sliced, whole
 
 
 class Selection:
-    """What an index asks for: a slice of every axis, new axes, and index arrays for some.
+    """A parsed index: a slice of every axis, new axes, and index arrays for some axes.
 
     Attributes
     ----------
     slices : list of (start, step, count)
         One for each axis.
     shape : list of int
-        Extents after the slices, with new axes, and without those that have a number.
+        Extents after slicing, with new axes, without the axes indexed by an integer.
     arrays : list of (int, Node)
-        Place in `shape`, and the indices along it.
+        Axis of `shape`, and the indices along it.
     mask : Node or None
-        A mask of the whole shape.
+        A mask of the array's whole shape.
     items : tuple
-        The index itself, with nodes for arrays.
+        The index, with arrays replaced by nodes.
     """
 
     def __init__(self, node: Node, key: Any) -> None:
@@ -57,10 +57,10 @@ class Selection:
         self._read(node, items)
 
     @property
-    def is_apart(self) -> bool:
-        """Whether something stands between the index arrays; numbers count among them.
+    def is_separated(self) -> bool:
+        """Whether a slice or new axis separates index arrays; integers count as index arrays.
 
-        NumPy then has the axes of the indices first.
+        NumPy then moves the axes of the indices to the front.
         """
         kinds = [isinstance(item, int | Node) for item in self.items]
         return False in kinds[kinds.index(True) : len(kinds) - kinds[::-1].index(True)]
@@ -90,7 +90,7 @@ class Selection:
                 self.slices.append((_in_range(item, node.shape[axis], axis), 1, 1))
 
     def _keep(self, numbers: tuple[int, int, int]) -> None:
-        if numbers[2] <= 1:  # the step has no meaning
+        if numbers[2] <= 1:  # the step is irrelevant
             numbers = (numbers[0] if numbers[2] else 0, 1, numbers[2])
         self.slices.append(numbers)
         self.shape.append(numbers[2])
@@ -99,28 +99,27 @@ class Selection:
         axis = len(self.slices)
         if kind_of(item.dtype) == "b":
             extents = node.shape[axis : axis + len(item.shape)]
-            # An extent of 0 fits any: by the standard, nothing is selected.
+            # An extent of 0 matches any: according to the standard, nothing is selected.
             if len(item.shape) != len(extents) or any(
                 n not in (0, own) for n, own in zip(item.shape, extents, strict=True)
             ):
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
-            if not item.shape:  # a new axis with one element or none
+            if not item.shape:  # a scalar mask is a new axis of extent 0 or 1
                 evaluate([item])
                 chosen = np.zeros(int(to_host(item)), np.int64)
                 self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
                 self.shape.append(1)
                 return
-            indices: tuple[Node, ...] = places_of(item)
+            indices: tuple[Node, ...] = nonzero_indices(item)
         else:
             indices = (checked_index(item, node.shape[axis], axis),)
         for index in indices:
-            place = len(self.shape)
-            self.arrays.append((place, index))
+            self.arrays.append((len(self.shape), index))
             self._keep((0, 1, node.shape[len(self.slices)]))
 
 
 def _plain_item(item: Any, node: Node) -> Any:
-    """An item of an index: None, Ellipsis, slice, int or Node."""
+    """Convert an item of an index to None, Ellipsis, slice, int or Node."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if isinstance(item, bool | np.bool_):
@@ -132,7 +131,7 @@ def _plain_item(item: Any, node: Node) -> Any:
         except TypeError:
             own = to_node(item, "index", device=node.device)
     if kind_of(own.dtype) not in "biu":
-        raise IndexError(f"[index] wants integers or masks, got {own.dtype}.")
+        raise IndexError(f"[index] expected integers or masks, got {own.dtype}.")
     if own.shape == () and kind_of(own.dtype) != "b":
         evaluate([own])
         return int(to_host(own))
@@ -156,9 +155,9 @@ def _in_range(index: int, extent: int, axis: int) -> int:
 
 
 def checked_index(index: Node, extent: int, axis: int) -> Node:
-    """Indices counted from the front, in int64.
+    """Return non-negative int64 indices.
 
-    They are checked now, so that no kernel reads beyond the memory.
+    They are validated here, so that no kernel reads out of bounds.
 
     Raises
     ------
@@ -174,63 +173,63 @@ def checked_index(index: Node, extent: int, axis: int) -> Node:
     if low >= 0:
         return wide
     number = as_number(extent, int64, index.device)
-    is_negative = binary(op("less"), _Held(wide), 0)
-    shifted = binary(op("add"), _Held(wide), _Held(number))
-    return where_node(_Held(is_negative), _Held(shifted), _Held(wide))
+    is_negative = binary(op("less"), _Operand(wide), 0)
+    shifted = binary(op("add"), _Operand(wide), _Operand(number))
+    return where_node(_Operand(is_negative), _Operand(shifted), _Operand(wide))
 
 
 def _limits(index: Node, extent: int) -> tuple[int, int]:
-    """The lowest and the highest of some indices; if all are in ``[0, extent)``, bounds of them."""
+    """Return the extremes of indices; only bounds of them if all are in ``[0, extent)``."""
     if index.kind is IOTA:
         return reach(index.layout)
-    if index.device.memory == "own":  # reduced where they are: two numbers are copied
+    if index.device.memory == "own":  # reduce on the device and copy two numbers
         flat = reshape(index, (index.size,))
         low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
         evaluate([index, low, high])
         return int(to_host(low)[0]), int(to_host(high)[0])
     evaluate([index])
     values = to_host(index)
-    # Nearly all indices are right. One pass tells: as unsigned numbers, negative ones are large.
+    # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
     if top < extent:
         return 0, top
     return int(values.min()), int(values.max())
 
 
-class _Held:
-    """A node where functions want something with one."""
+class _Operand:
+    """Wraps a node as an operand of `binary` and `where_node`."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
 
 
-def places_of(mask: Node) -> tuple[Node, ...]:
-    """Indices of what is true, one array for each axis. The mask is evaluated."""
+def nonzero_indices(mask: Node) -> tuple[Node, ...]:
+    """Return the indices of true elements, one array per axis. The mask is evaluated."""
     evaluate([mask])
-    found = np.nonzero(to_host(mask))
-    return tuple(from_numpy(index, mask.device, copy=False) for index in found)
+    indices = np.nonzero(to_host(mask))
+    return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
 
 
 def selected(node: Node, key: Any) -> Node:
-    """The elements that an index asks for."""
+    """Return the elements at an index."""
     selection = Selection(node, key)
-    result = reshape(sliced(node, selection.slices), tuple(selection.shape))
+    base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:
-        return result
-    places = [place for place, _ in selection.arrays]
+        return base
+    axes = [axis for axis, _ in selection.arrays]
     indices = [index for _, index in selection.arrays]
-    taken = gathered(result, places, indices)
-    if places[0] and not selection.is_apart:
-        # NumPy leaves the axes of indices that stand side by side in their place.
-        lead = len(taken.shape) - (len(result.shape) - len(places))
-        rest = list(range(lead, len(taken.shape)))
-        order = [*rest[: places[0]], *range(lead), *rest[places[0] :]]
-        taken = permute(taken, tuple(order))
-    return taken
+    result = gathered(base, axes, indices)
+    if axes[0] and not selection.is_separated:
+        # NumPy keeps the axes of adjacent index arrays at their position.
+        lead = len(result.shape) - (len(base.shape) - len(axes))
+        rest = list(range(lead, len(result.shape)))
+        order = [*rest[: axes[0]], *range(lead), *rest[axes[0] :]]
+        result = permute(result, tuple(order))
+    return result
 
 
 def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
-    """Elements at indices along some axes, whose own axes come first in the result."""
+    """Gather elements at indices along some axes; the indices' axes come first in the result."""
     shape = broadcast_shape("index", *(index.shape for index in indices))
     indices = [broadcast(index, shape) for index in indices]
     rest = [axis for axis in range(len(node.shape)) if axis not in axes]
@@ -240,38 +239,38 @@ def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
 
 
 def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
-    """The array with some elements changed.
+    """Return a copy of an array with some elements replaced.
 
     Parameters
     ----------
     function : str
-        ``"set"``, or the binary operation that makes the new element of the old one and `value`.
+        ``"set"``, or the binary operation that combines the old element and `value`.
     """
     selection = Selection(node, key)
     new = to_node(value, "setitem", device=node.device) if not _is_number(value) else as_number(
         value, node.dtype, node.device)  # fmt: skip
     new = converted(new, node.dtype)
     if selection.mask is not None and new.shape == ():
-        changed = new if function == "set" else binary(op(function), _Held(node), _Held(new))
-        return where_node(_Held(selection.mask), _Held(changed), _Held(node))
+        changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
+        return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
     if selection.arrays:
         return _scattered(node, selection, new, function)
     shape = tuple(selection.shape)
     if function != "set":
         old = reshape(sliced(node, selection.slices), shape)
-        new = binary(op(function), _Held(old), _Held(new))
+        new = binary(op(function), _Operand(old), _Operand(new))
     new = _fitting(new, shape)
     region = tuple(count for _, _, count in selection.slices)
     if math.prod(region) == 0:
         return unshared(node)
-    places = [whole(node.shape), selection.slices]
-    return joined([node, reshape(new, region)], places, node.shape, node.dtype)
+    slices = [whole(node.shape), selection.slices]
+    return joined([node, reshape(new, region)], slices, node.shape, node.dtype)
 
 
 def written(node: Node, key: Any, value: Any) -> bool:
-    """Write elements of memory that nobody else sees; False if the index is no plain slice.
+    """Write elements in place, if the index is a basic slice; return whether it was.
 
-    An array that is filled piece by piece then costs as much as its pieces.
+    The caller owns the memory exclusively. Filling an array piecewise then takes linear time.
     """
     if node.device.memory == "own":
         return False
@@ -301,7 +300,7 @@ def _fitting(new: Node, shape: Ints) -> Node:
 
 
 def _scattered(node: Node, selection: Selection, new: Node, function: str) -> Node:
-    """Elements changed at index arrays, on the host."""
+    """Scatter at index arrays, on the host."""
     arrays = [item for item in selection.items if isinstance(item, Node)]
     key = tuple(
         ("slice", item.start, item.stop, item.step) if isinstance(item, slice)
@@ -314,9 +313,13 @@ def _scattered(node: Node, selection: Selection, new: Node, function: str) -> No
 
 def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
     *arrays, items, function = more
-    given = iter(arrays)
+    index_arrays = iter(arrays)
     key = tuple(
-        slice(*item[1:]) if isinstance(item, tuple) else next(given) if item == "array" else item
+        slice(*item[1:])
+        if isinstance(item, tuple)
+        else next(index_arrays)
+        if item == "array"
+        else item
         for item in items
     )
     result = old.copy()

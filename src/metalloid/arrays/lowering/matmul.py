@@ -1,4 +1,4 @@
-"""Matrix products as nodes."""
+"""Lower matrix products to nodes."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ from metalloid.settings import settings
 
 @dataclass(frozen=True)
 class Product(HostCall):
-    """A matrix product: a function of the host, and a kernel of ours.
+    """A matrix product: a host function that a generated kernel may replace.
 
     Attributes
     ----------
     backend : str
-        One of those of product_rule.py.
+        A backend of `planning.matmul_dispatch`.
     allow_tf32 : bool
-        Whether a library may round float32 to TF32.
+        Whether a vendor library may round float32 to TF32.
     """
 
     backend: str = AUTO
     allow_tf32: bool = False
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
-        """Multiply on the host, or by the library of the device's maker."""
+        """Multiply on the host, or by the vendor library."""
         ((_, shape),) = self.results
         left, right = args
         products = device.libraries.products
@@ -76,22 +76,22 @@ class Product(HostCall):
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:
-    """The product over the last axis of one and the second to last of the other.
+    """Multiply over the last axis of `x1` and the second to last of `x2`.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit.
+        If the shapes are incompatible.
     """
     a, b = binary_operands("matmul", x1, x2)
     if not a.shape or not b.shape:
-        raise ValueError(f"[matmul] wants at least one axis each, got {a.shape} and {b.shape}.")
+        raise ValueError(f"[matmul] expected at least one axis each, got {a.shape} and {b.shape}.")
     dtype = promote(a.dtype, b.dtype)
     if kind_of(dtype) == "b":
-        raise TypeError("[matmul] has no meaning for bool.")
+        raise TypeError("[matmul] is not supported for bool.")
     depth = a.shape[-1]
     if depth != b.shape[-2:][0]:
-        raise ValueError(f"[matmul] the shapes {a.shape} and {b.shape} do not fit.")
+        raise ValueError(f"[matmul] incompatible shapes {a.shape} and {b.shape}.")
     batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
     rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
     left, right = cast(a, dtype), cast(b, dtype)
@@ -105,7 +105,7 @@ def matrix_product(x1: Any, x2: Any) -> Node:
 
 
 def _product(a: Node, b: Node) -> Node:
-    """The product of two stacks of as many matrices of one type."""
+    """Multiply two stacks of equally many matrices of one type."""
     shape = (*a.shape[:-1], b.shape[-1])
     backend = settings.products
     if backend == SUMS or (backend == AUTO and _is_sum(a, b, shape)):
@@ -117,8 +117,8 @@ def _product(a: Node, b: Node) -> Node:
     if backend == SIMDGROUPS and a.dtype not in FLOATS:
         backend = REGISTERS
     allow_tf32 = settings.tf32 and a.dtype in (float32, complex64)
-    is_ours = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
-    if is_ours and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
+    is_generated = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
+    if is_generated and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
         backend = TENSOR_CORES
     elif backend == KERNELS:
         backend = kernel_for(a.device, a.dtype)
@@ -137,7 +137,7 @@ def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
 
 
 def _summed(a: Node, b: Node) -> Node:
-    """The product as a sum of products, which fuses as others do."""
+    """Express the product as a sum of elementwise products, which fuses with other expressions."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
     dtype = float32 if a.dtype in FLOATS else a.dtype
@@ -154,7 +154,7 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype in FLOATS:
         a, b = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
     shape = (*a.shape[:-1], b.shape[-1])
-    if b.ndim > 2 and b.size and not any(b.strides[:-2]):  # one matrix: one product
+    if b.ndim > 2 and b.size and not any(b.strides[:-2]):  # a broadcast matrix: one product
         a, b = a.reshape(-1, a.shape[-1]), b[(0,) * (b.ndim - 2)]
     product: np.ndarray = np.matmul(a, b).reshape(shape)
     return product

@@ -1,4 +1,4 @@
-"""Reductions as nodes: which type they compute in, and what follows them."""
+"""Lower reductions: accumulator types, and the operations after the reduction."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Axis = int | tuple[int, ...] | None
 
 
 def reduced(node: Node, name: str, axis: Axis, keepdims: bool) -> Node:
-    """A reduction along axes, in the node's own type."""
+    """Reduce along axes, in the node's own type."""
     axes = tuple(sorted(axes_of(name, axis, len(node.shape))))
     result = reduce(node, name, axes) if axes else unshared(node)
     return result if keepdims else without(result, axes)
 
 
 def without(node: Node, axes: Ints) -> Node:
-    """Without axes of extent 1."""
+    """Remove axes of extent 1."""
     return reshape(node, tuple(n for k, n in enumerate(node.shape) if k not in axes))
 
 
 def summed(node: Node, name: str, axis: Axis, dtype: DType | None, keepdims: bool) -> Node:
-    """A sum or a product: short integers in 64 bits, half floats in float32."""
+    """Sum or multiply: integers in 64 bits, half floats in float32."""
     kind = kind_of(node.dtype)
     result = dtype or (wide_integer(node.dtype) if kind in "biu" else node.dtype)
     wide = float32 if kind_of(result) == "f" and result.itemsize == 2 else result
@@ -35,30 +35,30 @@ def summed(node: Node, name: str, axis: Axis, dtype: DType | None, keepdims: boo
 
 
 def extreme(node: Node, name: str, axis: Axis, keepdims: bool) -> Node:
-    """The largest or the smallest.
+    """Return the maximum or the minimum.
 
     Raises
     ------
     ValueError
-        If there is nothing to choose from.
+        If there are no elements.
     TypeError
-        Complex numbers have no order.
+        If the elements are complex.
     """
     if kind_of(node.dtype) == "c":
         raise TypeError(f"[{name}] complex numbers have no order.")
     axes = axes_of(name, axis, len(node.shape))
     if any(node.shape[k] == 0 for k in axes):
-        raise ValueError(f"[{name}] there is no element along the axes of shape {node.shape}.")
+        raise ValueError(f"[{name}] there are no elements along the axes of shape {node.shape}.")
     return reduced(node, name, axis, keepdims)
 
 
 def truth(node: Node, name: str, axis: Axis, keepdims: bool) -> Node:
-    """Whether all, or any, are true."""
+    """Reduce truth values, by "all" or "any"."""
     return reduced(cast(node, bool_), name, axis, keepdims)
 
 
 def arg_reduce(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
-    """Index of the first largest or smallest element, in the flat array if there is no axis."""
+    """Return the index of the first maximum or minimum, in the flat array if `axis` is None."""
     if kind_of(node.dtype) == "c":
         raise TypeError(f"[{name}] complex numbers have no order.")
     rank = len(node.shape)
@@ -68,22 +68,22 @@ def arg_reduce(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
         return reshape(result, (1,) * rank) if keepdims else result
     (along,) = axes_of(name, axis, rank)
     if node.shape[along] == 0:
-        raise ValueError(f"[{name}] there is no element along axis {axis} of {node.shape}.")
+        raise ValueError(f"[{name}] there are no elements along axis {axis} of {node.shape}.")
     indices = iota(node.shape, along, node.device)
     pairs = apply(VALUE_INDEX, value_index_dtype(node.dtype), node, indices)
-    found = reduce(pairs, name, (along,))
-    result = apply(INDEX_OF, int64, found)
+    extremes = reduce(pairs, name, (along,))
+    result = apply(INDEX_OF, int64, extremes)
     return result if keepdims else without(result, (along,))
 
 
 def counted(node: Node, axis: Axis) -> int:
-    """How many elements a reduction has for each result."""
+    """Return the number of elements that each result reduces."""
     axes = axes_of("mean", axis, len(node.shape))
     return math.prod(node.shape[k] for k in axes)
 
 
 def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
-    """The average, a float."""
+    """Return the mean, as floats."""
     dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
     wide = float32 if dtype.itemsize == 2 else dtype
     total = reduced(cast(node, wide), "sum", axis, keepdims)
@@ -92,7 +92,7 @@ def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
 
 
 def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
-    """The mean square distance from the mean; `correction` is taken off the count."""
+    """Return the mean squared deviation; `correction` is subtracted from the count."""
     kind = kind_of(node.dtype)
     dtype = node.dtype if kind in "fc" else float32
     wide = float32 if dtype.itemsize == 2 else dtype
@@ -105,11 +105,12 @@ def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
         wide, squares = size.dtype, apply(op("square"), size.dtype, size)
         dtype = wide
     total = reduced(squares, "sum", axis, keepdims)
-    left = max(counted(node, axis) - correction, 0)
-    return cast(apply(op("divide"), wide, total, constant(float(left), wide, node.device)), dtype)
+    divisor = max(counted(node, axis) - correction, 0)
+    n = constant(float(divisor), wide, node.device)
+    return cast(apply(op("divide"), wide, total, n), dtype)
 
 
 def binary_abs(node: Node) -> Node:
-    """Absolute values of complex numbers."""
+    """Return the absolute values of complex numbers."""
     absolute = op("abs")
     return apply(absolute, absolute.result(node.dtype), node)

@@ -1,4 +1,4 @@
-"""Who sorts and searches: kernels of ours, or NumPy on the memory of arrays."""
+"""Dispatch of sorts and searches to kernels or to NumPy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 
 _NEVER = 2**32
-#: By function: from how many elements on kernels are faster, as `benchmarks/sorting.py` measures on
-#: one thread. With fewer, a launch and its arguments take longer than the work.
+#: By function: the minimum elements for which kernels are faster, measured with
+#: `benchmarks/sorting.py` on one thread. Below it, the launch takes longer than the work.
 _ENOUGH = {
-    "sort": _NEVER,  # NumPy's vector code is 2 to 4 times as fast
+    "sort": _NEVER,  # NumPy's vectorised sort is 2 to 4 times as fast
     "argsort": 2**12,
     "top_k": 2**12,
     "searchsorted": 2**11,
@@ -23,23 +23,23 @@ _ENOUGH = {
 
 
 def by_kernels(what: str, dtype: DType, device: Device, size: int) -> bool:
-    """Whether kernels do it; on other devices than the CPU they always do.
+    """Whether to use kernels; devices other than the CPU always do.
 
     Parameters
     ----------
     what : str
-        The function.
+        Name of the function.
     dtype : numpy.dtype
     device : Device
     size : int
-        How many elements are sorted or searched for.
+        Number of elements to sort or to search for.
     """
-    if kind_of(dtype) == "c" or size >= 2**32:  # they have no order; places are 32-bit
+    if kind_of(dtype) == "c" or size >= 2**32:  # no order; indices are 32-bit
         return False
     if device.name != "cpu" or settings.sorting == "kernels":
         return True
     if settings.sorting == "host" or size < _ENOUGH[what]:
         return False
-    if what in ("argsort", "unique_all"):  # NumPy sorts short integers by their digits as well
+    if what in ("argsort", "unique_all"):  # NumPy has a radix sort for short integers
         return kind_of(dtype) == "f" or dtype.itemsize >= 4
-    return what != "isin" or dtype.itemsize > 1  # NumPy has a table of what occurs among few values
+    return what != "isin" or dtype.itemsize > 1  # NumPy uses a lookup table for bytes

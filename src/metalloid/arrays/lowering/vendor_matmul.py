@@ -1,4 +1,4 @@
-"""Products of matrices by the library of a device's maker: where the matrices lie in memory."""
+"""Matrix products by the vendor library: preparation of its operands."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from metalloid.runtime.memory.buffer import Buffer
 def multiplied(
     left: Node, right: Node, shape: Ints, products: Products, allow_tf32: bool
 ) -> Memory:
-    """The product of two stacks of as many matrices, all in memory and none of them empty.
+    """Multiply two stacks of equally many matrices, all evaluated and none of them empty.
 
-    One matrix that is the right factor of many is multiplied once, by the rows of them all.
+    If one matrix is the right factor of all, a single product multiplies the rows of all left ones.
     """
     *batch, rows, depth = left.shape
     columns, count = shape[-1], math.prod(batch)
     are_rows = apply_view(left.layout, ViewOp("reshape", (count * rows, depth))) is not None
     if not any(right.layout.strides[:-2]) and (are_rows or not products.may_repeat):
-        strides, start = right.layout.strides[-2:], right.layout.start
+        strides, offset = right.layout.strides[-2:], right.layout.offset
         assert right.memory is not None
-        right = in_memory(right.memory, Layout((depth, columns), strides, start), right.dtype)
+        right = in_memory(right.memory, Layout((depth, columns), strides, offset), right.dtype)
         rows, count = count * rows, 1
     memory = Memory(left.device, math.prod(shape) * left.dtype.itemsize)
     result = in_memory(memory, contiguous((count, rows, columns)), left.dtype)
-    # What is copied is held until it has been launched.
+    # The nodes hold copies until the launch.
     may_repeat = products.may_repeat
     nodes = (
         _stack(left, (count, rows, depth), may_repeat),
         _stack(right, (count, depth, columns), may_repeat),
         result,
     )
-    first, second, third = (found for node in nodes if (found := _matrices(node, may_repeat)))
+    first, second, third = (operand for node in nodes if (operand := _matrices(node, may_repeat)))
     products.multiply(first, second, third, count, allow_tf32)
     return memory
 
 
 def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
-    """A node as so many matrices that can be multiplied, in its own memory or in a copy's."""
+    """Return a node as matrices that the library supports, copied if necessary."""
     layout = apply_view(node.layout, ViewOp("reshape", shape))
     if layout is not None:
         assert node.memory is not None
@@ -57,7 +57,7 @@ def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
 
 
 def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
-    """Where matrices lie; None if they cannot be multiplied there."""
+    """Describe matrices for the library; None if their layout is not supported."""
     assert stack.memory is not None
     (count, rows, columns), (step, down, right) = stack.shape, stack.layout.strides
     is_transposed = down == 1 != right and columns > 1
@@ -69,9 +69,9 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
         step = lines * line
     is_dense = (inner == 1 or length == 1) and line >= length
     in_place = isinstance(stack.memory.bound, Buffer)
-    is_apart = step >= lines * line or (may_repeat and step == 0)
-    if not in_place or not is_dense or not is_apart or step % line:
+    is_disjoint = step >= lines * line or (may_repeat and step == 0)
+    if not in_place or not is_dense or not is_disjoint or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
-    start, row, matrix = (n * size for n in (stack.layout.start, line, step))
+    start, row, matrix = (n * size for n in (stack.layout.offset, line, step))
     return Matrices(stack.memory.bound, start, rows, columns, row, matrix, is_transposed, name)

@@ -1,4 +1,4 @@
-"""The Metal sources that kernels of the array library are made of."""
+"""Metal sources of the kernels of the array library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib.resources
 
 @functools.cache
 def metal_source(*names: str) -> str:
-    """The text of some files of this folder, one after another.
+    """Return the concatenated text of files in this folder.
 
     Parameters
     ----------

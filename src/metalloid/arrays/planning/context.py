@@ -1,4 +1,4 @@
-"""What kernel builders and the fusion of matrix products ask of the planner."""
+"""The interface of the planner for kernel builders and the fusion of matrix products."""
 
 from __future__ import annotations
 
@@ -49,4 +49,4 @@ class PlanContext(Protocol):
         """Materialize the largest part of an expression that fits into one kernel."""
 
     def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
-        """Call `attempt` until it succeeds; materialize what stands in its way."""
+        """Call `attempt` until it succeeds; materialize values after each failure."""

@@ -1,4 +1,4 @@
-"""Which values are worth materializing rather than recomputing."""
+"""Cost model: values that are cheaper to materialize than to recompute."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def recompute_candidates(graph: LinearizedGraph, pinned: Container[int]) -> list
     Values of reductions do not count: a kernel computes them once per row.
     """
     costs: list[float] = []
-    found = []
+    candidates = []
     for index, node in enumerate(graph.nodes):
         args = graph.args[index]
         if node.kind is VIEW and node.data.kind == "broadcast":
             (base,) = args
             if COSTLY <= costs[base] < math.inf and node.size > graph.nodes[base].size:
-                found.append(base)
+                candidates.append(base)
                 costs[base] = 0
         if node.kind is REDUCE:
             cost: float = math.inf
@@ -52,4 +52,4 @@ def recompute_candidates(graph: LinearizedGraph, pinned: Container[int]) -> list
         else:
             cost = 0
         costs.append(cost)
-    return found
+    return candidates

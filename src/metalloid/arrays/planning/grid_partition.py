@@ -40,8 +40,8 @@ def _part(kernel: FusedKernel, axis: int, first: int, count: int) -> FusedKernel
     """The kernel restricted to `count` indices of an axis."""
     iteration_space = (*kernel.iteration_space[:axis], count, *kernel.iteration_space[axis + 1 :])
     ops = tuple(
-        replace(op, start=op.start + first * op.strides[axis]) if op.is_read else op
+        replace(op, offset=op.offset + first * op.strides[axis]) if op.is_read else op
         for op in kernel.ops
     )
-    start = kernel.start + first * kernel.strides[axis]
-    return replace(kernel, iteration_space=iteration_space, ops=ops, start=start)
+    offset = kernel.offset + first * kernel.strides[axis]
+    return replace(kernel, iteration_space=iteration_space, ops=ops, offset=offset)

@@ -94,29 +94,29 @@ class KernelBuilder:
             key: Any = (index, layout or moves)
         else:
             key = index
-        found = self._values.get(key)
-        if found is None:
+        value = self._values.get(key)
+        if value is None:
             if not moves and self.planner.graph.nodes[index].kind is ELEMENTWISE:
                 self._visit_maps_below(index)
             self._depth += 1
             if self._depth > MAX_DEPTH:
                 raise KernelLimitExceeded
-            found = self._values[key] = self._make(index, moves)
+            value = self._values[key] = self._make(index, moves)
             self._depth -= 1
-        return found
+        return value
 
     def _visit_maps_below(self, index: int) -> None:
         """Build elementwise operations in topological order, so that recursion stays shallow."""
         graph, materialized = self.planner.graph, self.planner.materialized
-        found: set[int] = set()
+        operands: set[int] = set()
         pending = [] if index in materialized else [index]
         while pending:
             for arg in graph.args[pending.pop()]:
-                is_new = arg not in found and arg not in self._values and arg not in materialized
+                is_new = arg not in operands and arg not in self._values and arg not in materialized
                 if is_new and graph.nodes[arg].kind is ELEMENTWISE:
-                    found.add(arg)
+                    operands.add(arg)
                     pending.append(arg)
-        for at in sorted(found):
+        for at in sorted(operands):
             self.value(at)
 
     def _make(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
@@ -124,14 +124,14 @@ class KernelBuilder:
         node = graph.nodes[index]
         kind = node.kind
         if kind is CONSTANT:
-            return self.add(KernelOp("number", index, (), node.dtype))
+            return self.add(KernelOp("constant", index, (), node.dtype))
         if index in planner.materialized or kind is BUFFER or kind is IOTA:
             return self._load(index, moves)
         if kind is ELEMENTWISE:
             args = tuple(self.value(arg, moves) for arg in graph.args[index])
             self.fused_nodes.add(index)
             varies = any(self.ops[arg].varies for arg in args)
-            return self.add(KernelOp("map", node.data, args, node.dtype, varies=varies))
+            return self.add(KernelOp("elementwise", node.data, args, node.dtype, varies=varies))
         if kind is VIEW:
             return self.value(graph.args[index][0], (index, *moves))
         if kind is GATHER:
@@ -147,7 +147,7 @@ class KernelBuilder:
             return self.add(KernelOp("reduce", node.data[0], (arg,), node.dtype))
         if index == self.product and not moves:
             self.fused_nodes.add(index)
-            return self.add(KernelOp("product", "matmul", (), node.dtype))
+            return self.add(KernelOp("matmul", "matmul", (), node.dtype))
         planner.store(
             index, MaterializeReason.MATMUL if kind is MATMUL else MaterializeReason.REDUCTION
         )
@@ -169,7 +169,7 @@ class KernelBuilder:
         node = self.planner.graph.nodes[index]
         source, layout = self.planner.location(index)
         layout = self._moved(index, layout, moves)
-        kind = "count" if node.kind is IOTA and index not in self.planner.materialized else "load"
+        kind = "iota" if node.kind is IOTA and index not in self.planner.materialized else "load"
         return self.add(_strided_op(kind, source, node.dtype, layout, self.row_axes))
 
     def _gather(self, index: int, moves: tuple[ViewOp | int, ...]) -> int:
@@ -183,14 +183,14 @@ class KernelBuilder:
         rest = layout.shape[indexed:]
         lead = len(node.shape) - len(rest)
         strides = (0,) * lead + layout.strides[indexed:]
-        viewed = self._moved(index, Layout(node.shape, strides, layout.start), moves)
+        viewed = self._moved(index, Layout(node.shape, strides, layout.offset), moves)
         widened = ViewOp("reshape", node.shape[:lead] + (1,) * len(rest))
         repeated = ViewOp("broadcast", node.shape)
         args = tuple(self.value(arg, (widened, repeated, *moves)) for arg in arguments)
         self.fused_nodes.add(index)
         op = _strided_op("gather", source, node.dtype, viewed, self.row_axes)
         varies = op.varies or any(self.ops[arg].varies for arg in args)
-        return self.add(KernelOp("gather", source, args, node.dtype, op.strides, op.start,
+        return self.add(KernelOp("gather", source, args, node.dtype, op.strides, op.offset,
                                varies, layout.strides[:indexed]))  # fmt: skip
 
     def _is_row_reduction(self, index: int, moves: tuple[ViewOp | int, ...]) -> bool:
@@ -211,7 +211,7 @@ class KernelBuilder:
             layout = self._moved(index, contiguous(node.shape), moves)
         except NonStridedView:
             return False
-        return layout.start == 0 and plain(layout) == self._outer_strides
+        return layout.offset == 0 and plain(layout) == self._outer_strides
 
     def row_extents(self) -> Ints:
         """Extents of the row axes, merged where the strides allow; at least one."""
@@ -223,7 +223,7 @@ class KernelBuilder:
 
     def add(self, op: KernelOp) -> int:
         """The index of an operation, the same for equal ones."""
-        key = (op.kind, op.data, op.args, op.dtype, op.strides, op.start)
+        key = (op.kind, op.data, op.args, op.dtype, op.strides, op.offset)
         index = self._indices.get(key)
         if index is None:
             self._loads += op.kind in ("load", "gather")
@@ -242,4 +242,4 @@ def plain(layout: Layout) -> Ints:
 def _strided_op(kind: str, source: int, dtype: DType, layout: Layout, row_axes: Ints) -> KernelOp:
     strides = plain(layout)
     varies = any(strides[axis] for axis in row_axes)
-    return KernelOp(kind, source, (), dtype, strides, layout.start, varies)
+    return KernelOp(kind, source, (), dtype, strides, layout.offset, varies)

@@ -16,21 +16,21 @@ class KernelOp:
     Attributes
     ----------
     kind : str
-        ``"load"``, ``"count"``, ``"number"``, ``"map"``, ``"gather"``, ``"reduce"`` or
-        ``"product"``.
+        ``"load"``, ``"iota"``, ``"constant"``, ``"elementwise"``, ``"gather"``, ``"reduce"`` or
+        ``"matmul"``.
     data : object
         The `Op` of a map, the name of a reduction, the buffer that is read.
     args : tuple of int
         Indices of the operands in the list of operations.
     dtype : numpy.dtype
     strides : tuple of int
-        Of the buffer that is read, along the axes of the iteration space.
-    start : int
+        Strides of the buffer that is read, along the axes of the iteration space.
+    offset : int
         Offset of the first element, relative to the leaf's own.
     varies : bool
         Whether the value varies along the row axes.
     steps : tuple of int
-        Of a gather: the stride that each index is multiplied by.
+        For a gather: the stride of each index.
     """
 
     kind: str
@@ -38,11 +38,11 @@ class KernelOp:
     args: Ints
     dtype: DType
     strides: Ints = ()
-    start: int = 0
+    offset: int = 0
     varies: bool = False
     steps: Ints = ()
 
     @property
     def is_read(self) -> bool:
         """Whether it is addressed by strides: a buffer, or an iota."""
-        return self.kind in ("load", "gather", "count")
+        return self.kind in ("load", "gather", "iota")

@@ -37,8 +37,8 @@ class Axes:
     accesses : dict
         By operation, and `RESULT`.
     form : str
-        ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"map"``: there is no
-        reduction.
+        ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"elementwise"``: there
+        is no reduction.
     """
 
     def __init__(self, kernel: FusedKernel) -> None:
@@ -62,7 +62,7 @@ class Axes:
         self.accesses = {
             index: Access("", k, r) for index, k, r in zip([*read, RESULT], outer, row, strict=True)
         }
-        self.form = self._form() if kernel.row_axes else "map"
+        self.form = self._form() if kernel.row_axes else "elementwise"
 
     def _form(self) -> str:
         if math.prod(self.row) < _SHORT_ROW and math.prod(self.outer) >= LANES:

@@ -50,9 +50,9 @@ class _Times(NamedTuple):
     Attributes
     ----------
     tile : float
-        Of a generated kernel, per tile and step of the depth.
+        For a generated kernel, per tile and step of the depth.
     multiplication, element : float
-        Of the host: per multiplication, and per element read, converted and written.
+        For the host: per multiplication, and per element read, converted and written.
     """
 
     tile: float

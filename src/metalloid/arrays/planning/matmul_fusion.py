@@ -45,7 +45,7 @@ def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
     Parameters
     ----------
     has_epilogue : bool
-        Whether a kernel of ours would compute users of the product as well.
+        Whether a generated kernel would compute users of the product as well.
     """
     nodes, args = planner.graph.nodes, planner.graph.args
     node = nodes[index]
@@ -74,7 +74,7 @@ def product_below(planner: PlanContext, index: int) -> int | None:
         node = nodes[at]
         if node.kind is not MATMUL or at in planner.materialized or layout is None:
             continue
-        is_same = node.size == root.size and (plain(layout), layout.start) == own
+        is_same = node.size == root.size and (plain(layout), layout.offset) == own
         if is_same and backend(planner, at, True) not in EXTERNAL_BACKENDS:
             break
     else:

@@ -111,16 +111,16 @@ class Planner:
     def _deep(self) -> list[int]:
         """Nodes to materialize because their expressions are too deep, in topological order."""
         depths: list[tuple[int, int]] = []
-        found = []
+        indices = []
         for index, node in enumerate(self.graph.nodes):
             below = [depths[arg] for arg in self.graph.args[index]]
             depth = max((d for d, _ in below), default=0) + (node.kind is ELEMENTWISE)
             chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
             if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
-                found.append(index)
+                indices.append(index)
                 depth = chain = 0
             depths.append((depth, chain))
-        return found
+        return indices
 
     # -- materialization
 
@@ -181,13 +181,13 @@ class Planner:
     def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
         """Layout of a node after views, as if it were contiguous."""
         nodes = self.graph.nodes
-        found = (nodes[move].data if isinstance(move, int) else move for move in moves)
-        return apply_views(contiguous(nodes[index].shape), found)
+        views = (nodes[move].data if isinstance(move, int) else move for move in moves)
+        return apply_views(contiguous(nodes[index].shape), views)
 
     # -- kernels
 
     def retry_after_split(self, attempt: Callable[[], T], split: Callable[[], None]) -> T:
-        """Call `attempt` until it succeeds; materialize what stands in its way."""
+        """Call `attempt` until it succeeds; materialize values after each failure."""
         while True:
             try:
                 return attempt()
@@ -224,12 +224,12 @@ class Planner:
     def _outer_strides(self, builder: KernelBuilder) -> Ints:
         return plain(contiguous(builder.outer))
 
-    def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, start: int = 0,
+    def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, offset: int = 0,
               chunk: int = 0) -> None:  # fmt: skip
         self.fused_nodes.append(builder.fused_nodes)
         if all(builder.iteration_space) or builder.row_axes:
             space, ops = builder.iteration_space, tuple(builder.ops)
-            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, start, chunk)
+            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, offset, chunk)
             self.steps.append(kernel)
 
     def _build(self, index: int) -> tuple[KernelBuilder, int]:
@@ -266,7 +266,9 @@ class Planner:
         own = plain(contiguous(root.shape))
         for at, _, layout in fusion_frontier(self.graph, index, self.materialized):
             node = nodes[at]
-            if node.kind is not REDUCE or at in self.materialized or layout is None or layout.start:
+            if node.kind is not REDUCE or at in self.materialized:
+                continue
+            if layout is None or layout.offset:
                 continue
             if plain(layout) == own and node.size == root.size:
                 return at, False
@@ -368,7 +370,7 @@ class Planner:
 
             split = functools.partial(self.store, arg, MaterializeReason.SIZE)
             builder, result = self.retry_after_split(attempt, split)
-            self._emit(builder, result, out, plain(region), region.start)
+            self._emit(builder, result, out, plain(region), region.offset)
         self.materialized[index] = out, whole
 
     def _call(self, index: int) -> None:

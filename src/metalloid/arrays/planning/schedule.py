@@ -61,8 +61,8 @@ class FusedKernel:
     out : int
         Index of the buffer that is written.
     strides : tuple of int
-        Of the output, along the axes of the space, and along the chunks if there are any.
-    start : int
+        Strides of the output, along the axes of the space, and along the chunks if any.
+    offset : int
     chunk : int
         Elements of the first row axis per threadgroup or thread; 0 for all.
     """
@@ -73,7 +73,7 @@ class FusedKernel:
     result: int
     out: int
     strides: Ints
-    start: int = 0
+    offset: int = 0
     chunk: int = 0
 
     @property
@@ -108,7 +108,7 @@ class Factor:
 class ProductKernel(FusedKernel):
     """A matrix product with its fused prologues and epilogue.
 
-    An operation of the kind ``"product"`` stands for an element of the product.
+    An operation of the kind ``"matmul"`` stands for an element of the product.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class CallStep:
     Attributes
     ----------
     index : int
-        Of the node in the graph. A later graph of the same structure holds another call there.
+        Index of the node in the graph; later graphs of equal structure have other calls there.
     """
 
     index: int
