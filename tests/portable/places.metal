@@ -231,15 +231,17 @@ METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
 // Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
+// which looks at 32 of 64 bits. Negative numbers of places are large.
 template <typename T>
 METAL_FUNC T shift_left(T x, T places) {
-  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(wrapping<T>(x) << wrapping<T>(places)) : T(0);
+  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+  return T(wrapping<T>(x) << (all / 2) << (all - all / 2));
 }
 template <typename T>
 METAL_FUNC T shift_right(T x, T places) {
-  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(x >> places) : x < T(0) ? T(-1) : T(0);
+  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+  return T(x >> (all / 2) >> (all - all / 2));
 }
 
 template <typename T>
@@ -308,69 +310,81 @@ METAL_FUNC T from_lane(T x, ushort distance) {
 
 // Values with their places, for the search of the largest and the smallest. Plain MSL.
 template <typename T>
-struct placed {
+struct value_index {
   T value;
-  long place;
+  long index;
 
-  placed() = default;
-  constexpr placed(T value, long place) : value(value), place(place) {}
+  value_index() = default;
+  constexpr value_index(T value, long index) : value(value), index(index) {}
 };
 
 namespace numpy {
 
 // The first of equal ones; the first NaN before everything else.
 template <typename T>
-METAL_FUNC bool comes_first(placed<T> a, placed<T> b, bool is_beyond) {
+METAL_FUNC bool comes_first(value_index<T> a, value_index<T> b, bool is_beyond) {
   const bool a_is_nan = isnan(a.value), b_is_nan = isnan(b.value);
   const bool ties = a.value == b.value || (a_is_nan && b_is_nan);
-  return ties ? a.place < b.place : a_is_nan || (is_beyond && !b_is_nan);
+  return ties ? a.index < b.index : a_is_nan || (is_beyond && !b_is_nan);
+}
+// Whether a value takes the index of the best one so far, which came before it. Without branches.
+template <typename T>
+METAL_FUNC bool is_larger(T x, T best) {
+  return !(x <= best) & !isnan(best);
 }
 template <typename T>
-METAL_FUNC placed<T> larger(placed<T> a, placed<T> b) {
+METAL_FUNC bool is_smaller(T x, T best) {
+  return !(x >= best) & !isnan(best);
+}
+
+template <typename T>
+METAL_FUNC value_index<T> larger(value_index<T> a, value_index<T> b) {
   return comes_first(a, b, a.value > b.value) ? a : b;
 }
 template <typename T>
-METAL_FUNC placed<T> smaller(placed<T> a, placed<T> b) {
+METAL_FUNC value_index<T> smaller(value_index<T> a, value_index<T> b) {
   return comes_first(a, b, a.value < b.value) ? a : b;
 }
 
 template <typename T>
-METAL_FUNC placed<T> from_lane(placed<T> x, ushort distance) {
-  return {from_lane(x.value, distance), from_lane(x.place, distance)};
+METAL_FUNC value_index<T> from_lane(value_index<T> x, ushort distance) {
+  return {from_lane(x.value, distance), from_lane(x.index, distance)};
 }
 
 }  // namespace numpy
 
-struct Numbers {
+struct Params {
   long p0_start;
   long p0_k0;
   long p1_start;
   uint row0;
 };
 
-kernel void array_placed_argmax_place(
+kernel void array_value_index_argmax_index(
     device const float *x0 [[buffer(0)]],
     device long *out [[buffer(1)]],
-    constant Numbers &given [[buffer(2)]],
+    constant Params &params [[buffer(2)]],
     uint3 at [[thread_position_in_grid]])
 {
-  device const float *p0 = x0 + given.p0_start + long(at.y) * given.p0_k0;
+  device const float *p0 = x0 + params.p0_start + long(at.y) * params.p0_k0;
   device long *to = out + at.y;
-  const uint row_end = given.row0;
-  placed<float> v3 = placed<float>(numpy::lowest<float>(), LONG_MAX);
+  const uint row_end = params.row0;
+  float best3 = numpy::lowest<float>();
+  uint found3 = at.x;
   for (uint lanes = 0; lanes < row_end; lanes += 32) {
     const uint j0 = lanes + at.x;
     if (j0 < row_end) {
       const float v0 = p0[j0];
-      const long v1 = long((given.p1_start)) + long(j0);
-      const placed<float> v2 = placed<float>(v0, v1);
-      v3 = numpy::larger(v3, v2);
+      const bool is_better3 = numpy::is_larger(v0, best3);
+      best3 = is_better3 ? v0 : best3;
+      found3 = is_better3 ? j0 : found3;
     }
   }
+  value_index<float> v3 = value_index<float>(best3, found3 < row_end ? long((params.p1_start)) + long(found3) : LONG_MAX);
   for (ushort distance = 16; distance > 0; distance /= 2) {
     v3 = numpy::larger(v3, numpy::from_lane(v3, distance));
   }
-  const long v4 = v3.place;
+  const long v4 = v3.index;
   if (at.x == 0) {
     to[0] = v4;
   }

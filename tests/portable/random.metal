@@ -231,15 +231,17 @@ METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
 // Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
+// which looks at 32 of 64 bits. Negative numbers of places are large.
 template <typename T>
 METAL_FUNC T shift_left(T x, T places) {
-  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(wrapping<T>(x) << wrapping<T>(places)) : T(0);
+  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+  return T(wrapping<T>(x) << (all / 2) << (all - all / 2));
 }
 template <typename T>
 METAL_FUNC T shift_right(T x, T places) {
-  const bool fits = places >= T(0) && places < T(8 * sizeof(T));
-  return fits ? T(x >> places) : x < T(0) ? T(-1) : T(0);
+  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+  return T(x >> (all / 2) >> (all - all / 2));
 }
 
 template <typename T>
@@ -378,6 +380,61 @@ METAL_FUNC ulong below(ulong bits, uint span) {
   return ((bits >> 32) * span + (low >> 32)) >> 32;
 }
 
+// -- the Poisson distribution, of a key of its own
+
+// D. Knuth, "The Art of Computer Programming" 2, 3.4.1: as many uniform numbers as keep their
+// product above a limit.
+METAL_FUNC long poisson_by_products(uint2 key, float mean) {
+  const float limit = metal::exp(-mean);
+  float product = 1.0f;
+  for (uint block = 0;; ++block) {
+    const uint2 words = threefry(key, uint2(0, block));
+    product *= open_unit<float>(words.x);
+    if (product <= limit) return 2l * block;
+    product *= open_unit<float>(words.y);
+    if (product <= limit) return 2l * block + 1;
+  }
+}
+
+// The logarithm of the probability of mean + away events, which are `count`. C. Loader, "Fast and
+// accurate computation of binomial probabilities", 2000.
+METAL_FUNC float poisson_logarithm(float count, float mean, float away) {
+  if (count < 0.5f) return -mean;
+  const float over = 1.0f / count, square = over * over;
+  float rest = over * (1.0f / 12 - square * (1.0f / 360 - square * (1.0f / 1260 - square / 1680)));
+  if (count < 3.5f) rest = count < 1.5f ? 0.08106147f : count < 2.5f ? 0.0413407f : 0.02767793f;
+  const float v = away / (mean + count), s = v * v;
+  const float series = 1.0f / 3 + s * (1.0f / 5 + s * (1.0f / 7 + s / 9));
+  const float near = away * v + 2.0f * count * v * s * series;
+  const float far = count * metal::log(count / mean) - away;
+  return -rest - (s < 0.01f ? near : far) - 0.5f * metal::log(6.2831855f * count);
+}
+
+// W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993.
+METAL_FUNC long poisson_by_rejection(uint2 key, float mean) {
+  const float b = 0.931f + 2.53f * metal::sqrt(mean), a = 0.02483f * b - 0.059f;
+  const float top = 1.1239f + 1.1328f / (b - 3.4f), sure = 0.9277f - 3.6224f / (b - 2.0f);
+  // What is away from the mean is rounded, not the number itself: above 2^24 floats have gaps.
+  const float whole = metal::floor(mean), part = mean - whole;
+  for (uint block = 0;; ++block) {
+    const uint2 words = threefry(key, uint2(0, block));
+    const float side = 0.5f * open_unit<float>(words.x << 1), height = open_unit<float>(words.y);
+    const float from_middle = words.x >> 31 ? side - 0.5f : 0.5f - side;
+    const float steps = metal::floor((2.0f * a / side + b) * from_middle + (part + 0.43f));
+    const long count = long(whole) + long(steps);
+    if (side >= 0.07f && height <= sure) return count;
+    if (count < 0 || (side < 0.013f && height > side)) continue;
+    const float density = metal::log(height * top / (a / (side * side) + b));
+    if (density <= poisson_logarithm(float(count), mean, steps - part)) return count;
+  }
+}
+
+METAL_FUNC long poisson(uint key0, uint key1, long place, float mean) {
+  if (!(mean >= 0.0f && mean <= 0x1p60f)) return -1;
+  const uint2 own = threefry(key0, key1, place);
+  return mean < 10.0f ? poisson_by_products(own, mean) : poisson_by_rejection(own, mean);
+}
+
 }  // namespace numpy
 
 // Special functions of generated kernels. Plain MSL.
@@ -430,7 +487,7 @@ METAL_FUNC T erfinv(T x) { return T(erfinv(float(x))); }
 
 }  // namespace numpy
 
-struct Numbers {
+struct Params {
   long p0_start;
   long p1_start;
   long p2_start;
@@ -443,20 +500,20 @@ kernel void array_symmetric_unit_erfinv_multiply_add(
     device const uint *x1 [[buffer(1)]],
     device const float *x2 [[buffer(2)]],
     device float *out [[buffer(3)]],
-    constant Numbers &given [[buffer(4)]],
+    constant Params &params [[buffer(4)]],
     uint3 at [[thread_position_in_grid]])
 {
-  device const uint *p0 = x0 + given.p0_start;
-  device const uint *p1 = x1 + given.p1_start;
-  device const float *p3 = x2 + given.p3_start;
+  device const uint *p0 = x0 + params.p0_start;
+  device const uint *p1 = x1 + params.p1_start;
+  device const float *p3 = x2 + params.p3_start;
   device float *to = out;
   const uint v0 = p0[0];
   const uint v1 = p1[0];
-  const long v2 = long((given.p2_start)) + long(at.x);
+  const long v2 = long((params.p2_start)) + long(at.x);
   const uint v3 = numpy::random_bits<uint>(v0, v1, v2);
   const float v4 = numpy::symmetric_unit<float>(v3);
   const float v5 = numpy::erfinv(v4);
-  const float v6 = given.n6;
+  const float v6 = params.n6;
   const float v7 = v5 * v6;
   const float v8 = p3[at.x];
   const float v9 = v7 + v8;
