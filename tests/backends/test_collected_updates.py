@@ -40,7 +40,7 @@ def _compiled(text):
 
 
 def collects(compiled):
-    return "@mtl.collect." in compiled.asm["ll"]
+    return "@mtl.accumulate." in compiled.asm["ll"]
 
 
 def run(compiled, y, x, threads, group_size, n=0):
@@ -74,7 +74,7 @@ def test_at_one_place(operation, dtype, waits, threads, group_size, seed):
 )
 def test_at_one_place_for_each_thread_of_a_threadgroup(operation, function, first):
     compiled = kernel(f"atomic_{operation}_explicit(&y[t], x[i], {RELAXED});", waits=True)
-    assert "@mtl.collect.row." in compiled.asm["ll"]
+    assert "@mtl.accumulate.row." in compiled.asm["ll"]
     width, groups = 128, 500
     x = np.random.default_rng(first).integers(0, 2**32, width * groups, dtype=np.uint32)
     y = np.full(width + 8, 5, np.uint32)
