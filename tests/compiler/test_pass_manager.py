@@ -1,0 +1,100 @@
+"""Pipelines: what passes need and give, and the settings that help to find a wrong one."""
+
+import pytest
+
+import metalloid as mtl
+from metalloid.compiler.ir.function import Instruction, Value
+from metalloid.compiler.ir.instruction_parser import Line
+from metalloid.compiler.ir.matrix_type import MATRIX
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.pass_manager import Pass, PipelineError, run_passes
+from metalloid.compiler.ir.printer import instruction_text
+from metalloid.compiler.ir.types import FLOAT, I1, POINTER
+from metalloid.compiler.ir.verifier import InvalidIR
+from metalloid.compiler.vectorize.context import Context
+from metalloid.compiler.vectorize.pipeline import LOWERING, LOWERING_OF_CALLEES, VECTORIZATION
+
+TEXT = "define void @f(i32 %n) {\nentry:\n  %a = add i32 %n, 1\n  ret void\n}\n"
+
+
+def function():
+    return parse_function(TEXT, "f")
+
+
+def recording(name, calls, **options):
+    return Pass(name, lambda function, context: calls.append(name), "a test", **options)
+
+
+def test_a_pass_that_needs_what_nothing_gives_is_refused():
+    calls = []
+    late = recording("late", calls, needs=("cfg",))
+    with pytest.raises(PipelineError, match="late needs cfg"):
+        run_passes(function(), (late,), Context())
+    run_passes(function(), (recording("cfg", calls, gives=("cfg",)), late), Context())
+    assert calls == ["cfg", "late"]
+
+
+def test_an_analysis_runs_again_only_after_it_was_invalidated():
+    for changes, expected in ((False, ["analysis"]), (None, ["analysis", "analysis"])):
+        calls = []
+        analysis = recording("analysis", calls, gives=("facts",))
+        change = Pass("change", lambda f, c, r=changes: r, "a test", invalidates=("facts",))
+        run_passes(function(), (analysis, change, analysis), Context())
+        assert calls == expected
+
+
+def test_optional_passes_are_disabled_by_name_and_by_number(capsys):
+    calls = []
+    passes = (
+        recording("one", calls, optional=True),
+        recording("two", calls),
+        recording("three", calls, optional=True),
+    )
+    with mtl.config.scope(disable_pass="one,two"):
+        run_passes(function(), passes, Context())
+    assert calls == ["two", "three"]
+    calls.clear()
+    with mtl.config.scope(pass_limit=0):
+        run_passes(function(), passes, Context())
+    assert calls == ["two"]
+    assert ") three on @f" in capsys.readouterr().err
+
+
+def test_the_verifier_names_the_pass(capsys):
+    def spoil(function, context):
+        function.entry.body.append(function.entry.body[0])
+
+    with (
+        mtl.config.scope(verify_passes=True),
+        pytest.raises(InvalidIR, match=r"after spoil.*\n.*several definitions"),
+    ):
+        run_passes(function(), (Pass("spoil", spoil, "a test"),), Context())
+    with mtl.config.scope(print_after="nothing"):
+        run_passes(function(), (Pass("nothing", lambda f, c: None, "a test"),), Context())
+    assert capsys.readouterr().err.startswith("; *** IR after nothing ***\ndefine void @f(i32 %n)")
+
+
+@pytest.mark.parametrize("pipeline", [LOWERING, LOWERING_OF_CALLEES])
+def test_lowering_gives_what_vectorisation_begins_with(pipeline):
+    given = {name for each in pipeline for name in each.gives}
+    assert {"scalars", "legal types", "barriers end blocks"} <= given
+    names = [each.name for each in VECTORIZATION if not each.gives]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        Instruction("assert", operands=[Value(I1, "%c"), Value(POINTER, "@text")], detail="true"),
+        Instruction("to_matrix", "%m", MATRIX, [Value(FLOAT, "%a"), Value(FLOAT, "%b")]),
+        Instruction("of_matrix", "%x", FLOAT, [Value(MATRIX, "%m")], detail="1"),
+        Instruction(
+            "load_matrix", "%m", MATRIX, [Value(POINTER, "%p")], detail="8,1", source=FLOAT
+        ),
+        Instruction("alloca", "%p", POINTER, source=FLOAT, align=4, detail="16"),
+        Instruction("load", "%x", FLOAT, [Value(POINTER, "%p")], ("call_invariant",), align=4),
+    ],
+    ids=lambda instruction: instruction.op,
+)
+def test_our_own_instructions_are_parsed_back(instruction):
+    assert Line(instruction_text(instruction), lambda name: FLOAT).instruction() == instruction
