@@ -19,7 +19,7 @@ def sizes(ir: str) -> dict[str, int]:
 
 
 def distances(ir: str) -> tuple[dict[str, int], int]:
-    """How far in front of the address each threadgroup variable begins, and bytes of them all."""
+    """Distance from each threadgroup variable to the end of them all, and their size, in bytes."""
     found, total = {}, 0
     for match in _VARIABLE.finditer(ir):
         size, align = type_of(match[2], ir).size, int(match[3] or 16)

@@ -135,7 +135,7 @@ def run_passes(function: Function, passes: Sequence[Pass[C]], context: C) -> Non
 
 
 def observes_passes() -> bool:
-    """Whether the settings change or watch passes, so that cached code does not do."""
+    """Whether the settings change or watch passes: cached kernels must be compiled again."""
     return bool(
         settings.print_after
         or settings.disable_pass

@@ -1,13 +1,13 @@
-"""Atomic updates that nobody looks at, collected until their place changes or the call ends.
+"""Atomic updates whose results are unused are marked, to be accumulated instead.
 
-A locked instruction takes 20 cycles, and some hundred where processors take the line from each
-other. But what kernels count or sum they most often add at their end, at one place for all threads
-or at one for each thread of a threadgroup: the threadgroups of a call come to the same places. So
-each such instruction has a *collector*, which knows the place where it was last and what belongs
-there (`accumulators`).
+A locked instruction takes 20 cycles, and some hundred when processors compete for a cache line.
+Kernels that count or sum mostly update at their end one address for all threads, or one for each
+thread of a threadgroup, and all threadgroups of a call use the same addresses. So each such
+instruction gets an accumulator (`vectorize.atomics.accumulators`), which is flushed when its
+address changes and at the end of the call.
 
-Relaxed operations have no order among threads (MSL specification, 6.15), so nobody can tell when
-they are done, but the thread itself: it must not come to other memory of the device afterwards.
+Relaxed operations have no order among threads (MSL specification, 6.15), so no other thread can
+tell when they happen. The thread itself can: it must not access other device memory afterwards.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.instruction_parser import ONE_THREAD
 from metalloid.compiler.ir.types import POINTER, Integer
 
-#: So many instructions of a kernel have collectors.
-_MOST = 8
+#: Instructions of a kernel that get accumulators.
+_MAX_ACCUMULATORS = 8
 _FLAG = "deferred."
 _ACCESSES = ("load", "store", "copy", "atomicrmw", "cmpxchg")
 
 
 def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
-    """Mark the updates that may be collected, by their number as a flag.
+    """Mark the updates that may be accumulated with the flag ``deferred.N``.
 
     Parameters
     ----------
@@ -74,11 +74,11 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
         is_last = not any(ahead[following] for following in graph.successors[name])
         for one in reversed(function.blocks[name].body):
             is_last = is_last and id(one) not in others
-            if is_last and id(one) in updating and count < _MOST:
+            if is_last and id(one) in updating and count < _MAX_ACCUMULATORS:
                 one.flags = (*one.flags, f"{_FLAG}{count}")
                 count += 1
 
 
 def deferred_number(instruction: Instruction) -> int | None:
-    """The number that `defer_atomics` gave to an update; None if it is not to be collected."""
+    """The number that `defer_atomics` gave to an update; None if it has none."""
     return next((int(f.removeprefix(_FLAG)) for f in instruction.flags if _FLAG in f), None)

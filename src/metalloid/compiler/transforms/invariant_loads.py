@@ -9,7 +9,7 @@ def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
     """Mark loads of memory at `read_only` addresses, and at known distances from them.
 
     Not as LLVM's invariant ones: the driver writes a threadgroup's position before it calls the
-    function, and once that is inlined such a load could be moved in front of the store.
+    function, and once that is inlined such a load could be moved before the store.
     """
     addresses = set(read_only)
     for instruction in function.instructions():
