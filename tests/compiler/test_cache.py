@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.compiler.frontend.translate import stdlib_pch
+from metalloid.compiler.frontend import stdlib_pch
 from metalloid.compiler.toolchain.cache import Cache, digest
 
 FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
