@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from metalloid.backends.cuda.libraries import CudaLibraries
+from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.runtime.event import FinishedEvent
 from own_memory_device import OwnMemoryDevice
 

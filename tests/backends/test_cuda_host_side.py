@@ -14,14 +14,19 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda import launcher
-from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
-from metalloid.backends.cuda.device import CudaDevice
-from metalloid.backends.cuda.events import CudaEvent, TimedEvent
-from metalloid.backends.cuda.exchange import CudaExchange
-from metalloid.backends.cuda.geometry import Part
-from metalloid.backends.cuda.pinned import PinnedMemory
-from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
+from metalloid.backends.cuda.runtime import launcher
+from metalloid.backends.cuda.runtime.constants import PLACE_BYTES, Constants
+from metalloid.backends.cuda.runtime.device import CudaDevice
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.runtime.exchange import CudaExchange
+from metalloid.backends.cuda.runtime.geometry import Part
+from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
+from metalloid.backends.cuda.runtime.printf_buffer import (
+    BLOCK_BYTES,
+    HEAD_BYTES,
+    pass_on,
+    read_head,
+)
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import shared_cache
 from metalloid.runtime.launches import Arguments

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda import libraries
+from metalloid.backends.cuda.libraries import cuda_libraries as libraries
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import nvidia_stand_in

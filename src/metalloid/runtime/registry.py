@@ -18,7 +18,7 @@ from metalloid.settings import settings
 #: DeviceUnavailable where there is none.
 _KINDS = {
     "metal": "metalloid.backends.metal.device",
-    "cuda": "metalloid.backends.cuda.device",
+    "cuda": "metalloid.backends.cuda.runtime.device",
     "cpu": "metalloid.backends.cpu.device",
 }
 
@@ -26,7 +26,10 @@ _KINDS = {
 _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 
 #: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
-_TARGETS = {"cuda": "metalloid.backends.cuda.offline", "cpu": "metalloid.backends.cpu.offline"}
+_TARGETS = {
+    "cuda": "metalloid.backends.cuda.runtime.offline",
+    "cpu": "metalloid.backends.cpu.offline",
+}
 
 _open: dict[str, Device] = {}
 _DEFAULT = ""  # in `_open`, for the one that was found first: asking for those before it takes long

@@ -1,0 +1,203 @@
+"""From a kernel to PTX."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
+from metalloid.backends.cuda.compile.coarsening import add_several
+from metalloid.backends.cuda.compile.dynamic_shared_memory import ask_for_memory
+from metalloid.backends.cuda.compile.invariant_loads import mark_unchanging
+from metalloid.backends.cuda.compile.member_masks import name_members
+from metalloid.backends.cuda.compile.tensor_cores import handles_matrices, use_tensor_cores
+from metalloid.compiler import clang
+from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
+from metalloid.compiler.frontend import compile_command, compile_entry
+from metalloid.compiler.progress import compiling
+from metalloid.compiler.shift_amounts import mask_shift_amounts
+from metalloid.compiler.target import Target
+from metalloid.compiler.undefined import LINE_TABLES, undefined
+from metalloid.compiler.unit import TranslationUnit
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.settings import settings
+
+_ENTRY = (
+    f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
+    "(metalloid::launch_data<mtl_entry_type::parameter_count> launch)"
+    " { metalloid::run_thread<mtl_entry_type>(launch); }"
+)
+_KERNEL_HEAD = re.compile(
+    rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
+)
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)"
+    rf"(?=[^@\n]*@(?!{ENTRY_SYMBOL}\b))", re.M,
+)  # fmt: skip
+
+
+#: Threadgroup variables that begin at a multiple of 16 bytes can be read four floats at a time.
+_SHARED_VARIABLE = re.compile(
+    r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
+)
+#: Where kernels write what they say to the host; set when a kernel is loaded.
+REPORT_SYMBOL = "mtl_report_block"
+_REPORT_BLOCK = re.compile(
+    rf"^(@{REPORT_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
+)
+
+
+#: Loops whose bounds are not known are unrolled up to so many instructions. Without it small ones
+#: are not at all, which CUDA's compiler runs four times as one.
+_UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
+_MISSING = re.compile(
+    r"^\.extern \.(?:func\s+(?:\([^)]*\)\s*)?|(?:global|const)\b[^;\n]*?)(\w+)(?=\s*[\n(;\[]|$)",
+    re.M,
+)
+
+
+@dataclass(frozen=True)
+class PtxKernel:
+    """A kernel as PTX.
+
+    Attributes
+    ----------
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    reports : bool
+        Whether it logs or asserts.
+    has_order : bool
+        Whether the threads of a simdgroup are the lanes of a warp in order.
+    asked_bytes : int
+        Threadgroup memory that a launch has to ask for beside that of parameters.
+    several : int
+        Threads of Metal that one of CUDA runs in the kernel's second form (coarsening.py); 1 if it
+        has none.
+    is_beside : bool
+        Whether those are neighbours (vectorized_coarsening.py).
+    is_cancellable : bool
+        Whether it polls a flag of the host's (cancellation_polls.py).
+    stages : dict
+        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
+    """
+
+    layouts: tuple[int, ...]
+    reports: bool
+    has_order: bool
+    asked_bytes: int
+    several: int
+    is_beside: bool
+    is_cancellable: bool
+    stages: dict[str, Path]
+
+    @property
+    def text(self) -> str:
+        """The PTX."""
+        return self.stages["ptx"].read_text()
+
+
+def compile_ptx(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    most_threads: int = 0,
+) -> PtxKernel:
+    """Compile one kernel of a unit to PTX, or find it in the cache.
+
+    Parameters
+    ----------
+    most_threads : int
+        Threads that a threadgroup has to be able to have, which limits the registers of each; 0
+        leaves that to the assembler.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    key = digest(
+        "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
+        str(most_threads), str(settings.cancellable), *target.flags,
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is None:
+        with compiling(f"kernel {entry.name!r} for {target.name}"):
+            made = _compile(unit, entry, constants, target, cache, most_threads)
+        files = cache.save(key, made)
+    numbers = json.loads(files["kernel.json"].read_bytes())
+    layouts, reports, has_order, asked_bytes, several, is_beside, is_cancellable = numbers
+    names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
+    stages = {stage: files[name] for stage, name in names.items()}
+    return PtxKernel(
+        tuple(layouts), reports, has_order, asked_bytes, several, is_beside, is_cancellable, stages
+    )
+
+
+def _compile(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+    most_threads: int,
+) -> dict[str, bytes | str]:
+    to_ir = [
+        *compile_command(unit.text, unit.options, target, cache),
+        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+    ]
+
+    def compiled(*more: str) -> tuple[str, str]:
+        def embed(text: str) -> str:
+            return entry_text(text, unit, entry, constants, _ENTRY)
+
+        return compile_entry([*to_ir, *more], unit, entry, target, embed)
+
+    text, ir = compiled()
+    layouts = read_layouts(ir)
+    signature = build_signature(entry, layouts)
+    ir = mark_unchanging(mask_shift_amounts(ir), signature)
+    has_order = not handles_matrices(ir)
+    ir = use_tensor_cores(name_members(ir, has_order))
+    ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
+    ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
+    # The functions are all inlined; nobody calls the copies that clang keeps for others.
+    ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
+    ir, several, is_beside = add_several(ir, signature) if has_order else (ir, 1, False)
+    if most_threads:
+        ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
+    to_ptx = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
+    code = clang.run(to_ptx, ir)
+    if code.status != 0:
+        raise MetalloidError(
+            f"[{entry.name}] clang accepted the kernel but could not generate code for "
+            f"{target.name}:\n{code.messages[:2000]}"
+        )
+    ptx, asked_bytes = ask_for_memory(code.output.decode())
+    if settings.cancellable:
+        ptx = poll_loops(ptx)
+    if missing := _MISSING.search(ptx):
+        raise undefined(missing[1], unit, entry, lambda: compiled(LINE_TABLES)[1])
+    return {
+        "kernel.cpp": text,
+        "kernel.ll": ir,
+        "kernel.ptx": ptx,
+        "kernel.json": json.dumps(
+            [
+                layouts,
+                f"@{REPORT_SYMBOL} = " in ir,
+                has_order,
+                asked_bytes,
+                several,
+                is_beside,
+                CANCEL_SYMBOL in ptx,
+            ]
+        ),
+    }

@@ -1,0 +1,132 @@
+"""Memory of NVIDIA GPUs that other libraries have: where it lies, and whose turn it is.
+
+Our stream is ordered with CUDA's default stream, which most programs never leave, by CUDA itself.
+Where another library works on a stream of its own, ours waits for it before a launch, and it for
+ours after that. The library says which stream that is: by ``__cuda_array_interface__`` (CuPy,
+Numba), or when it is torch, which we ask. Who speaks only DLPack waits for us before that, and not
+after; there the launch has ended when it returns.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.backends.cuda.runtime.driver import check
+from metalloid.errors import ArgumentError
+from metalloid.runtime.dlpack import capsule_of, read_capsule
+from metalloid.runtime.exchange import Exchange
+from metalloid.runtime.strided import Borrowed
+
+if TYPE_CHECKING:
+    from metalloid.backends.cuda.runtime.device import CudaDevice
+
+#: CUDA's default stream as DLPack and the driver call it. 0 would be the same, but says not which.
+DEFAULT_STREAM = 1
+#: For DLPack: nobody waits.
+NO_STREAM = -1
+_CUDA, _MANAGED = 2, 13  # types of device of DLPack
+
+
+class CudaExchange(Exchange):
+    """That of one GPU."""
+
+    _device: CudaDevice
+
+    def __init__(self, device: CudaDevice, index: int) -> None:
+        super().__init__(device)
+        self.dlpack_device = (_CUDA, index)
+        self.stream_handle = int(device.stream)
+        untimed = device._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        self._mark = check(device._driver.cuEventCreate(untimed), "making an event")
+
+    def borrow(self, value: Any) -> Borrowed | None:
+        """See `Exchange.borrow`: launches wait for what is under way on the memory.
+
+        Raises
+        ------
+        ArgumentError
+            If it is another GPU's, or of a type that MSL does not have.
+        BufferError
+            If its capsule cannot be read.
+        """
+        if isinstance(value, type):
+            return None
+        torch = sys.modules.get("torch")
+        is_torch = torch is not None and isinstance(value, torch.Tensor)
+        # A tensor of torch's has the interface without the stream, and none that needs a gradient.
+        interface = None if is_torch else getattr(value, "__cuda_array_interface__", None)
+        if hasattr(value, "__dlpack_device__"):
+            kind, number = map(int, value.__dlpack_device__())
+            if kind not in (_CUDA, _MANAGED):
+                return None
+        elif interface is None:
+            return None
+        else:
+            number = self.number_of_device(interface["data"][0])
+        if number != self.dlpack_device[1]:
+            name = self._device.name
+            raise ArgumentError(f"[{name}] the {type(value).__name__} is on GPU {number}.")
+        # bfloat16 has no letter
+        says_type = interface is not None and interface["typestr"][1] != "V"
+        has_dlpack = hasattr(value, "__dlpack__")
+        if interface is not None and says_type and (interface.get("stream") or not has_dlpack):
+            return self._by_interface(value, interface)
+        stream = None
+        if torch is not None and is_torch:
+            stream = torch.cuda.current_stream(value.device).cuda_stream or DEFAULT_STREAM
+        waits_for = NO_STREAM if stream == DEFAULT_STREAM else self.stream_handle
+        found = read_capsule(capsule_of(value, stream=waits_for), value)
+        found.waits = stream is None
+        found.then = self._then(stream)
+        return found
+
+    def _by_interface(self, value: Any, interface: dict[str, Any]) -> Borrowed:
+        if interface.get("mask") is not None:
+            raise ArgumentError(f"[{self._device.name}] the {type(value).__name__} has a mask.")
+        # None: nothing to wait for. Before version 3 nobody said, and all used the default.
+        stream = interface.get("stream") or DEFAULT_STREAM
+        if stream != DEFAULT_STREAM:
+            self.follow(stream)
+        address, read_only = interface["data"]
+        return Borrowed(
+            address,
+            np.dtype(interface["typestr"]),
+            tuple(interface["shape"]),
+            interface.get("strides"),
+            value,
+            read_only,
+            self._then(stream),
+        )
+
+    def _then(self, stream: int | None) -> Callable[[], None] | None:
+        if stream in (None, DEFAULT_STREAM):
+            return None
+        return functools.partial(self.hand_over, stream)
+
+    def number_of_device(self, address: int) -> int:
+        """Of the GPU whose memory it is."""
+        bindings = self._device._driver
+        attribute = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        self._device._enter()
+        return int(check(bindings.cuPointerGetAttribute(attribute, address), "asking where"))
+
+    def follow(self, stream: int) -> None:
+        """Let the launches from now on wait for what is under way on a stream."""
+        self._order(stream, self._device.stream)
+
+    def hand_over(self, stream: int) -> None:
+        """See `Exchange.hand_over`."""
+        if stream != DEFAULT_STREAM:  # which waits by itself
+            self._order(self._device.stream, stream)
+
+    def _order(self, first: Any, then: Any) -> None:
+        bindings = self._device._driver
+        with self._device._lock:
+            self._device._enter()
+            check(bindings.cuEventRecord(self._mark, first), "marking a stream")
+            check(bindings.cuStreamWaitEvent(then, self._mark, 0), "waiting for a stream")

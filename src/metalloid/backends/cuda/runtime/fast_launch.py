@@ -1,0 +1,81 @@
+"""Launches of the usual kind, bound and made by native/fast_launch.c without the interpreter."""
+
+from __future__ import annotations
+
+import struct
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.launches import PlainParameter, QuickLaunch
+from metalloid.settings import settings
+
+if TYPE_CHECKING:
+    from metalloid.backends.cuda.runtime.device import CudaDevice
+    from metalloid.backends.cuda.runtime.program import CudaProgram
+
+_HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
+_ALIGNED = 15  # bits that words may not have
+_WHOLE_NUMBERS = (
+    int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+)  # fmt: skip
+_OTHER_NUMBERS = (float, np.float32, np.float64, np.float16)
+#: Without its lock the interpreter has other structures, and no stable interface.
+_HAS_LOCK = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class _Plan(NamedTuple):
+    """What native/fast_launch.c reads of a kernel; it has the same names in this order."""
+
+    head: bytes
+    sizes: Mapping[Any, Any]
+    shapes: Mapping[Any, list[bytes]]
+    device: CudaDevice
+    constants: Mapping[bytes, int]
+    free_marks: list[tuple[int, int]]
+    is_timed: bool
+    settings: Any
+    buffer: type
+    whole_numbers: tuple[type, ...]
+    other_numbers: tuple[type, ...]
+    timed_event: type
+    event: type
+    program: CudaProgram
+    reports: bool
+    acquire: Callable[[], Any]
+    release: Callable[[], Any]
+    fail: Callable[[int], NoReturn]
+
+
+def quick_launch(
+    device: CudaDevice,
+    program: CudaProgram,
+    parameters: Sequence[PlainParameter],
+    sizes: Mapping[Any, Any],
+) -> QuickLaunch | None:
+    """See `Launcher.quick`."""
+    words = max(1, len(program.signature.sources))
+    if not _HAS_LOCK:
+        return None
+    head = _HEAD.pack(
+        int(device._context), device.stream_handle, program.asked_bytes, words, len(parameters),
+        _ALIGNED if program.wants_aligned else 0,
+    )  # fmt: skip
+    for p in parameters:
+        kind = ord(p.number) if p.number else 0
+        head += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)
+
+    def fail(status: int) -> NoReturn:
+        raise device.failure(device._driver.CUresult(status), program.name)
+
+    timer = device.timer
+    plan = _Plan(
+        head, sizes, program.shapes, device, device._constants, timer.free, timer.is_timing,
+        settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
+        program.reports, device._lock.acquire, device._lock.release, fail,
+    )  # fmt: skip
+    return device.native.quick(plan)

@@ -1,0 +1,90 @@
+"""Launches by the driver's own functions, in one call of Python's each."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metalloid.backends.cuda.runtime.driver import check, driver
+from metalloid.backends.cuda.runtime.geometry import Part
+from metalloid.compiler import native_code
+from metalloid.compiler.cache import Cache, shared_cache
+from metalloid.errors import DeviceUnavailable
+from metalloid.runtime.launches import QuickLaunch
+
+_SOURCES = Path(__file__).parents[1] / "native"
+_LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too
+_SHAPE = struct.Struct("=2Q6I10I")
+
+#: Of a shape and a launch; gives the driver's status.
+LaunchFunction = Callable[[bytes, bytes], int]
+_lock = threading.Lock()
+
+
+def pack_shape(function: int, words: int, part: Part) -> bytes:
+    """What native/launch.c calls a shape, for launches of so many words."""
+    return _SHAPE.pack(function, 8 * words, *part.dimensions, *part.data)
+
+
+def launch_layout(words: int) -> struct.Struct:
+    """What native/launch.c calls a launch: stream, two marks, threadgroup memory, and words."""
+    return struct.Struct(f"=4Q{words}Q")
+
+
+class Native(NamedTuple):
+    """The functions of the sources in `native`.
+
+    Attributes
+    ----------
+    use_driver : callable
+        Takes the addresses of the driver's functions: to launch, to record a mark, to enter.
+    launch : callable
+    quick : callable
+        Of a plan (fast_launch.py), the function that launches by it.
+    """
+
+    use_driver: Callable[[int, int, int], None]
+    launch: LaunchFunction
+    quick: Callable[[tuple[Any, ...]], QuickLaunch]
+
+
+def build(cache: Cache) -> Path:
+    """The library of the sources in `native`, compiled if it is not in `cache`."""
+    return native_code.build(_SOURCES, "launch", cache, (native_code.OF_PYTHON,))
+
+
+def load(path: Path) -> Native:
+    """The functions of a library that `build` made."""
+    library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
+    use, launch, quick = library.mtl_use_driver, library.mtl_launch, interpreters.mtl_quick
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
+    launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
+    quick.argtypes, quick.restype = (ctypes.py_object,), ctypes.py_object
+    return Native(use, launch, quick)
+
+
+@functools.cache
+def _native() -> Native:
+    native = load(build(shared_cache()))
+    functions = ("cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent")
+    native.use_driver(*map(_address, functions))
+    return native
+
+
+def native() -> Native:
+    """What launches, compiled (once per machine) and loaded (once per process)."""
+    with _lock:
+        return _native()
+
+
+def _address(name: str) -> int:
+    outcome = driver().cuGetProcAddress(name.encode(), _LEAST_CUDA, 0)
+    address = int(check(outcome, f"looking for {name}"))
+    if not address:
+        raise DeviceUnavailable(f"[cuda] the driver is older than CUDA 12: it has no {name}.")
+    return address
