@@ -76,7 +76,7 @@ class StandInCard(OwnMemoryDevice):
         found = ctypes.string_at(address + self.guarded[address], GUARD)
         assert found == b"\xa5" * GUARD, f"{self.works[-1:]} wrote too far"
 
-    def _take(self, nbytes):
+    def allocate_uninitialized(self, nbytes):
         address = self.allocate(nbytes)
         ctypes.memset(address, 255, nbytes)  # it may hold anything
         return address

@@ -229,9 +229,9 @@ def both_forms(tmp_path):
             for position, array in zip(positions, arrays, strict=True):
                 words[position] = array.__array_interface__["data"][0]
             number = int(found[1]) if several else 1
-            for part in launches_of(grid, group, several=number):
+            for part in launches_of(grid, group, coarsening=number):
                 data = struct.pack(f"={count}Q10I", *words, *part.data)
-                run(int(part.several > 1), data, struct.pack("=6I", *part.dimensions))
+                run(int(part.coarsening > 1), data, struct.pack("=6I", *part.dimensions))
 
         return launch
 

@@ -21,8 +21,9 @@ from metalloid.backends.cuda.runtime import launcher
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
 from metalloid.backends.cuda.runtime.constants import Constants
 from metalloid.backends.cuda.runtime.device import CudaDevice
-from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent, Timer
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.program import CudaProgram, Function
+from metalloid.backends.cuda.runtime.timing_events import Timer
 from metalloid.compiler.cache import shared_cache
 
 SOURCE = """
@@ -63,13 +64,13 @@ class Card(CudaDevice):
 
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
-        self._driver, self._context = Driver(), 9
-        self._several, self._lost, self._lock = False, "", threading.RLock()
+        self.driver, self.context = Driver(), 9
+        self._has_several, self._lost, self.lock = False, "", threading.RLock()
         self.in_flight, self.cancellation = deque(), Cancellation(self)
         self._thread = types.SimpleNamespace(entered=True)
         self._visible, self.stream, self.stream_handle = {}, 77, 77
-        self._constants = Constants(1 << 20, lambda address, value: None)
-        self.timer = Timer(self)
+        self.constants = Constants(1 << 20, lambda address, value: None)
+        self.timer = Timer(self.stream)
         self.timer.free.append((21, 22))
         self._allocated, self.notes, self.status = 1 << 30, [], 0
         self.native = native
@@ -271,8 +272,8 @@ def test_without_timing_there_are_no_marks(kernel, usual, card):
 
 def test_what_the_driver_refuses_is_raised_and_the_lock_is_free(kernel, usual, card, monkeypatch):
     slowly(kernel, *usual, **SIZES)
-    card._driver.CUresult = type("CUresult", (int,), vars(Driver.CUresult))
-    monkeypatch.setattr("metalloid.backends.cuda.runtime.device.describe", str)
+    card.driver.CUresult = type("CUresult", (int,), vars(Driver.CUresult))
+    monkeypatch.setattr("metalloid.backends.cuda.runtime.context.describe", str)
     for card.status, error, says in (
         (1, mtl.LaunchError, "cuda:0 cannot launch it: 1"),
         (700, mtl.KernelFault, "its context is lost"),
@@ -281,8 +282,8 @@ def test_what_the_driver_refuses_is_raised_and_the_lock_is_free(kernel, usual, c
         with pytest.raises(error, match=rf"\[\S*\] {says}"):
             kernel(*usual, **SIZES)
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(card._lock.acquire, timeout=5).result()
-            pool.submit(card._lock.release).result()
+            assert pool.submit(card.lock.acquire, timeout=5).result()
+            pool.submit(card.lock.release).result()
     gc.collect()
     assert card.timer.free == [(21, 22)]
 
@@ -299,8 +300,8 @@ def test_ctrl_c_is_raised_and_the_lock_is_free(kernel, usual, card, monkeypatch)
         kernel(*usual, **SIZES)
     assert [note[0] for note in card.notes].count("launch") == 1  # the one before
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(card._lock.acquire, timeout=5).result()
-        pool.submit(card._lock.release).result()
+        assert pool.submit(card.lock.acquire, timeout=5).result()
+        pool.submit(card.lock.release).result()
 
 
 def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
@@ -308,7 +309,7 @@ def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
     card.timer.free.extend([(23, 24)] * 4)
     threads = [threading.Thread(target=kernel, args=usual, kwargs=SIZES) for _ in range(4)]
     card.notes.clear()
-    with card._lock:
+    with card.lock:
         for thread in threads:
             thread.start()
         threads[0].join(0.05)
@@ -320,10 +321,10 @@ def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
 
 def test_an_array_is_brought_and_fetched_around_its_launch(kernel, usual, card, monkeypatch):
     slowly(kernel, *usual, **SIZES)
-    monkeypatch.setattr(card, "_take", card.allocate)
+    monkeypatch.setattr(card, "allocate_uninitialized", card.allocate)
     for name in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
         note = lambda *args, name=name: card.notes.append((name[8:12], *args)) or (0,)  # noqa: E731
-        monkeypatch.setattr(card._driver, name, note, raising=False)
+        monkeypatch.setattr(card.driver, name, note, raising=False)
     usual[0] = x = np.zeros(64, np.float32)
     place = card._allocated + 4096
     notes = slowly(kernel, *usual, **SIZES, wait=False)

@@ -10,7 +10,7 @@ from metalloid.backends.cuda.compile.vectorized_coarsening import THREAD_INDEX
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
 #: The second form of a kernel, in the same module.
-SEVERAL_SYMBOL = "mtl_several"
+COARSENED_SYMBOL = "mtl_several"
 #: The call that gives what threads of several threadgroups differ in.
 BLOCK_INDEX = "@llvm.nvvm.read.ptx.sreg.ctaid.x("
 _ACCESS = re.compile(r"(load|store) (\w+)(?: ([^,]+))?, (ptr(?: addrspace\(\d\))?) (%[\w.$-]+)")
@@ -38,7 +38,7 @@ def write_several(
     neighbours : Neighbours, optional
         If the threads are.
     """
-    head = kernel.split("\n", 1)[0].replace(f"@{ENTRY_SYMBOL}(", f"@{SEVERAL_SYMBOL}(")
+    head = kernel.split("\n", 1)[0].replace(f"@{ENTRY_SYMBOL}(", f"@{COARSENED_SYMBOL}(")
     lines = [
         head.replace("%0)", "%launch)"),
         f"  %block = tail call i32 {BLOCK_INDEX})",

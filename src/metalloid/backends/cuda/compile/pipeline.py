@@ -47,9 +47,9 @@ _SHARED_VARIABLE = re.compile(
     r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
 )
 #: Where kernels write what they say to the host; set when a kernel is loaded.
-REPORT_SYMBOL = "mtl_report_block"
-_REPORT_BLOCK = re.compile(
-    rf"^(@{REPORT_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
+PRINTF_SYMBOL = "mtl_report_block"
+_PRINTF_BUFFER = re.compile(
+    rf"^(@{PRINTF_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
 )
 
 
@@ -68,33 +68,33 @@ class PtxKernel:
 
     Attributes
     ----------
+    stages : dict
+        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
-    reports : bool
+    uses_printf : bool
         Whether it logs or asserts.
-    has_order : bool
+    lanes_in_order : bool
         Whether the threads of a simdgroup are the lanes of a warp in order.
-    asked_bytes : int
+    dynamic_shared_bytes : int
         Threadgroup memory that a launch has to ask for beside that of parameters.
-    several : int
+    coarsening : int
         Threads of Metal that one of CUDA runs in the kernel's second form (coarsening.py); 1 if it
         has none.
-    is_beside : bool
+    is_vectorized : bool
         Whether those are neighbours (vectorized_coarsening.py).
     is_cancellable : bool
         Whether it polls a flag of the host's (cancellation_polls.py).
-    stages : dict
-        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
     """
 
-    layouts: tuple[int, ...]
-    reports: bool
-    has_order: bool
-    asked_bytes: int
-    several: int
-    is_beside: bool
-    is_cancellable: bool
     stages: dict[str, Path]
+    layouts: tuple[int, ...]
+    uses_printf: bool
+    lanes_in_order: bool
+    dynamic_shared_bytes: int
+    coarsening: int
+    is_vectorized: bool
+    is_cancellable: bool
 
     @property
     def text(self) -> str:
@@ -108,13 +108,13 @@ def compile_ptx(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
-    most_threads: int = 0,
+    max_threads: int = 0,
 ) -> PtxKernel:
     """Compile one kernel of a unit to PTX, or find it in the cache.
 
     Parameters
     ----------
-    most_threads : int
+    max_threads : int
         Threads that a threadgroup has to be able to have, which limits the registers of each; 0
         leaves that to the assembler.
 
@@ -125,20 +125,17 @@ def compile_ptx(
     """
     key = digest(
         "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        str(most_threads), str(settings.cancellable), *target.flags,
+        str(max_threads), str(settings.cancellable), *target.flags,
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            made = _compile(unit, entry, constants, target, cache, most_threads)
+            made = _compile(unit, entry, constants, target, cache, max_threads)
         files = cache.save(key, made)
-    numbers = json.loads(files["kernel.json"].read_bytes())
-    layouts, reports, has_order, asked_bytes, several, is_beside, is_cancellable = numbers
+    layouts, *others = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(
-        tuple(layouts), reports, has_order, asked_bytes, several, is_beside, is_cancellable, stages
-    )
+    return PtxKernel(stages, tuple(layouts), *others)
 
 
 def _compile(
@@ -147,7 +144,7 @@ def _compile(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
-    most_threads: int,
+    max_threads: int,
 ) -> dict[str, bytes | str]:
     to_ir = [
         *compile_command(unit.text, unit.options, target, cache),
@@ -164,15 +161,15 @@ def _compile(
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
     ir = mark_unchanging(mask_shift_amounts(ir), signature)
-    has_order = not handles_matrices(ir)
-    ir = use_tensor_cores(name_members(ir, has_order))
+    lanes_in_order = not handles_matrices(ir)
+    ir = use_tensor_cores(name_members(ir, lanes_in_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
-    ir = _REPORT_BLOCK.sub(r"\1\2externally_initialized global \3 0\4", ir)
+    ir = _PRINTF_BUFFER.sub(r"\1\2externally_initialized global \3 0\4", ir)
     # The functions are all inlined; nobody calls the copies that clang keeps for others.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
-    ir, several, is_beside = add_several(ir, signature) if has_order else (ir, 1, False)
-    if most_threads:
-        ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{most_threads}"\2', ir)
+    ir, coarsening, is_vectorized = add_several(ir, signature) if lanes_in_order else (ir, 1, False)
+    if max_threads:
+        ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{max_threads}"\2', ir)
     to_ptx = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
     code = clang.run(to_ptx, ir)
     if code.status != 0:
@@ -180,7 +177,7 @@ def _compile(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
-    ptx, asked_bytes = ask_for_memory(code.output.decode())
+    ptx, dynamic_shared_bytes = ask_for_memory(code.output.decode())
     if settings.cancellable:
         ptx = poll_loops(ptx)
     if missing := _MISSING.search(ptx):
@@ -192,11 +189,11 @@ def _compile(
         "kernel.json": json.dumps(
             [
                 layouts,
-                f"@{REPORT_SYMBOL} = " in ir,
-                has_order,
-                asked_bytes,
-                several,
-                is_beside,
+                f"@{PRINTF_SYMBOL} = " in ir,
+                lanes_in_order,
+                dynamic_shared_bytes,
+                coarsening,
+                is_vectorized,
                 CANCEL_SYMBOL in ptx,
             ]
         ),

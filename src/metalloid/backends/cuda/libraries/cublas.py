@@ -1,31 +1,29 @@
-"""Products of matrices by cuBLAS.
+"""Matrix products by cuBLAS.
 
-It has matrices column by column. Ours, row by row, are their transposes to it: it is asked for the
-right factor times the left one, which makes the transpose of the product.
+cuBLAS stores matrices in column-major order, so it reads our row-major ones as their transposes: it
+multiplies the right factor by the left one, which is the transpose of the product.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metalloid.backends.cuda.libraries.cuda_libraries import (
-    DATA_TYPES,
-    SIZES,
+from metalloid.backends.cuda.libraries.bindings import (
+    CUDA_TYPES,
+    ITEM_BYTES,
+    LibraryDevice,
     bindings,
-    explained,
     has_bindings,
+    translate_errors,
 )
 from metalloid.runtime.event import Event
 from metalloid.runtime.libraries import Matrices, Products
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
-
 _COMPUTE_32F, _COMPUTE_64F, _COMPUTE_TF32 = 68, 70, 77  # cublasComputeType_t
-_DEFAULT = -1  # cublasGemmAlgo_t: whatever suits
-_DEFAULT_MATH, _SUMS_STAY_WIDE = 0, 16  # cublasMath_t
+_DEFAULT = -1  # cublasGemmAlgo_t
+_DEFAULT_MATH, _NO_REDUCED_PRECISION = 0, 16  # cublasMath_t
 
 
 class CublasProducts(Products):
@@ -34,7 +32,7 @@ class CublasProducts(Products):
     name = "cublas"
     may_repeat = True
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: LibraryDevice) -> None:
         self._device = device
 
     @functools.cached_property
@@ -46,7 +44,7 @@ class CublasProducts(Products):
     def dtypes(self) -> frozenset[str]:
         """See `Products.dtypes`."""
         bindings("cublas")
-        return frozenset(SIZES)
+        return frozenset(ITEM_BYTES)
 
     @functools.cached_property
     def _handle(self) -> int:
@@ -56,7 +54,7 @@ class CublasProducts(Products):
         self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
     ) -> Event:
         """See `Products.multiply`."""
-        size, kind = SIZES[result.dtype], DATA_TYPES[result.dtype]
+        size, kind = ITEM_BYTES[result.dtype], CUDA_TYPES[result.dtype]
         compute = _COMPUTE_64F if result.dtype in ("float64", "complex128") else _COMPUTE_32F
         if allow_tf32:
             compute = _COMPUTE_TF32
@@ -69,7 +67,7 @@ class CublasProducts(Products):
                   result.matrix_bytes // size)  # fmt: skip
 
         def work() -> None:
-            with explained("cuBLAS"):
+            with translate_errors("cuBLAS"):
                 bindings("cublas").gemm_strided_batched_ex_64(
                     self._handle, int(right.is_turned), int(left.is_turned),
                     result.columns, result.rows, left.columns,
@@ -80,18 +78,18 @@ class CublasProducts(Products):
         return self._device.work("matmul", [left.buffer, right.buffer, result.buffer], work)
 
 
-def make_handle(device: CudaDevice) -> int:
-    """A handle of cuBLAS whose work goes into a device's stream."""
+def make_handle(device: LibraryDevice) -> int:
+    """A handle of cuBLAS for a device's stream."""
     cublas = bindings("cublas")
-    with explained("cuBLAS"):
+    with translate_errors("cuBLAS"):
         handle: int = cublas.create()
         cublas.set_stream(handle, device.exchange.stream_handle)
-        cublas.set_math_mode(handle, _DEFAULT_MATH | _SUMS_STAY_WIDE)
+        cublas.set_math_mode(handle, _DEFAULT_MATH | _NO_REDUCED_PRECISION)
     return handle
 
 
 @functools.cache
 def _factors(dtype: str) -> tuple[Any, Any]:
-    """One and zero, as products of a type are scaled."""
+    """One and zero in the scale type of a dtype (alpha and beta)."""
     real = ctypes.c_double if dtype in ("float64", "complex128") else ctypes.c_float
     return (real * 2)(1, 0), (real * 2)(0, 0)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING
 
-from metalloid.backends.cuda.libraries.cuda_libraries import bindings, explained, room
+from metalloid.backends.cuda.libraries.bindings import (
+    LibraryDevice,
+    bindings,
+    translate_errors,
+    workspace,
+)
 from metalloid.runtime.event import Event
 from metalloid.runtime.libraries import Fourier, Signal
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
-
-#: By the types of both sides: cufftType_t, and the function.
+#: By source and result type: cufftType_t, and the function.
 _KINDS = {
     ("float32", "complex64"): (0x2A, "exec_r2c"),
     ("complex64", "float32"): (0x2C, "exec_c2r"),
@@ -23,16 +24,16 @@ _KINDS = {
     ("complex128", "complex128"): (0x69, "exec_z2z"),
 }
 _FORWARD, _INVERSE = -1, 1
-#: Plans for so many shapes are kept.
-_KEPT = 256
+#: Shapes whose plans are cached.
+_MAX_PLANS = 256
 
 
 class CufftFourier(Fourier):
     """cuFFT for one GPU."""
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: LibraryDevice) -> None:
         self._device = device
-        self._plan = functools.lru_cache(_KEPT)(functools.partial(_Plan, device))
+        self._plan = functools.lru_cache(_MAX_PLANS)(functools.partial(_Plan, device))
 
     def transform(self, source: Signal, result: Signal, lengths: tuple[int, ...], count: int,
                   is_inverse: bool) -> Event:  # fmt: skip
@@ -45,9 +46,9 @@ class CufftFourier(Fourier):
 
         def work() -> None:
             cufft = bindings("cufft")
-            with explained("cuFFT"):
+            with translate_errors("cuFFT"):
                 plan = self._plan(lengths, kind, count)
-                with room(self._device, plan.room) as space:
+                with workspace(self._device, plan.work_bytes) as space:
                     cufft.set_work_area(plan.number, space)
                     getattr(cufft, name)(plan.number, *addresses, *directions)
 
@@ -55,23 +56,25 @@ class CufftFourier(Fourier):
 
 
 class _Plan:
-    """What cuFFT has found out about transforms of a shape.
+    """A plan of cuFFT for transforms of one shape.
 
     Attributes
     ----------
     number : int
-    room : int
-        Bytes that it works in.
+    work_bytes : int
+        Bytes of its work area.
     """
 
-    def __init__(self, device: CudaDevice, lengths: tuple[int, ...], kind: int, count: int) -> None:
+    def __init__(
+        self, device: LibraryDevice, lengths: tuple[int, ...], kind: int, count: int
+    ) -> None:
         cufft = bindings("cufft")
         self.number: int = cufft.create()
-        # When the process ends the context goes first.
+        # At exit the context is destroyed first.
         weakref.finalize(self, cufft.destroy, self.number).atexit = False
         cufft.set_auto_allocation(self.number, 0)
-        # Without strides everything is dense, and distances are not looked at.
-        self.room: int = cufft.make_plan_many64(
+        # Without strides data is dense, and distances are ignored.
+        self.work_bytes: int = cufft.make_plan_many64(
             self.number, len(lengths), lengths, 0, 1, 0, 0, 1, 0, kind, count
         )
         cufft.set_stream(self.number, device.exchange.stream_handle)

@@ -1,13 +1,13 @@
-// Launches of the usual kind: whole buffers, and numbers that the GPU has already. They are bound
-// here and handed to the driver. With all others nothing is done: Python's own road takes them,
-// which says what a launch means, and what is wrong with one.
+// The fast launch path: launches whose arguments are whole buffers, and numbers that are on the GPU
+// already. All other launches are declined without side effects. The slow path in Python makes them:
+// it alone defines the meaning of a launch and its errors.
 #include "launch.h"
 #include "values.h"
 
 // The items of a plan (fast_launch.py).
 enum {
-  HEAD, SIZES, SHAPES, DEVICE, CONSTANTS, FREE_MARKS, IS_TIMED, SETTINGS, BUFFER, WHOLE_NUMBERS,
-  OTHER_NUMBERS, TIMED_EVENT, EVENT, PROGRAM, REPORTS, ACQUIRE, RELEASE, FAIL
+  HEAD, SIZES, SHAPES, DEVICE, CONSTANTS, FREE_EVENTS, IS_TIMED, SETTINGS, BUFFER, WHOLE_NUMBERS,
+  OTHER_NUMBERS, TIMED_EVENT, EVENT, PROGRAM, USES_PRINTF, ACQUIRE, RELEASE, FAIL
 };
 
 struct parameter {
@@ -18,11 +18,11 @@ struct parameter {
 struct head {
   handle context, stream;
   uint64_t threadgroup_bytes, words, count;
-  uint64_t no_bits;  // that words may have where the shapes want aligned addresses
+  uint64_t alignment_mask;  // bits that words may not have, if the shapes require alignment
   struct parameter parameters[];
 };
 
-static PyObject *address_, *device_, *host_copy_, *is_current_, *needs_care_, *nbytes_, *pending_,
+static PyObject *address_, *device_, *host_copy_, *is_current_, *is_blocked_, *nbytes_, *pending_,
     *recording_, *timing_, *values_;
 
 static void make_names(void) {
@@ -30,7 +30,7 @@ static void make_names(void) {
   device_ = PyUnicode_InternFromString("device");
   host_copy_ = PyUnicode_InternFromString("host_copy");
   is_current_ = PyUnicode_InternFromString("is_current");
-  needs_care_ = PyUnicode_InternFromString("needs_care");
+  is_blocked_ = PyUnicode_InternFromString("is_blocked");
   nbytes_ = PyUnicode_InternFromString("nbytes");
   pending_ = PyUnicode_InternFromString("_pending");
   recording_ = PyUnicode_InternFromString("recording");
@@ -38,7 +38,7 @@ static void make_names(void) {
   values_ = PyUnicode_InternFromString("_values");
 }
 
-// ---- attributes; what goes wrong with one makes a launch unusual
+// ---- attributes; on an error the launch is declined
 
 static bool is_false(PyObject* object, PyObject* name) {
   PyObject* found = PyObject_GetAttr(object, name);
@@ -66,9 +66,9 @@ static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buf
   if (bytes % p->bytes || bytes < p->least_bytes) return false;
   PyObject* copy = PyObject_GetAttr(buffer, host_copy_);
   if (!copy) return false;
-  const bool is_newest = copy == &_Py_NoneStruct || is_false(copy, is_current_);
+  const bool is_current = copy == &_Py_NoneStruct || is_false(copy, is_current_);
   Py_DecRef(copy);
-  return is_newest && number_of(buffer, address_, word);
+  return is_current && number_of(buffer, address_, word);
 }
 
 static bool contains(PyObject* types, PyObject* type) {
@@ -86,9 +86,9 @@ static bool bind_number(PyObject* plan, const struct parameter* p, PyObject* num
   if (!bits_of(p->kind, p->number_bytes, number, &bits)) return false;
   PyObject* key = PyBytes_FromStringAndSize((const char*)&bits, p->number_bytes);
   if (!key) return false;
-  PyObject* place = PyDict_GetItemWithError(PyTuple_GetItem(plan, CONSTANTS), key);
+  PyObject* address = PyDict_GetItemWithError(PyTuple_GetItem(plan, CONSTANTS), key);
   Py_DecRef(key);
-  return place && as_word(place, word);
+  return address && as_word(address, word);
 }
 
 static bool bind(PyObject* plan, const struct parameter* p, PyObject* value, uint64_t* word) {
@@ -96,18 +96,18 @@ static bool bind(PyObject* plan, const struct parameter* p, PyObject* value, uin
   const bool is_bound = type == PyTuple_GetItem(plan, BUFFER)
                             ? bind_buffer(plan, p, value, word)
                             : p->kind && bind_number(plan, p, value, type, word);
-  Py_DecRef(type);  // which the value holds
+  Py_DecRef(type);  // the value holds it
   return is_bound;
 }
 
 // ---- a launch
 
-// What was launched before with this many threads, if it was in one part.
+// The shape of an earlier launch with this grid, if it was a single driver launch.
 static const struct shape* shape_of(PyObject* plan, PyObject* threads, PyObject* group_size) {
   PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), threads, group_size);
-  PyObject* parts = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
-  if (!parts || PyList_Size(parts) != 1) return 0;
-  return (const struct shape*)PyBytes_AsString(PyList_GetItem(parts, 0));
+  PyObject* shapes = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
+  if (!shapes || PyList_Size(shapes) != 1) return 0;
+  return (const struct shape*)PyBytes_AsString(PyList_GetItem(shapes, 0));
 }
 
 static bool is_timed(PyObject* plan) {
@@ -119,48 +119,48 @@ static bool is_timed(PyObject* plan) {
   return is_on;
 }
 
-// The event of a launch that will be made, with marks that nobody looks at any more.
+// The event of the launch, with a free pair of timing events.
 static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* launch) {
   PyObject* device = PyTuple_GetItem(plan, DEVICE);
   PyObject* program = PyTuple_GetItem(plan, PROGRAM);
-  PyObject* reports = PyTuple_GetItem(plan, REPORTS);
+  PyObject* uses_printf = PyTuple_GetItem(plan, USES_PRINTF);
   if (!is_timed(plan)) {
     launch->started = launch->ended = 0;
-    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, EVENT), device, program, reports,
+    return PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, EVENT), device, program, uses_printf,
                                         arguments, (void*)0);
   }
-  PyObject* free_marks = PyTuple_GetItem(plan, FREE_MARKS);
-  const Py_ssize_t count = PyList_Size(free_marks);
+  PyObject* free_events = PyTuple_GetItem(plan, FREE_EVENTS);
+  const Py_ssize_t count = PyList_Size(free_events);
   if (count < 1) return 0;
-  PyObject* marks = PyList_GetItem(free_marks, count - 1);
-  Py_IncRef(marks);
+  PyObject* events = PyList_GetItem(free_events, count - 1);
+  Py_IncRef(events);
   uint64_t started = 0, ended = 0;
   PyObject* event = 0;
-  if (!PyList_SetSlice(free_marks, count - 1, count, 0) &&
-      as_word(PyTuple_GetItem(marks, 0), &started) && as_word(PyTuple_GetItem(marks, 1), &ended))
-    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device, program, reports,
-                                         arguments, marks, (void*)0);
-  Py_DecRef(marks);
+  if (!PyList_SetSlice(free_events, count - 1, count, 0) &&
+      as_word(PyTuple_GetItem(events, 0), &started) && as_word(PyTuple_GetItem(events, 1), &ended))
+    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device, program,
+                                         uses_printf, arguments, events, (void*)0);
+  Py_DecRef(events);
   launch->started = (handle)started, launch->ended = (handle)ended;
   return event;
 }
 
-// The event, or null if the launch is unusual; then nothing has been done. Called with the
-// device's lock. What of Python's has gone wrong on the way is an error that is set.
+// The event, or null if the launch is declined. Called with the device's lock held. A Python error
+// may be set.
 static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* status) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *device = PyTuple_GetItem(plan, DEVICE), *arguments = given[0];
-  if (!is_false(device, needs_care_) || !is(device, recording_, &_Py_NoneStruct)) return 0;
-  if ((uint64_t)PyTuple_Size(arguments) != head->count || 8 * head->words > MOST_DATA) return 0;
+  if (!is_false(device, is_blocked_) || !is(device, recording_, &_Py_NoneStruct)) return 0;
+  if ((uint64_t)PyTuple_Size(arguments) != head->count || 8 * head->words > MAX_DATA) return 0;
   const struct shape* shape = shape_of(plan, given[1], given[2]);
   if (!shape) return 0;
-  _Alignas(16) char memory[sizeof(struct launch) + MOST_DATA];
+  _Alignas(16) char memory[sizeof(struct launch) + MAX_DATA];
   struct launch* launch = (struct launch*)memory;
   memset(launch->words, 0, 8 * head->words);
   for (uint64_t i = 0; i < head->count; i++) {
     const struct parameter* p = &head->parameters[i];
     if (!bind(plan, p, PyTuple_GetItem(arguments, i), &launch->words[p->position])) return 0;
-    if (launch->words[p->position] & head->no_bits) return 0;
+    if (launch->words[p->position] & head->alignment_mask) return 0;
   }
   launch->stream = head->stream;
   launch->threadgroup_bytes = head->threadgroup_bytes;
@@ -178,9 +178,9 @@ static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* stat
   return event;
 }
 
-// Of the arguments, the threads and the size of a threadgroup, as Kernel.__call__ has them: an
-// event, or None for Python's road.
-static PyObject* quick(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
+// Takes the arguments, the threads and the size of a threadgroup of Kernel.__call__; returns an
+// event, or None if the launch is declined.
+static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
   PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(plan, ACQUIRE));
   if (!locked) return 0;
   Py_DecRef(locked);
@@ -210,9 +210,9 @@ static PyObject* quick(PyObject* plan, PyObject* const* given, Py_ssize_t count)
   return raised;
 }
 
-static PyMethodDef definition = {"quick", quick, METH_FASTCALL, 0};
+static PyMethodDef definition = {"fast_launch", fast_launch, METH_FASTCALL, 0};
 
-__attribute__((visibility("default"))) PyObject* mtl_quick(PyObject* plan) {
+__attribute__((visibility("default"))) PyObject* mtl_fast_launch(PyObject* plan) {
   if (!address_) make_names();
   return PyCFunction_NewEx(&definition, plan, 0);
 }

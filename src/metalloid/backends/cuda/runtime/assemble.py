@@ -1,4 +1,4 @@
-"""From PTX to machine code of one GPU, by the driver's assembler."""
+"""Assembles PTX to machine code for one GPU, by the driver."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LOG_BYTES = 16 * 1024
 
 
 def cubin(ptx: str, architecture: str, cache: Cache, kernel: str) -> bytes:
-    """Machine code of `ptx` for the current context's GPU, from the cache where it is known.
+    """Machine code of `ptx` for the GPU of the current context, from the cache if it is there.
 
     Raises
     ------
     MetalloidError
-        If the assembler refuses it, with its words.
+        If the assembler refuses it, with its message.
     """
     key = digest("cubin", architecture, str(version()), ptx)
     files = cache.load(key)

@@ -1,51 +1,48 @@
-"""The end of launches that the program no longer wants."""
+"""Cancellation of launches in flight."""
 
 from __future__ import annotations
 
 import ctypes
 import time
-from typing import TYPE_CHECKING
 
+from metalloid.backends.cuda.runtime.context import ContextDevice, InFlight
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.errors import LaunchCancelled, LaunchTimeout, MetalloidError
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
-    from metalloid.backends.cuda.runtime.events import CudaEvent
-
-_PAUSE = 1e-4  # seconds between looks whether all have ended
+_POLL_SECONDS = 1e-4  # between queries whether all launches have ended
 
 
 class Cancellation:
     """Sets the flags that kernels poll, and resets them when all launches have ended.
 
-    All launches in flight end, as a flag does not tell one launch of a kernel from the next.
+    All launches in flight end, as all launches of a kernel share its flag (compile/
+    cancellation_polls.py).
 
     Attributes
     ----------
     flags : list of int
         Addresses of the flags of all kernels that the device has loaded.
     is_under_way : bool
-        Whether they are set: nothing can be launched.
+        Whether they are set; no kernel can be launched then.
     """
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: ContextDevice) -> None:
         self._device = device
         self._stream = 0
         self.flags: list[int] = []
         self.is_under_way = False
-        self._ended: list[tuple[CudaEvent, MetalloidError]] = []
+        self._ended: list[tuple[InFlight, MetalloidError]] = []
 
-    def start(self, timed_out: CudaEvent | None = None, limit: float = 0.0) -> None:
+    def start(self, timed_out: InFlight | None = None, limit: float = 0.0) -> None:
         """End all launches in flight, and wait until they have.
 
         Parameters
         ----------
-        timed_out : CudaEvent, optional
-            The one that has run for longer than `limit` seconds.
+        timed_out : InFlight, optional
+            The launch that has run for longer than `limit` seconds.
         """
         device = self._device
-        with device._lock:
+        with device.lock:
             in_flight = (reference() for reference in device.in_flight)
             for event in [each for each in in_flight if each is not None and not each.done]:
                 self._ended.append((event, _error(event, event is timed_out, limit)))
@@ -54,15 +51,15 @@ class Cancellation:
             self.finish()
 
     def finish(self) -> None:
-        """Wait for the end of the launches, and let others be made."""
+        """Wait until all launches have ended, and reset the flags."""
         device = self._device
-        bindings = device._driver
-        with device._lock:
+        bindings = device.driver
+        with device.lock:
             if not self.is_under_way:
                 return
             not_ready = bindings.CUresult.CUDA_ERROR_NOT_READY
             while (status := bindings.cuStreamQuery(device.stream)[0]) == not_ready:
-                time.sleep(_PAUSE)  # kernels that count to a bound take their time
+                time.sleep(_POLL_SECONDS)  # kernels whose loops are bounded run to their end
             if status:
                 raise device.failure(status, "a launch")
             self._set(0, device.stream)
@@ -73,23 +70,23 @@ class Cancellation:
                 event.fail(error)
 
     def _own_stream(self) -> int:
-        """One whose copies do not wait for kernels."""
+        """A stream whose copies do not wait for kernels."""
         if not self._stream:
-            bindings = self._device._driver
+            bindings = self._device.driver
             flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
             self._stream = check(bindings.cuStreamCreate(flags), "making a stream")
         return self._stream
 
     def _set(self, value: int, stream: int) -> None:
         word = ctypes.c_uint32(value)
-        bindings = self._device._driver
+        bindings = self._device.driver
         for flag in self.flags:
             outcome = bindings.cuMemcpyHtoDAsync(flag, ctypes.addressof(word), 4, stream)
             check(outcome, "cancelling launches")
         check(bindings.cuStreamSynchronize(stream), "cancelling launches")
 
 
-def _error(event: CudaEvent, is_timed_out: bool, limit: float) -> MetalloidError:
+def _error(event: InFlight, is_timed_out: bool, limit: float) -> MetalloidError:
     kernel = event.name
     if is_timed_out:
         return LaunchTimeout(

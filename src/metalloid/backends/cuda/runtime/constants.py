@@ -1,46 +1,46 @@
-"""Small values that kernels read: kept on the device, where the same value is found again.
+"""A cache of small constants on the device.
 
-A number for a ``constant float&`` has to lie in the device's memory. Launches in a loop mostly give
-the same ones, so each value is copied once and looked up by its bytes.
+A number for a ``constant float&`` has to be in the device's memory. Launches in a loop mostly pass
+the same numbers, so each value is copied once and looked up by its bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Bytes of a value at most, and of its place; how many places there are.
-PLACE_BYTES = 256
-_PLACES = 4096
+#: Bytes of a slot, which holds one value; number of slots.
+SLOT_BYTES = 256
+_SLOTS = 4096
 
 
 class Constants(dict[bytes, int]):
-    """Values on a device: their addresses, by their bytes.
+    """Addresses of values on a device, by their bytes.
 
     Parameters
     ----------
     address : int
         Of `ARENA_BYTES` of the device's memory.
     copy_in : callable
-        Copies bytes to an address, after the launches so far: a place may be used again as soon as
-        a later value wants it.
+        Copies bytes to an address, after the launches so far: a slot may be overwritten for a
+        later value at any time.
     """
 
-    ARENA_BYTES = PLACE_BYTES * _PLACES
+    ARENA_BYTES = SLOT_BYTES * _SLOTS
 
     def __init__(self, address: int, copy_in: Callable[[int, bytes], None]) -> None:
         super().__init__()
         self._address, self._copy_in = address, copy_in
-        self._values: list[bytes | None] = [None] * _PLACES
+        self._values: list[bytes | None] = [None] * _SLOTS
         self._next = 0
 
     def __missing__(self, value: bytes) -> int:
-        """Give a value that is not there a place."""
+        """Copy a new value to the next slot, and evict the slot's value."""
         number = self._next
-        self._next = (number + 1) % _PLACES
+        self._next = (number + 1) % _SLOTS
         before = self._values[number]
         if before is not None:
             del self[before]
-        address = self._address + number * PLACE_BYTES
+        address = self._address + number * SLOT_BYTES
         self._copy_in(address, value)
         self._values[number], self[value] = value, address
         return address

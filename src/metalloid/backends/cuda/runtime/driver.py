@@ -1,4 +1,4 @@
-"""The CUDA driver, by NVIDIA's own bindings, and its errors in our words."""
+"""The CUDA driver through NVIDIA's bindings, and its errors as exceptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def driver() -> Any:
         ) from None
     try:
         status = bindings.cuInit(0)[0]
-    except Exception as error:  # each version has its own for a library that is not there
+    except Exception as error:  # each version raises another for a missing library
         raise DeviceUnavailable(f"[cuda] there is no NVIDIA driver: {error}") from None
     if status != bindings.CUresult.CUDA_SUCCESS:
         raise DeviceUnavailable(f"[cuda] the NVIDIA driver finds no GPU ({status.name}).")
@@ -53,7 +53,7 @@ def check(outcome: tuple[Any, ...], what: str) -> Any:
 
 
 def error_of(status: Any, what: str) -> OutOfMemory | LaunchError:
-    """The error for a status that is no success."""
+    """The exception for a status other than success."""
     text = f"[cuda] {what} failed: {describe(status)}."
     if status == driver().CUresult.CUDA_ERROR_OUT_OF_MEMORY:
         return OutOfMemory(text)
@@ -61,7 +61,7 @@ def error_of(status: Any, what: str) -> OutOfMemory | LaunchError:
 
 
 def describe(status: Any) -> str:
-    """A status in the driver's words, with its name."""
+    """The driver's description of a status, with its name."""
     name = getattr(status, "name", str(status))
     error, text = driver().cuGetErrorString(status)
     return name if error or not text else f"{text.decode()} ({name})"
@@ -69,5 +69,5 @@ def describe(status: Any) -> str:
 
 @functools.cache
 def version() -> int:
-    """Of CUDA, as the driver counts: 13000 is 13.0."""
+    """The CUDA version of the driver: 13000 is 13.0."""
     return int(check(driver().cuDriverGetVersion(), "asking for the version"))

@@ -1,13 +1,15 @@
-"""Launches under way on an NVIDIA GPU, and how long they took."""
+"""Events of launches: whether they have ended, how they failed, and how long they took."""
 
 from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check, driver
+from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.errors import LaunchCancelled, LaunchError, MetalloidError
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.event import Event
@@ -15,55 +17,22 @@ from metalloid.runtime.failures import Failure, record, written_buffers
 from metalloid.runtime.launches import Arguments, Launch
 from metalloid.settings import settings
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
-    from metalloid.backends.cuda.runtime.program import CudaProgram
-
-_FIRST_LOOKS = 64  # at once after each other, before the waiting thread sleeps between them
-_LONGEST_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
-
-
-#: In the place of a pair of marks, for launches that are not timed.
-NO_MARKS = (0, 0)
-
-
-class Timer:
-    """Marks in a device's stream, in pairs."""
-
-    def __init__(self, device: CudaDevice) -> None:
-        self._stream = device.stream
-        self.is_timing, self.timeout = settings.timing, settings.timeout
-        self.free: list[tuple[int, int]] = []  # marks that nobody looks at any more
-
-    def marks(self) -> tuple[int, int] | None:
-        """Two marks to put around a launch; None if launches are not timed."""
-        if not settings.given("timing", self.is_timing):
-            return None
-        try:
-            return self.free.pop()
-        except IndexError:
-            return self._new(), self._new()
-
-    def _new(self) -> int:
-        return int(check(driver().cuEventCreate(0), "making an event"))
-
-    def record(self, mark: int) -> None:
-        """Put a mark behind everything so far."""
-        check(driver().cuEventRecord(mark, self._stream), "marking a stream")
+_BUSY_POLLS = 64  # before the waiting thread sleeps between polls
+_MAX_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
 
 
 class CudaEvent(Event):
-    """A launch in the stream of a device, without marks: done when all launches are.
+    """A launch without timing events: done when the whole stream is.
 
     Parameters
     ----------
-    device : CudaDevice
+    device : ContextDevice
     work : CudaProgram or str
-        What runs: a kernel, or the name of something else.
-    reports : bool
-        Whether kernels in it log or assert.
+        The kernel, or the name of other work.
+    uses_printf : bool
+        Whether its kernels log or assert.
     in_use : Arguments, or sequence of Launch or of arguments
-        What lives until it has ended.
+        Objects that live until it has ended.
 
     Attributes
     ----------
@@ -71,25 +40,25 @@ class CudaEvent(Event):
         How long it may run; 0: as long as `config.timeout` says.
     """
 
-    __slots__ = ("_device", "_in_use", "_reports", "_work")
+    __slots__ = ("_device", "_in_use", "_uses_printf", "_work")
 
     _failure: Failure | None = None
     #: When it was first seen to run; 0.0 before.
     _began = 0.0
 
     def __init__(
-        self, device: CudaDevice, work: CudaProgram | str, reports: bool, in_use: Any
+        self, device: ContextDevice, work: CudaProgram | str, uses_printf: bool, in_use: Any
     ) -> None:
-        self._device, self._work, self._reports = device, work, reports
+        self._device, self._work, self._uses_printf = device, work, uses_printf
         self._in_use: Any = in_use
         self.limit_ns = in_use.limit_ns if isinstance(in_use, Arguments) else 0
-        # Reports and time limits are looked at even if the program has dropped the event.
-        is_watched = reports or self.limit_ns or settings.given("timeout", device.timer.timeout)
+        # Messages and time limits are handled even if the program has dropped the event.
+        is_watched = uses_printf or self.limit_ns or settings.given("timeout", device.timer.timeout)
         device.in_flight.append((lambda: self) if is_watched else weakref.ref(self))
 
     @property
     def name(self) -> str:
-        """Of the kernel, or what else it is."""
+        """Of the kernel, or of other work."""
         return self._work if isinstance(self._work, str) else self._work.name
 
     def wait(self, timeout: float | None = None) -> CudaEvent:
@@ -105,23 +74,23 @@ class CudaEvent(Event):
         self.end()
 
     def end(self, timeout: float | None = None) -> bool:
-        """Wait for the end, so long at most; whether it has come.
+        """Wait until it has ended, up to a timeout; return whether it has.
 
-        What interrupts the wait, as Ctrl-C does, ends all launches in flight. So does the time
-        limit of the launch that runs, which may be one before this.
+        An interrupt of the wait, such as Ctrl-C, ends all launches in flight. So does the time
+        limit of the running launch, which may be an earlier one.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        looks = 0
+        polls = 0
         try:
             while not self.done:
-                looks += 1
+                polls += 1
                 if deadline is not None and time.monotonic() >= deadline:
                     return False
-                if looks > _FIRST_LOOKS:
+                if polls > _BUSY_POLLS:
                     running = self._device.running()
                     if running is not None and running.is_overdue():
                         self._device.cancellation.start(running, running.limit)
-                    time.sleep(min(_LONGEST_SLEEP, 1e-6 * looks))
+                    time.sleep(min(_MAX_SLEEP, 1e-6 * polls))
         except BaseException as error:
             if not isinstance(error, MetalloidError):
                 self._device.cancellation.start()
@@ -141,7 +110,7 @@ class CudaEvent(Event):
         return time.monotonic() - self._began >= self.limit
 
     def cancel(self) -> bool:
-        """See `Event.cancel`. Launches queued behind this one are ended, too."""
+        """See `Event.cancel`. It also ends the launches queued after this one."""
         if self.done:
             return False
         self._device.cancellation.start()
@@ -161,7 +130,7 @@ class CudaEvent(Event):
         return True
 
     def fail(self, error: MetalloidError) -> None:
-        """Note how it failed, for `wait` and for those who read what it wrote."""
+        """Record how it failed, for `wait` and for reads of the buffers that it wrote."""
         self._failure = record(error, self._written())
         self._in_use = None
 
@@ -182,20 +151,20 @@ class CudaEvent(Event):
         return buffers
 
     def _has_ended(self) -> bool:
-        """Ask the driver; raises how the launch failed."""
+        """Query the driver; raise the error of a failed launch."""
         device = self._device
-        device._enter()
-        status = self._status(device._driver)
-        if status == device._driver.CUresult.CUDA_ERROR_NOT_READY:
+        device.enter()
+        status = self._status(device.driver)
+        if status == device.driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         if status:
             raise device.failure(status, self.name)
-        if self._reports:
-            device.pass_on_reports(self.name)
+        if self._uses_printf:
+            device.flush_printf(self.name)
         return True
 
     def has_begun(self) -> bool:
-        """Whether the GPU has come to it, as far as is known."""
+        """Whether the GPU has started it, as far as is known."""
         return True
 
     def _status(self, bindings: Any) -> Any:
@@ -217,34 +186,34 @@ class CudaEvent(Event):
 
 
 class TimedEvent(CudaEvent):
-    """A launch between two marks."""
+    """A launch between two timing events."""
 
-    __slots__ = ("_marks",)
+    __slots__ = ("_events",)
 
     _seconds: float | None = None
 
     def __init__(
         self,
-        device: CudaDevice,
+        device: ContextDevice,
         work: CudaProgram | str,
-        reports: bool,
+        uses_printf: bool,
         in_use: Any,
-        marks: tuple[int, int],
+        events: tuple[int, int],
     ) -> None:
-        self._marks = marks
-        super().__init__(device, work, reports, in_use)
+        self._events = events
+        super().__init__(device, work, uses_printf, in_use)
 
     def __del__(self) -> None:
-        # Recorded again only after what it marks, for the stream is in order.
-        self._device.timer.free.append(self._marks)
+        # They are recorded again only after this launch, as the stream is in order.
+        self._device.timer.free.append(self._events)
 
     def _status(self, bindings: Any) -> Any:
-        (status,) = bindings.cuEventQuery(self._marks[1])
+        (status,) = bindings.cuEventQuery(self._events[1])
         return status
 
     def has_begun(self) -> bool:
         """See `CudaEvent.has_begun`."""
-        (status,) = self._device._driver.cuEventQuery(self._marks[0])
+        (status,) = self._device.driver.cuEventQuery(self._events[0])
         return not status
 
     @property
@@ -252,6 +221,21 @@ class TimedEvent(CudaEvent):
         """See `Event.seconds`."""
         self.wait()
         if self._seconds is None:
-            elapsed = check(driver().cuEventElapsedTime(*self._marks), "reading the time")
+            elapsed = check(driver().cuEventElapsedTime(*self._events), "reading the time")
             self._seconds = float(elapsed) / 1e3
         return self._seconds
+
+
+def record_event(
+    device: ContextDevice, name: str, uses_printf: bool, in_use: Any, call: Callable[[], None]
+) -> CudaEvent:
+    """Run a function that adds work to the stream; return the event of that work."""
+    events = device.timer.acquire()
+    if events is None:
+        call()
+        return CudaEvent(device, name, uses_printf, in_use)
+    event = TimedEvent(device, name, uses_printf, in_use, events)
+    device.timer.record(events[0])
+    call()
+    device.timer.record(events[1])
+    return event

@@ -12,18 +12,16 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.errors import ArgumentError
 from metalloid.runtime.dlpack import capsule_of, read_capsule
 from metalloid.runtime.exchange import Exchange
 from metalloid.runtime.strided import Borrowed
-
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
 
 #: CUDA's default stream as DLPack and the driver call it. 0 would be the same, but says not which.
 DEFAULT_STREAM = 1
@@ -35,14 +33,14 @@ _CUDA, _MANAGED = 2, 13  # types of device of DLPack
 class CudaExchange(Exchange):
     """That of one GPU."""
 
-    _device: CudaDevice
+    _device: ContextDevice
 
-    def __init__(self, device: CudaDevice, index: int) -> None:
+    def __init__(self, device: ContextDevice, index: int) -> None:
         super().__init__(device)
         self.dlpack_device = (_CUDA, index)
         self.stream_handle = int(device.stream)
-        untimed = device._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-        self._mark = check(device._driver.cuEventCreate(untimed), "making an event")
+        untimed = device.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        self._event = check(device.driver.cuEventCreate(untimed), "making an event")
 
     def borrow(self, value: Any) -> Borrowed | None:
         """See `Exchange.borrow`: launches wait for what is under way on the memory.
@@ -110,9 +108,9 @@ class CudaExchange(Exchange):
 
     def number_of_device(self, address: int) -> int:
         """Of the GPU whose memory it is."""
-        bindings = self._device._driver
+        bindings = self._device.driver
         attribute = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        self._device._enter()
+        self._device.enter()
         return int(check(bindings.cuPointerGetAttribute(attribute, address), "asking where"))
 
     def follow(self, stream: int) -> None:
@@ -125,8 +123,8 @@ class CudaExchange(Exchange):
             self._order(self._device.stream, stream)
 
     def _order(self, first: Any, then: Any) -> None:
-        bindings = self._device._driver
-        with self._device._lock:
-            self._device._enter()
-            check(bindings.cuEventRecord(self._mark, first), "marking a stream")
-            check(bindings.cuStreamWaitEvent(then, self._mark, 0), "waiting for a stream")
+        bindings = self._device.driver
+        with self._device.lock:
+            self._device.enter()
+            check(bindings.cuEventRecord(self._event, first), "marking a stream")
+            check(bindings.cuStreamWaitEvent(then, self._event, 0), "waiting for a stream")

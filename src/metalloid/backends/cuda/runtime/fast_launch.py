@@ -1,31 +1,29 @@
-"""Launches of the usual kind, bound and made by native/fast_launch.c without the interpreter."""
+"""The fast launch path: native/fast_launch.c binds and launches without the interpreter."""
 
 from __future__ import annotations
 
 import struct
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.launches import PlainParameter, QuickLaunch
 from metalloid.settings import settings
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
-    from metalloid.backends.cuda.runtime.program import CudaProgram
-
 _HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
-_ALIGNED = 15  # bits that words may not have
+_ALIGNMENT_MASK = 15  # bits that addresses may not have
 _WHOLE_NUMBERS = (
     int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
 )  # fmt: skip
 _OTHER_NUMBERS = (float, np.float32, np.float64, np.float16)
-#: Without its lock the interpreter has other structures, and no stable interface.
-_HAS_LOCK = not sysconfig.get_config_var("Py_GIL_DISABLED")
+#: Free-threaded interpreters have other structures, and no stable interface.
+_HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
@@ -34,9 +32,9 @@ class _Plan(NamedTuple):
     head: bytes
     sizes: Mapping[Any, Any]
     shapes: Mapping[Any, list[bytes]]
-    device: CudaDevice
+    device: ContextDevice
     constants: Mapping[bytes, int]
-    free_marks: list[tuple[int, int]]
+    free_events: list[tuple[int, int]]
     is_timed: bool
     settings: Any
     buffer: type
@@ -45,37 +43,37 @@ class _Plan(NamedTuple):
     timed_event: type
     event: type
     program: CudaProgram
-    reports: bool
+    uses_printf: bool
     acquire: Callable[[], Any]
     release: Callable[[], Any]
     fail: Callable[[int], NoReturn]
 
 
-def quick_launch(
-    device: CudaDevice,
+def fast_launch(
+    device: ContextDevice,
     program: CudaProgram,
     parameters: Sequence[PlainParameter],
     sizes: Mapping[Any, Any],
 ) -> QuickLaunch | None:
     """See `Launcher.quick`."""
     words = max(1, len(program.signature.sources))
-    if not _HAS_LOCK:
+    if not _HAS_GIL:
         return None
     head = _HEAD.pack(
-        int(device._context), device.stream_handle, program.asked_bytes, words, len(parameters),
-        _ALIGNED if program.wants_aligned else 0,
+        int(device.context), device.stream_handle, program.dynamic_shared_bytes, words,
+        len(parameters), _ALIGNMENT_MASK if program.needs_alignment else 0,
     )  # fmt: skip
     for p in parameters:
         kind = ord(p.number) if p.number else 0
         head += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)
 
     def fail(status: int) -> NoReturn:
-        raise device.failure(device._driver.CUresult(status), program.name)
+        raise device.failure(device.driver.CUresult(status), program.name)
 
     timer = device.timer
     plan = _Plan(
-        head, sizes, program.shapes, device, device._constants, timer.free, timer.is_timing,
+        head, sizes, program.shapes, device, device.constants, timer.free, timer.is_timing,
         settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
-        program.reports, device._lock.acquire, device._lock.release, fail,
+        program.uses_printf, device.lock.acquire, device.lock.release, fail,
     )  # fmt: skip
-    return device.native.quick(plan)
+    return device.native.fast_launch(plan)

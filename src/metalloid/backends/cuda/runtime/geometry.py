@@ -1,4 +1,4 @@
-"""Grids of Metal as grids of CUDA."""
+"""Maps grids of Metal to grids of CUDA."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from metalloid.runtime.program import Size
 
-_MOST_BLOCKS = 65535  # of a launch in y and in z
-_MOST_DEEP = 64  # threads of a block in z
+_MAX_BLOCKS = 65535  # of a launch in y and in z
+_MAX_DEPTH = 64  # threads of a block in z
 
 
-class Part(NamedTuple):
+class GridPart(NamedTuple):
     """One launch of the driver.
 
     Attributes
@@ -19,45 +19,47 @@ class Part(NamedTuple):
     dimensions : tuple of int
         Blocks in x, y, z, and threads of a block in x, y, z.
     data : tuple of int
-        What entry.h reads behind the words: the grid, the threadgroup, the first threadgroup, and
-        whether the grid is even.
-    several : int
+        The end of launch_data in entry.h, after the words: the grid, the threadgroup, the first
+        threadgroup, and whether the work-groups are uniform.
+    coarsening : int
         Threadgroups that each block runs.
     """
 
     dimensions: tuple[int, int, int, int, int, int]
     data: tuple[int, ...]
-    several: int = 1
+    coarsening: int = 1
 
 
-def launches_of(grid: Size, group: Size, has_order: bool = True, several: int = 1) -> list[Part]:
-    """The launches that run `grid` in threadgroups of `group`; most often it is one.
+def launches_of(
+    grid: Size, group: Size, lanes_in_order: bool = True, coarsening: int = 1
+) -> list[GridPart]:
+    """The launches that run `grid` in threadgroups of `group`, usually one.
 
-    Without `has_order` threads are not the lanes in order, and work out their places. With
-    `several` each block may run as many whole threadgroups that follow each other in x; what is
-    left over in x comes in launches of its own.
+    Without `lanes_in_order` threads compute their positions themselves, as thread i is not lane
+    i % 32. With `coarsening` each block may run as many full threadgroups, adjacent in x;
+    additional launches run the rest in x.
 
     Examples
     --------
     >>> launches_of((1000, 70000, 1), (32, 1, 1))[1].dimensions
     (32, 4465, 1, 32, 1, 1)
-    >>> [part.dimensions[0] for part in launches_of((1000, 1, 1), (32, 1, 1), several=4)]
+    >>> [part.dimensions[0] for part in launches_of((1000, 1, 1), (32, 1, 1), coarsening=4)]
     [7, 4]
     """
-    block = group if group[2] <= _MOST_DEEP else (group[0] * group[1] * group[2], 1, 1)
-    ragged = [extent % size != 0 for extent, size in zip(grid, group, strict=True)]
-    has_places = has_order and block == group  # in which threads are as in the threadgroup
+    block = group if group[2] <= _MAX_DEPTH else (group[0] * group[1] * group[2], 1, 1)
+    partial = [extent % size != 0 for extent, size in zip(grid, group, strict=True)]
+    same_shape = lanes_in_order and block == group  # CUDA's thread indices are Metal's
     x, y, z = (-(-extent // size) for extent, size in zip(grid, group, strict=True))
-    together = 0
-    if several > 1 and has_places and not any(ragged[1:]):
-        together = grid[0] // group[0] // several
-    left = x - together * several
+    coarsened = 0
+    if coarsening > 1 and same_shape and not any(partial[1:]):
+        coarsened = grid[0] // group[0] // coarsening
+    left = x - coarsened * coarsening
     parts = []
-    for k, j in itertools.product(range(0, z, _MOST_BLOCKS), range(0, y, _MOST_BLOCKS)):
-        rest = (min(y - j, _MOST_BLOCKS), min(z - k, _MOST_BLOCKS), *block)
-        if together:
-            parts.append(Part((together, *rest), (*grid, *group, 0, j, k, 1), several))
+    for k, j in itertools.product(range(0, z, _MAX_BLOCKS), range(0, y, _MAX_BLOCKS)):
+        rest = (min(y - j, _MAX_BLOCKS), min(z - k, _MAX_BLOCKS), *block)
+        if coarsened:
+            parts.append(GridPart((coarsened, *rest), (*grid, *group, 0, j, k, 1), coarsening))
         if left:
-            is_even = int(has_places and not any(ragged))
-            parts.append(Part((left, *rest), (*grid, *group, x - left, j, k, is_even)))
+            is_uniform = int(same_shape and not any(partial))
+            parts.append(GridPart((left, *rest), (*grid, *group, x - left, j, k, is_uniform)))
     return parts

@@ -1,32 +1,29 @@
-"""Launches that the driver makes in one call."""
+"""Sequences of launches as CUDA graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from metalloid.backends.cuda.runtime.constants import PLACE_BYTES
+from metalloid.backends.cuda.runtime.constants import SLOT_BYTES
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check
-from metalloid.backends.cuda.runtime.events import CudaEvent
+from metalloid.backends.cuda.runtime.events import CudaEvent, record_event
 from metalloid.runtime.launches import Launch, buffers_of
-
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
 
 
 class CudaGraph:
-    """A CUDA graph of launches, one after the other.
+    """A CUDA graph whose launches run in order.
 
-    Its numbers have places of their own: those of `Constants` are used again.
+    It has its own memory for constants, as the slots of `Constants` are used again.
     """
 
-    def __init__(self, device: CudaDevice, launches: Sequence[Launch]) -> None:
-        bindings = device._driver
+    def __init__(self, device: ContextDevice, launches: Sequence[Launch]) -> None:
+        bindings = device.driver
         self._device, self._launches = device, list(launches)
         self._name = f"a graph of {len(launches)} launches"
-        self._reports = any(launch.program.reports for launch in launches)
+        self._uses_printf = any(launch.program.uses_printf for launch in launches)
         self._buffers = buffers_of(launches)
-        self._values = self._place_values()
+        self._values = self._copy_constants()
         flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
         stream = check(bindings.cuStreamCreate(flags), "making a stream")
         mode = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -40,39 +37,39 @@ class CudaGraph:
         self._executable = check(bindings.cuGraphInstantiate(graph, 0), "making a graph")
         bindings.cuGraphDestroy(graph)
 
-    def _place_values(self) -> int:
-        """Copy all numbers to the device, and point to them; the address of their memory."""
-        places = [
+    def _copy_constants(self) -> int:
+        """Copy all constants to the device and point to them; return the address of the memory."""
+        slots = [
             (launch.arguments.words, position, value)
             for launch in self._launches for position, value in launch.arguments.constants
         ]  # fmt: skip
-        if not places:
+        if not slots:
             return 0
-        address = self._device.allocate(PLACE_BYTES * len(places))
-        contents = b"".join(value.ljust(PLACE_BYTES, b"\0") for _, _, value in places)
+        address = self._device.allocate(SLOT_BYTES * len(slots))
+        contents = b"".join(value.ljust(SLOT_BYTES, b"\0") for _, _, value in slots)
         self._device.copy_in(address, memoryview(contents))
-        for number, (words, position, _) in enumerate(places):
-            words[position] = address + number * PLACE_BYTES
+        for number, (words, position, _) in enumerate(slots):
+            words[position] = address + number * SLOT_BYTES
         return address
 
     def launch(self) -> CudaEvent:
-        """Run it behind the launches so far."""
+        """Run it after the launches so far."""
         device = self._device
-        with device._lock:
-            device._enter()
+        with device.lock:
+            device.enter()
             for buffer in self._buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            return device.between_marks(self._name, self._reports, self._launches, self._run)
+            return record_event(device, self._name, self._uses_printf, self._launches, self._run)
 
     def _run(self) -> None:
         device = self._device
-        (status,) = device._driver.cuGraphLaunch(self._executable, device.stream)
+        (status,) = device.driver.cuGraphLaunch(self._executable, device.stream)
         if status:
             raise device.failure(status, self._name)
 
     def __del__(self) -> None:
         if hasattr(self, "_executable"):
-            self._device._driver.cuGraphExecDestroy(self._executable)
+            self._device.driver.cuGraphExecDestroy(self._executable)
         if getattr(self, "_values", 0):
             self._device.free(self._values, 0)

@@ -1,38 +1,35 @@
-"""Memory of the host that a launch uses: copied to the GPU before it, and back behind it."""
+"""Host memory as kernel arguments: copied to the GPU before a launch, and back after it."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
-from metalloid.backends.cuda.runtime.constants import PLACE_BYTES
+from metalloid.backends.cuda.runtime.constants import SLOT_BYTES
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.runtime.launches import Arguments
 from metalloid.runtime.staging import Block, blocks_of, contents, point_words
 
-if TYPE_CHECKING:
-    from metalloid.backends.cuda.runtime.device import CudaDevice
 
-
-def bring(device: CudaDevice, arguments: Arguments) -> list[Block]:
-    """Copy memory of the host to the device, and point to it there."""
+def copy_to_device(device: ContextDevice, arguments: Arguments) -> list[Block]:
+    """Copy the host memory that a launch uses to the device, and point its arguments there."""
     words = arguments.words
     large = []
     for memory in arguments.staged:
-        is_value = memory.nbytes <= PLACE_BYTES and not memory.written
+        is_value = memory.nbytes <= SLOT_BYTES and not memory.written
         if is_value and not arguments.pointers:
             value = ctypes.string_at(memory.address, memory.nbytes)
-            words[memory.position] = device._constants[value]
+            words[memory.position] = device.constants[value]
         else:
             large.append(memory)
     blocks = blocks_of(large)
     for block in blocks:
-        block.address = device._take(block.shift + block.nbytes) + block.shift
+        block.address = device.allocate_uninitialized(block.shift + block.nbytes) + block.shift
     for block in blocks:
         if arguments.pointers:
-            device._copy_value(block.address, contents(block, arguments, blocks))
+            device.copy_value(block.address, contents(block, arguments, blocks))
         elif block.nbytes:
-            outcome = device._driver.cuMemcpyHtoDAsync(
+            outcome = device.driver.cuMemcpyHtoDAsync(
                 block.address, block.start, block.nbytes, device.stream
             )
             check(outcome, "copying to the device")
@@ -40,12 +37,12 @@ def bring(device: CudaDevice, arguments: Arguments) -> list[Block]:
     return blocks
 
 
-def fetch(device: CudaDevice, block: Block, kernel: str) -> None:
-    """Copy back what a kernel may have changed."""
+def copy_back(device: ContextDevice, block: Block, kernel: str) -> None:
+    """Copy memory that a kernel may have written back to the host."""
     for part in block.written:
         if part.nbytes:
             source = block.address + part.address - block.start
-            (status,) = device._driver.cuMemcpyDtoHAsync(
+            (status,) = device.driver.cuMemcpyDtoHAsync(
                 part.address, source, part.nbytes, device.stream
             )
             if status:

@@ -1,4 +1,4 @@
-"""Launches by the driver's own functions, in one call of Python's each."""
+"""Builds and loads the C functions of `native`, which launch kernels in one call each."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metalloid.backends.cuda.runtime.driver import check, driver
-from metalloid.backends.cuda.runtime.geometry import Part
+from metalloid.backends.cuda.runtime.geometry import GridPart
 from metalloid.compiler import native_code
 from metalloid.compiler.cache import Cache, shared_cache
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.launches import QuickLaunch
 
 _SOURCES = Path(__file__).parents[1] / "native"
-_LEAST_CUDA = 12000  # whose functions these are; later drivers have them, too
+_MIN_CUDA = 12000  # the version of the functions; later drivers have them, too
 _SHAPE = struct.Struct("=2Q6I10I")
 
-#: Of a shape and a launch; gives the driver's status.
+#: Takes a shape and a launch; returns the driver's status.
 LaunchFunction = Callable[[bytes, bytes], int]
 _lock = threading.Lock()
 
 
-def pack_shape(function: int, words: int, part: Part) -> bytes:
-    """What native/launch.c calls a shape, for launches of so many words."""
+def pack_shape(function: int, words: int, part: GridPart) -> bytes:
+    """`struct shape` of native/launch.h, for launches with so many words."""
     return _SHAPE.pack(function, 8 * words, *part.dimensions, *part.data)
 
 
 def launch_layout(words: int) -> struct.Struct:
-    """What native/launch.c calls a launch: stream, two marks, threadgroup memory, and words."""
+    """`struct launch` of native/launch.h: stream, two timing events, threadgroup memory, words."""
     return struct.Struct(f"=4Q{words}Q")
 
 
@@ -42,15 +42,15 @@ class Native(NamedTuple):
     Attributes
     ----------
     use_driver : callable
-        Takes the addresses of the driver's functions: to launch, to record a mark, to enter.
+        Takes the addresses of cuLaunchKernel, cuEventRecord and cuCtxSetCurrent.
     launch : callable
-    quick : callable
-        Of a plan (fast_launch.py), the function that launches by it.
+    fast_launch : callable
+        Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
     use_driver: Callable[[int, int, int], None]
     launch: LaunchFunction
-    quick: Callable[[tuple[Any, ...]], QuickLaunch]
+    fast_launch: Callable[[tuple[Any, ...]], QuickLaunch]
 
 
 def build(cache: Cache) -> Path:
@@ -61,11 +61,12 @@ def build(cache: Cache) -> Path:
 def load(path: Path) -> Native:
     """The functions of a library that `build` made."""
     library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
-    use, launch, quick = library.mtl_use_driver, library.mtl_launch, interpreters.mtl_quick
+    use, launch = library.mtl_use_driver, library.mtl_launch
+    fast_launch = interpreters.mtl_fast_launch
     use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
-    quick.argtypes, quick.restype = (ctypes.py_object,), ctypes.py_object
-    return Native(use, launch, quick)
+    fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
+    return Native(use, launch, fast_launch)
 
 
 @functools.cache
@@ -77,13 +78,13 @@ def _native() -> Native:
 
 
 def native() -> Native:
-    """What launches, compiled (once per machine) and loaded (once per process)."""
+    """The functions, compiled once per machine and loaded once per process."""
     with _lock:
         return _native()
 
 
 def _address(name: str) -> int:
-    outcome = driver().cuGetProcAddress(name.encode(), _LEAST_CUDA, 0)
+    outcome = driver().cuGetProcAddress(name.encode(), _MIN_CUDA, 0)
     address = int(check(outcome, f"looking for {name}"))
     if not address:
         raise DeviceUnavailable(f"[cuda] the driver is older than CUDA 12: it has no {name}.")

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as targets, on machines that have none."""
+"""NVIDIA GPUs as compile-only targets, on any machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metalloid.runtime.offline import OfflineDevice
 
 
 class CudaTarget(OfflineDevice):
-    """An architecture of NVIDIA's GPUs."""
+    """A compile-only device of one architecture."""
 
     def __init__(self, architecture: str) -> None:
         self.name = f"cuda:{architecture}"
@@ -24,8 +24,8 @@ class CudaTarget(OfflineDevice):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> OfflineProgram:
         """See `Device.compile`."""
-        most = entry.limits.most or 0
-        kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), most)
+        max_threads = entry.limits.most or 0
+        kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), max_threads)
         return OfflineProgram(kernel, entry, self.target.name)
 
 
@@ -35,6 +35,6 @@ def open_target(architecture: str) -> CudaTarget:
     Raises
     ------
     DeviceUnavailable
-        If it is none.
+        If it is not an architecture that we support.
     """
     return CudaTarget(architecture)

@@ -1,7 +1,7 @@
-"""Memory of the host that GPUs copy to and from directly.
+"""Pinned memory of the host, which GPUs copy to and from directly.
 
-Other memory goes through a small buffer of the driver's, piece by piece. To pin memory takes
-longer than a copy, so what nobody holds any more is kept for the next one who asks.
+The driver copies other memory through a small buffer, piece by piece. Pinning takes longer than a
+copy, so blocks that are no longer referenced are kept for later requests.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from metalloid.runtime.host_copy import Bytes
 
-#: Smaller copies gain nothing; more than this at once would be missed by others.
-_LEAST, _MOST = 2**16, 2**30
+#: Bytes below which pinning gains nothing, and bytes to pin at most.
+_MIN_BYTES, _MAX_BYTES = 2**16, 2**30
 
 
 class PinnedMemory:
@@ -24,24 +24,24 @@ class PinnedMemory:
     Parameters
     ----------
     pin : callable
-        Makes pinned memory of so many bytes; its address, or 0 if there is none.
-    most : int, optional
-        Bytes to pin at most; beyond, there is plain memory.
+        Allocates that many bytes of pinned memory; returns the address, or 0 on failure.
+    max_bytes : int, optional
+        Bytes to pin at most; further arrays are pageable.
     """
 
-    def __init__(self, pin: Callable[[int], int], most: int = _MOST) -> None:
-        self._pin, self._most, self.pinned = pin, most, 0
+    def __init__(self, pin: Callable[[int], int], max_bytes: int = _MAX_BYTES) -> None:
+        self._pin, self._max_bytes, self.pinned = pin, max_bytes, 0
         self._free: dict[int, list[int]] = {}
-        self._lock = threading.RLock()  # a collection of garbage inside gives memory back
+        self._lock = threading.RLock()  # a garbage collection inside releases blocks
 
     def take(self, nbytes: int) -> np.ndarray:
-        """Bytes with anything in them, which come back when no array of them is left."""
+        """Uninitialised bytes; their block is free again when no array refers to it."""
         size = 1 << (nbytes - 1).bit_length()
-        address = self._block(size) if _LEAST <= nbytes <= self._most else 0
+        address = self._block(size) if _MIN_BYTES <= nbytes <= self._max_bytes else 0
         if not address:
             return np.empty(nbytes, np.uint8)
         holder = Bytes(self, address, nbytes)
-        weakref.finalize(holder, self._give, address, size).atexit = False
+        weakref.finalize(holder, self._release, address, size).atexit = False
         return np.asarray(holder)
 
     def _block(self, size: int) -> int:
@@ -49,13 +49,13 @@ class PinnedMemory:
             free = self._free.get(size)
             if free:
                 return free.pop()
-            if self.pinned + size > self._most:
+            if self.pinned + size > self._max_bytes:
                 return 0
             address = self._pin(size)
             if address:
                 self.pinned += size
             return address
 
-    def _give(self, address: int, size: int) -> None:
+    def _release(self, address: int, size: int) -> None:
         with self._lock:
             self._free.setdefault(size, []).append(address)

@@ -1,4 +1,4 @@
-"""What kernels said while they ran: messages for `logging`, and assertions that did not hold."""
+"""The device printf buffer: messages of kernels for `logging`, and failed assertions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from metalloid.runtime.messages import emit
 #: report_block in report_nvptx.h.
 _HEAD = struct.Struct("=IIII3I3I256s256s")
 HEAD_BYTES = _HEAD.size
-BLOCK_BYTES = HEAD_BYTES + 2**20
-_NOTHING_SAID = bytes(16)
+BUFFER_BYTES = HEAD_BYTES + 2**20
+_EMPTY = bytes(16)
 
 
-class Report(NamedTuple):
-    """The head of the block.
+class PrintfHead(NamedTuple):
+    """The head of the buffer.
 
     Attributes
     ----------
     used : int
         Bytes of messages.
     dropped : int
-        Messages that found no room.
+        Messages that did not fit.
     failed : int
-        Whether an assertion did not hold.
+        Whether an assertion failed.
     """
 
     used: int
@@ -38,30 +38,30 @@ class Report(NamedTuple):
     file: str
 
 
-def read_head(head: bytes) -> Report | None:
-    """What the first `HEAD_BYTES` of the block say; None if nobody said anything."""
-    if head[:16] == _NOTHING_SAID:
+def read_head(head: bytes) -> PrintfHead | None:
+    """Parse the first `HEAD_BYTES` of the buffer; None if it is empty."""
+    if head[:16] == _EMPTY:
         return None
     used, dropped, failed, line, gx, gy, gz, x, y, z, condition, file = _HEAD.unpack(head)
     texts = (text.split(b"\0")[0].decode("utf-8", "replace") for text in (condition, file))
-    return Report(used, dropped, failed, line, (gx, gy, gz), (x, y, z), *texts)
+    return PrintfHead(used, dropped, failed, line, (gx, gy, gz), (x, y, z), *texts)
 
 
-def pass_on(report: Report, messages: bytes, kernel: str) -> None:
-    """Hand messages to `logging`.
+def deliver(head: PrintfHead, messages: bytes, kernel: str) -> None:
+    """Pass messages to `logging`, and raise a failed assertion.
 
     Raises
     ------
     KernelFault
-        If an assertion did not hold.
+        If an assertion failed.
     """
-    emit(messages, report.dropped, lambda _: kernel)
-    if report.failed:
-        reason = f"{report.file}:{report.line}: assertion failed: {report.condition}"
+    emit(messages, head.dropped, lambda _: kernel)
+    if head.failed:
+        reason = f"{head.file}:{head.line}: assertion failed: {head.condition}"
         raise KernelFault(
-            f"[{kernel}] {reason}, in thread {report.thread} of threadgroup {report.threadgroup}.",
+            f"[{kernel}] {reason}, in thread {head.thread} of threadgroup {head.threadgroup}.",
             kernel=kernel,
             reason=reason,
-            threadgroup=report.threadgroup,
-            thread=report.thread,
+            threadgroup=head.threadgroup,
+            thread=head.thread,
         )
