@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.dynamic_shared_memory import ask_for_memory
+from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.compiler.llvm.parser import definition
 
@@ -289,4 +289,4 @@ def test_large_threadgroup_variables_are_asked_for(floats, asked):
     assert declared == {"small": "128", "large": "" if asked else str(4 * (floats - 32))}
     for how in ("\t.shared", ".weak .shared"):  # of a function, of a template
         as_they_were = text.replace("[];", f"[{asked}];").replace(".extern .shared", how)
-        assert ask_for_memory(as_they_were)[1] == asked
+        assert use_dynamic_shared_memory(as_they_were)[1] == asked

@@ -6,7 +6,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from test_spmd_control_flow import GRAPHS, function_of
 
-from metalloid.backends.cuda.compile.reconvergence import Round, Side, find_sides
+from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration, find_members
 from metalloid.compiler.llvm.types import Unsupported
 from metalloid.compiler.spmd.canonical import EXIT, make_canonical
 from metalloid.compiler.spmd.divergence import analyse
@@ -21,7 +21,7 @@ def sides_of(graph):
     try:
         found = make_canonical(made)
         divergence = analyse(made, found, 32, {"%c": VARYING}, all_masked=False)
-        return found, find_sides(divergence, function_of(graph).blocks)
+        return found, find_members(divergence, function_of(graph).blocks)
     except Unsupported:
         reject()
 
@@ -36,7 +36,9 @@ def test_who_takes_a_side_comes_to_its_blocks_once(graph, chance: random.Random)
             block = chance.choice(found.successors[block])
         walk.append(block)
         for here, known in sides.items():
-            ways = (*known.origins, known.staying) if isinstance(known, Round) else (known,)
+            ways = (
+                (*known.entries, known.back_edge) if isinstance(known, LoopIteration) else (known,)
+            )
 
             def is_way(now, then, ways=ways):
                 return any(
@@ -58,16 +60,16 @@ def test_sides_of_branches_in_branches():
     #  0 -> 1 -> 2 -> 3 and 0 -> 3, with 4 between 1 and 2; block 0 has no label, so it is of no use
     _, sides = sides_of([[1], [2, 6], [3, 4], [5], [5], [6], []] + [[]] * 3)
     assert sides == {
-        "%2": Side("%1", True), "%3": Side("%2", True), "%4": Side("%2", False),
-        "%5": Side("%1", True),
+        "%2": BranchEdge("%1", True), "%3": BranchEdge("%2", True), "%4": BranchEdge("%2", False),
+        "%5": BranchEdge("%1", True),
     }  # fmt: skip
 
 
 def test_rounds_of_loops_that_threads_leave_one_by_one():
     #  0 -> 1 -> 2 -> 3, and from 2 back to itself
     _, sides = sides_of([[1], [2], [2, 3], []] + [[]] * 6)
-    again = Side("%2", True)
-    assert sides == {"%2": Round("%2", ("%1",), again), "%2.latch": again}
+    again = BranchEdge("%2", True)
+    assert sides == {"%2": LoopIteration("%2", ("%1",), again), "%2.latch": again}
     # Who goes on early does not vote where others leave, but all pass it in some round.
     _, sides = sides_of([[2], [2, 3], [5], [], [], [6], [2, 0]] + [[]] * 3)
     assert "%2" not in sides

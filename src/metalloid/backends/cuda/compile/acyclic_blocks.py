@@ -1,4 +1,4 @@
-"""The blocks of a kernel without loops, line by line, for `several`."""
+"""The basic blocks of a kernel without loops, line by line, for `coarsening`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from metalloid.backends.cuda.compile.kernel_text import FIRST, LABEL
 NAME = re.compile(r"%[\w.$-]+")
 _RESULT = re.compile(r"  (%[\w.$-]+) = (.*)$")
 _BRANCH = re.compile(r"  br (?:i1 (\S+), label %([\w.$-]+), )?label %([\w.$-]+)")
-_MOST = 256  # blocks
+_MAX_BLOCKS = 256
 
 
-class Loop(Exception):
-    """The kernel has loops, more blocks than are looked at, or other ends than branches."""
+class NotAcyclic(Exception):
+    """The kernel has loops, too many blocks, or terminators other than branches and returns."""
 
 
 @dataclass
 class Block:
-    """A block.
+    """A basic block.
 
     Attributes
     ----------
     name : str
-        Without the sign.
+        Without ``%``.
     lines : list of str
-        All but how it ends.
+        All but the terminator.
     condition : str
-        If it branches.
+        Of a conditional branch, else empty.
     targets : tuple of str
-        Blocks to go on with: where the condition holds, and where it does not; one without
-        condition; none at the end of the function.
+        Successors: for a true condition, and for a false one; none after a return.
     """
 
     name: str
@@ -41,8 +40,8 @@ class Block:
     targets: tuple[str, ...] = ()
 
 
-def parts(line: str) -> tuple[str, str]:
-    """Name of what an instruction computes, and the instruction."""
+def split_result(line: str) -> tuple[str, str]:
+    """Name of an instruction's result, if any, and the instruction."""
     found = _RESULT.match(line)
     return (found[1], found[2]) if found else ("", line.strip())
 
@@ -53,27 +52,27 @@ def operands(code: str) -> list[str]:
 
 
 def blocks_of(kernel: str, simplify: Callable[[dict[str, Block]], None]) -> list[Block]:
-    """The blocks that can be reached, each behind all that lead to it.
+    """The reachable blocks in topological order.
 
     Parameters
     ----------
     simplify : callable
-        Takes the blocks by name before ways are followed, and may take some away.
+        Takes the blocks by name before they are sorted, and may remove edges.
 
     Raises
     ------
-    Loop
+    NotAcyclic
     """
     blocks = {block.name: block for block in _read(kernel.rstrip().split("\n")[1:-1])}
-    if len(blocks) > _MOST:
-        raise Loop
+    if len(blocks) > _MAX_BLOCKS:
+        raise NotAcyclic
     simplify(blocks)
     order: list[Block] = []
     is_done: dict[str, bool] = {}
 
     def visit(name: str) -> None:
         if name not in blocks or is_done.get(name) is False:
-            raise Loop
+            raise NotAcyclic
         if name not in is_done:
             is_done[name] = False
             for target in blocks[name].targets:
@@ -86,7 +85,7 @@ def blocks_of(kernel: str, simplify: Callable[[dict[str, Block]], None]) -> list
 
 
 def _read(lines: Iterable[str]) -> Iterator[Block]:
-    """The blocks that end by a branch or a return."""
+    """The blocks that end in a branch or a return."""
     block = Block(FIRST[1:])
     for line in lines:
         if label := LABEL.match(line):

@@ -1,14 +1,14 @@
-"""Polls of a flag by which the host ends kernels that run for ever.
+"""Inserts polls of a flag by which the host cancels kernels.
 
-A kernel under way cannot be stopped from outside without the loss of its context, and with it of
-all memory of the device. So it polls a flag of its module and leaves when that is set:
+A running kernel cannot be stopped without destroying its context, and with it all memory of the
+device. So a kernel polls a flag of its module, and exits when the flag is set:
 
-* where a thread begins, in kernels with loops: a long grid ends with the threads that are running;
-* at the back edges of loops whose number of iterations nothing bounds, once in `_PERIOD`
-  iterations. Loops with a counter end by themselves. A poll in each iteration costs small loops a
+* at the entry of kernels with loops: a long grid ends with the threads that are running;
+* at the back edges of loops without a known bound, once in `_PERIOD` iterations. Loops with a
+  counter are bounded. A poll in each iteration costs small loops a
   factor of three, as all threads read one word of the second-level cache.
 
-This is done to PTX, after LLVM has rotated and unrolled loops.
+The pass edits PTX, after LLVM has rotated and unrolled loops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REGISTERS = """\
 	.reg .pred 	%mtl_p<2>;
 	.reg .b32 	%mtl_r<2>;
 """
-_LOOK = f"""\
+_POLL = f"""\
 	ld.volatile.global.b32 	%mtl_r1, [{CANCEL_SYMBOL}];
 	setp.ne.b32 	%mtl_p1, %mtl_r1, 0;
 	@%mtl_p1 exit;
@@ -62,7 +62,7 @@ class _Definition:
 
 
 class _Body:
-    """The control flow of a function, and what defines its registers.
+    """The control flow of a function, and the definitions of its registers.
 
     Blocks are numbered by their first lines.
     """
@@ -122,7 +122,7 @@ class _Body:
         return branch[2] if branch and branch[2] and leaves else ""
 
     def definitions(self, blocks: set[str]) -> dict[str, list[_Definition]]:
-        """What writes to each register in some blocks."""
+        """The definitions of each register in some blocks."""
         found: dict[str, list[_Definition]] = {}
         for name in blocks:
             block = self.blocks[int(name)]
@@ -168,9 +168,9 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def poll_loops(ptx: str) -> str:
-    """PTX whose kernels leave when the flag is set.
+    """Insert the polls into PTX.
 
-    A module without loops is returned as it is.
+    A module without loops is returned unchanged.
     """
     parts: list[str] = []
     end = 0
@@ -195,19 +195,19 @@ def _with_polls(text: str) -> str:
     bounded = {header for header, loop in body.loops().items() if _is_bounded(body, *loop)}
     polled = {body.blocks[int(latch)].last for latch, header in edges if header not in bounded}
     code = [
-        f"{_poll(f'$L__mtl_poll_{number}')}\n{line}" if number in polled else line
+        f"{_periodic_poll(f'$L__mtl_poll_{number}')}\n{line}" if number in polled else line
         for number, line in enumerate(body.lines)
     ]
     counter = "\tmov.b32 \t%mtl_r0, 0;\n" if polled else ""
-    return "\n".join((*lines[:start], f"{_REGISTERS}{counter}{_LOOK}", *code))
+    return "\n".join((*lines[:start], f"{_REGISTERS}{counter}{_POLL}", *code))
 
 
-def _poll(label: str) -> str:
+def _periodic_poll(label: str) -> str:
     return (
         "\tadd.s32 \t%mtl_r0, %mtl_r0, 1;\n"
         f"\tand.b32 \t%mtl_r1, %mtl_r0, {_PERIOD - 1};\n"
         "\tsetp.ne.b32 \t%mtl_p0, %mtl_r1, 0;\n"
-        f"\t@%mtl_p0 bra \t{label};\n{_LOOK}{label}:"
+        f"\t@%mtl_p0 bra \t{label};\n{_POLL}{label}:"
     )
 
 
@@ -216,7 +216,7 @@ def _is_bounded(body: _Body, blocks: set[str], latches: list[str]) -> bool:
     definitions = body.definitions(blocks)
 
     def single(register: str) -> _Definition | None:
-        """What defines a register, once in each iteration."""
+        """The definition of a register, if it is the only one and executed in each iteration."""
         found = definitions.get(register, [])
         if len(found) != 1 or not in_each_iteration(str(found[0].block)):
             return None

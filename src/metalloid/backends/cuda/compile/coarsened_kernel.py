@@ -1,79 +1,83 @@
-"""The second form of a kernel as text: several threads in one (coarsening.py)."""
+"""Writes the coarsened kernel (coarsening.py) as IR text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
-from metalloid.backends.cuda.compile.acyclic_blocks import NAME, Block, parts
+from metalloid.backends.cuda.compile.acyclic_blocks import NAME, Block, split_result
 from metalloid.backends.cuda.compile.vectorized_coarsening import THREAD_INDEX
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
-#: The second form of a kernel, in the same module.
+#: The coarsened kernel, in the same module.
 COARSENED_SYMBOL = "mtl_several"
-#: The call that gives what threads of several threadgroups differ in.
+#: The call whose result distinguishes the threads of several threadgroups.
 BLOCK_INDEX = "@llvm.nvvm.read.ptx.sreg.ctaid.x("
 _ACCESS = re.compile(r"(load|store) (\w+)(?: ([^,]+))?, (ptr(?: addrspace\(\d\))?) (%[\w.$-]+)")
 _INCOMING = re.compile(r"\[ ([^\[\]]+), %([\w.$-]+) \]")
 
 
-def write_several(
+def write_coarsened(
     kernel: str,
     blocks: list[Block],
     varying: set[str],
     varies: Callable[[str], bool],
-    count: int,
-    neighbours: Neighbours | None = None,
+    factor: int,
+    vector_accesses: VectorAccesses | None = None,
 ) -> str:
-    """The function that runs `count` threads in one.
+    """The function whose threads run `factor` threads each.
 
     Parameters
     ----------
     blocks : list of Block
-        Each behind all that lead to it.
+        In topological order.
     varying : set of str
-        Names of what differs among the threads.
+        Names of values that vary among the threads.
     varies : callable
-        Whether an instruction is one for each thread.
-    neighbours : Neighbours, optional
-        If the threads are.
+        Whether an instruction is executed for each thread.
+    vector_accesses : VectorAccesses, optional
+        If the threads are adjacent in x.
     """
     head = kernel.split("\n", 1)[0].replace(f"@{ENTRY_SYMBOL}(", f"@{COARSENED_SYMBOL}(")
     lines = [
         head.replace("%0)", "%launch)"),
         f"  %block = tail call i32 {BLOCK_INDEX})",
-        f"  %first = mul i32 %block, {count}",
-        *(neighbours.beginning() if neighbours else ()),
+        f"  %first = mul i32 %block, {factor}",
+        *(vector_accesses.prologue() if vector_accesses else ()),
         f"  br label %all.{blocks[0].name}",
-        *_Together(blocks, varying, varies, count, neighbours).lines(),
+        *_Interleaved(blocks, varying, varies, factor, vector_accesses).lines(),
     ]
-    parting = [block.name for block in blocks if block.condition in varying]
-    if parting:
-        lines += _one_by_one(_Form(blocks, neighbours), blocks, parting, count)
+    divergent = [block.name for block in blocks if block.condition in varying]
+    if divergent:
+        lines += _write_sequential(_Copy(blocks, vector_accesses), blocks, divergent, factor)
     return "\n".join([*lines, "}\n"])
 
 
-class Neighbours:
-    """What is different where the threads are neighbours in x.
+class VectorAccesses:
+    """Coarsening along x: indices, and vector accesses of adjacent threads.
 
     A block runs as many threadgroups as each of its threads runs threads.
 
     Parameters
     ----------
-    places : set of str
+    element_pointers : set of str
         Pointers to the element of each thread.
     extent_offset : int
-        Of the threadgroup's extent in x in launch_data.
+        Offset of the threadgroup's extent in x in launch_data.
     """
 
-    def __init__(self, count: int, places: set[str], extent_offset: int) -> None:
-        self._count, self._places, self._extent_offset = count, places, extent_offset
+    def __init__(self, factor: int, element_pointers: set[str], extent_offset: int) -> None:
+        self._factor, self._element_pointers, self._extent_offset = (
+            factor,
+            element_pointers,
+            extent_offset,
+        )
         self._accesses = 0
 
-    def beginning(self) -> Iterator[str]:
-        """Threadgroup and place in it of the first one."""
+    def prologue(self) -> Iterator[str]:
+        """Threadgroup of the first thread, and its index in it."""
         yield f"  %own = tail call i32 {THREAD_INDEX})"
-        yield f"  %wide = mul i32 %own, {self._count}"
+        yield f"  %wide = mul i32 %own, {self._factor}"
         yield f"  %extent.at = getelementptr i8, ptr %launch, i64 {self._extent_offset}"
         yield "  %extent = load i32, ptr %extent.at, align 4"
         yield "  %behind = udiv i32 %wide, %extent"
@@ -81,74 +85,74 @@ class Neighbours:
         yield "  %group = add i32 %first, %behind"
 
     def index(self, name: str, code: str, number: str) -> str:
-        """What a call gives that is different for neighbours; else nothing."""
+        """The replacement of a call for an index; empty for other instructions."""
         if BLOCK_INDEX in code:
             return f"  {name} = add i32 %group, 0"
         return f"  {name} = add i32 %beside, {number}" if THREAD_INDEX in code else ""
 
     def access(self, line: str, name: Callable[[str, int], str]) -> Iterator[str]:
-        """An access of all to their elements; nothing if it is none."""
-        result, code = parts(line)
+        """A vector access to the elements of all threads; nothing for other instructions."""
+        result, code = split_result(line)
         found = _ACCESS.match(code)
-        if found is None or found[5] not in self._places:
+        if found is None or found[5] not in self._element_pointers:
             return
-        kind, type_, value, pointer, place = found.groups()
-        vector, at = f"<{self._count} x {type_}>", f"{pointer} {name(place, 0)}, align 16"
+        kind, type_, value, pointer_type, pointer = found.groups()
+        vector, at = f"<{self._factor} x {type_}>", f"{pointer_type} {name(pointer, 0)}, align 16"
         self._accesses += 1
         whole = f"%wide.{self._accesses}"
         if kind == "load":
             yield f"  {whole} = load {vector}, {at}"
-            for k in range(self._count):
+            for k in range(self._factor):
                 yield f"  {name(result, k)} = extractelement {vector} {whole}, i64 {k}"
             return
         before = "poison"
-        for k in range(self._count):
-            one = NAME.sub(lambda match, k=k: name(match[0], k), value)
-            yield f"  {whole}.{k} = insertelement {vector} {before}, {type_} {one}, i64 {k}"
+        for k in range(self._factor):
+            element = NAME.sub(lambda match, k=k: name(match[0], k), value)
+            yield f"  {whole}.{k} = insertelement {vector} {before}, {type_} {element}, i64 {k}"
             before = f"{whole}.{k}"
         yield f"  store {vector} {before}, {at}"
 
 
-class _Form:
-    """Blocks and values under names of their own."""
+class _Copy:
+    """A copy of the blocks, with renamed blocks and values."""
 
     prefix = "one"
 
-    def __init__(self, blocks: list[Block], neighbours: Neighbours | None) -> None:
-        self._blocks, self._neighbours = blocks, neighbours
-        self._defined = {result for block in blocks for result, _ in map(parts, block.lines)}
-        self._ways = {(block.name, target) for block in blocks for target in block.targets}
+    def __init__(self, blocks: list[Block], vector_accesses: VectorAccesses | None) -> None:
+        self._blocks, self._vector_accesses = blocks, vector_accesses
+        self._defined = {result for block in blocks for result, _ in map(split_result, block.lines)}
+        self._edges = {(block.name, target) for block in blocks for target in block.targets}
 
     def name(self, name: str, thread: int) -> str:
-        """What a value is called."""
+        """The name of a value in the copy."""
         if name == "%0":
             return "%launch"
         return f"%{self.prefix}.{name[1:]}" if name in self._defined else name
 
-    def origin(self, block: str, target: str) -> str:
-        """From where `target` is entered behind `block`."""
+    def incoming_block(self, block: str, target: str) -> str:
+        """The block from which `target` is entered on an edge from `block`."""
         return f"%{self.prefix}.{block}"
 
     def line(self, line: str, thread: int, number: str, block: str) -> str:
-        """An instruction; `number` is the thread's."""
-        result, code = parts(line)
-        if self._neighbours is not None:
-            index = self._neighbours.index(self.name(result, thread), code, number)
+        """An instruction, for the thread `number`."""
+        result, code = split_result(line)
+        if self._vector_accesses is not None:
+            index = self._vector_accesses.index(self.name(result, thread), code, number)
             if index:
                 return index
         if BLOCK_INDEX in code:
             return f"  {self.name(result, thread)} = add i32 %first, {number}"
         if code.startswith("phi "):
             incoming = (
-                f"[ {self._renamed(value, thread)}, {self.origin(origin, block)} ]"
-                for value, origin in _INCOMING.findall(code) if (origin, block) in self._ways
+                f"[ {self._renamed(value, thread)}, {self.incoming_block(source, block)} ]"
+                for value, source in _INCOMING.findall(code) if (source, block) in self._edges
             )  # fmt: skip
             kind = code[: code.index(" [")]
             return f"  {self.name(result, thread)} = {kind} {', '.join(incoming)}"
         return self._renamed(line, thread)
 
     def branch(self, block: Block) -> str:
-        """How a block goes on."""
+        """The terminator of a block."""
         targets = [f"label %{self.prefix}.{target}" for target in block.targets]
         if block.condition:
             targets.insert(0, f"i1 {self.name(block.condition, 0)}")
@@ -158,8 +162,8 @@ class _Form:
         return NAME.sub(lambda match: self.name(match[0], thread), text)
 
 
-class _Together(_Form):
-    """All threads, step by step."""
+class _Interleaved(_Copy):
+    """All threads, interleaved by instruction."""
 
     prefix = "all"
 
@@ -168,12 +172,12 @@ class _Together(_Form):
         blocks: list[Block],
         varying: set[str],
         varies: Callable[[str], bool],
-        count: int,
-        neighbours: Neighbours | None,
+        factor: int,
+        vector_accesses: VectorAccesses | None,
     ) -> None:
-        super().__init__(blocks, neighbours)
-        self._varying, self._varies, self._count = varying, varies, count
-        self._parting = {
+        super().__init__(blocks, vector_accesses)
+        self._varying, self._varies, self._factor = varying, varies, factor
+        self._divergent_edges = {
             (block.name, block.targets[1]) for block in blocks if block.condition in varying
         }
 
@@ -182,32 +186,36 @@ class _Together(_Form):
             return f"%all.{thread}.{name[1:]}"
         return super().name(name, thread)
 
-    def origin(self, block: str, target: str) -> str:
-        return f"%none.{block}" if (block, target) in self._parting else f"%all.{block}"
+    def incoming_block(self, block: str, target: str) -> str:
+        return f"%none.{block}" if (block, target) in self._divergent_edges else f"%all.{block}"
 
     def lines(self) -> Iterator[str]:
         """The blocks."""
         for block in self._blocks:
             yield f"all.{block.name}:"
             for line in block.lines:
-                together = [*self._neighbours.access(line, self.name)] if self._neighbours else []
-                yield from together
-                if together:
+                vectorized = (
+                    [*self._vector_accesses.access(line, self.name)]
+                    if self._vector_accesses
+                    else []
+                )
+                yield from vectorized
+                if vectorized:
                     continue
-                for thread in range(self._count if self._varies(parts(line)[1]) else 1):
+                for thread in range(self._factor if self._varies(split_result(line)[1]) else 1):
                     yield self.line(line, thread, str(thread), block.name)
             if not block.targets:
                 yield "  ret void"
             elif block.condition in self._varying:
-                yield from self._agree(block)
+                yield from self._write_divergent_branch(block)
             else:
                 yield self.branch(block)
 
-    def _agree(self, block: Block) -> Iterator[str]:
-        """A branch that all threads take together, if they can."""
+    def _write_divergent_branch(self, block: Block) -> Iterator[str]:
+        """A branch that all threads take if their conditions agree."""
         name, (if_true, if_false) = block.name, block.targets
         every = some = self.name(block.condition, 0)
-        for thread in range(1, self._count):
+        for thread in range(1, self._factor):
             condition = self.name(block.condition, thread)
             yield f"  %every.{thread}.{name} = and i1 {every}, {condition}"
             yield f"  %some.{thread}.{name} = or i1 {some}, {condition}"
@@ -217,9 +225,11 @@ class _Together(_Form):
         yield f"  br i1 {some}, label %apart, label %all.{if_false}"
 
 
-def _one_by_one(form: _Form, blocks: list[Block], parting: list[str], count: int) -> Iterator[str]:
-    """One thread after the other, from the beginning."""
-    entered = ", ".join(f"[ 0, %none.{name} ]" for name in parting)
+def _write_sequential(
+    form: _Copy, blocks: list[Block], divergent: list[str], factor: int
+) -> Iterator[str]:
+    """A loop over the threads that restarts each of them."""
+    entered = ", ".join(f"[ 0, %none.{name} ]" for name in divergent)
     yield "apart:"
     yield f"  %thread = phi i32 {entered}, [ %next, %done ]"
     yield f"  br label %one.{blocks[0].name}"
@@ -230,7 +240,7 @@ def _one_by_one(form: _Form, blocks: list[Block], parting: list[str], count: int
         yield form.branch(block) if block.targets else "  br label %done"
     yield "done:"
     yield "  %next = add i32 %thread, 1"
-    yield f"  %more = icmp ult i32 %next, {count}"
+    yield f"  %more = icmp ult i32 %next, {factor}"
     yield "  br i1 %more, label %apart, label %end"
     yield "end:"
     yield "  ret void"

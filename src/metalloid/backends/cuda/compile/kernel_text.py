@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from metalloid.compiler.entry import ENTRY_SYMBOL
 
-#: Asks the processor which threads of the warp are together.
+#: Reads the mask of the threads of the warp that are converged at the moment.
 ACTIVE = "@llvm.nvvm.activemask"
-#: Name of the kernel's first block, which the text leaves out: behind %0, the only parameter.
+#: Name of the kernel's entry block, which has no label: the number after %0, the only parameter.
 FIRST = "%1"
 LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 _FUNCTION = re.compile(rf"^define [^\n]*@{ENTRY_SYMBOL}\(.*?^\}}\n", re.M | re.S)
 
 
 def around_kernel(ir: str) -> tuple[str, str, str]:
-    """What stands before the kernel's function, the function, and what stands behind it."""
+    """The text before the kernel's function, the function, and the text after it."""
     found = _FUNCTION.search(ir)
     assert found is not None
     return ir[: found.start()], found[0], ir[found.end() :]

@@ -1,4 +1,4 @@
-"""From a kernel to PTX."""
+"""The pipeline from a kernel to PTX."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
-from metalloid.backends.cuda.compile.coarsening import add_several
-from metalloid.backends.cuda.compile.dynamic_shared_memory import ask_for_memory
-from metalloid.backends.cuda.compile.invariant_loads import mark_unchanging
-from metalloid.backends.cuda.compile.member_masks import name_members
-from metalloid.backends.cuda.compile.tensor_cores import handles_matrices, use_tensor_cores
+from metalloid.backends.cuda.compile.coarsening import add_coarsened_kernel
+from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
+from metalloid.backends.cuda.compile.invariant_loads import tag_invariant_loads
+from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
+from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.compiler import clang
 from metalloid.compiler.cache import Cache, digest
 from metalloid.compiler.entry import ENTRY_SYMBOL, entry_text, read_layouts
@@ -42,19 +42,19 @@ _PUBLIC_FUNCTION = re.compile(
 )  # fmt: skip
 
 
-#: Threadgroup variables that begin at a multiple of 16 bytes can be read four floats at a time.
+#: Threadgroup arrays, which are aligned to 16 bytes, so that they can be read by float4.
 _SHARED_VARIABLE = re.compile(
     r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
 )
-#: Where kernels write what they say to the host; set when a kernel is loaded.
+#: Variable with the address of the printf buffer; set when a kernel is loaded.
 PRINTF_SYMBOL = "mtl_report_block"
 _PRINTF_BUFFER = re.compile(
     rf"^(@{PRINTF_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
 )
 
 
-#: Loops whose bounds are not known are unrolled up to so many instructions. Without it small ones
-#: are not at all, which CUDA's compiler runs four times as one.
+#: Loops with unknown trip counts are unrolled up to so many instructions. By default LLVM does not
+#: unroll small ones; CUDA's compiler unrolls them by four.
 _UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
 _MISSING = re.compile(
     r"^\.extern \.(?:func\s+(?:\([^)]*\)\s*)?|(?:global|const)\b[^;\n]*?)(\w+)(?=\s*[\n(;\[]|$)",
@@ -75,16 +75,15 @@ class PtxKernel:
     uses_printf : bool
         Whether it logs or asserts.
     lanes_in_order : bool
-        Whether the threads of a simdgroup are the lanes of a warp in order.
+        Whether thread i of a threadgroup is lane i % 32 of its warp.
     dynamic_shared_bytes : int
-        Threadgroup memory that a launch has to ask for beside that of parameters.
+        Dynamic shared memory that a launch requests in addition to that of parameters.
     coarsening : int
-        Threads of Metal that one of CUDA runs in the kernel's second form (coarsening.py); 1 if it
-        has none.
+        Metal threads per CUDA thread of the coarsened kernel (coarsening.py); 1 if there is none.
     is_vectorized : bool
-        Whether those are neighbours (vectorized_coarsening.py).
+        Whether these threads are adjacent in x (vectorized_coarsening.py).
     is_cancellable : bool
-        Whether it polls a flag of the host's (cancellation_polls.py).
+        Whether it polls the cancellation flag (cancellation_polls.py).
     """
 
     stages: dict[str, Path]
@@ -115,8 +114,8 @@ def compile_ptx(
     Parameters
     ----------
     max_threads : int
-        Threads that a threadgroup has to be able to have, which limits the registers of each; 0
-        leaves that to the assembler.
+        Threads that a threadgroup must be able to have, which limits the registers of each; 0: no
+        limit.
 
     Raises
     ------
@@ -160,14 +159,16 @@ def _compile(
     text, ir = compiled()
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
-    ir = mark_unchanging(mask_shift_amounts(ir), signature)
-    lanes_in_order = not handles_matrices(ir)
-    ir = use_tensor_cores(name_members(ir, lanes_in_order))
+    ir = tag_invariant_loads(mask_shift_amounts(ir), signature)
+    lanes_in_order = not has_matrix_functions(ir)
+    ir = use_tensor_cores(materialize_member_masks(ir, lanes_in_order))
     ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
     ir = _PRINTF_BUFFER.sub(r"\1\2externally_initialized global \3 0\4", ir)
-    # The functions are all inlined; nobody calls the copies that clang keeps for others.
+    # All functions are inlined; the external copies that clang keeps are unused.
     ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
-    ir, coarsening, is_vectorized = add_several(ir, signature) if lanes_in_order else (ir, 1, False)
+    ir, coarsening, is_vectorized = (
+        add_coarsened_kernel(ir, signature) if lanes_in_order else (ir, 1, False)
+    )
     if max_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{max_threads}"\2', ir)
     to_ptx = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
@@ -177,7 +178,7 @@ def _compile(
             f"[{entry.name}] clang accepted the kernel but could not generate code for "
             f"{target.name}:\n{code.messages[:2000]}"
         )
-    ptx, dynamic_shared_bytes = ask_for_memory(code.output.decode())
+    ptx, dynamic_shared_bytes = use_dynamic_shared_memory(code.output.decode())
     if settings.cancellable:
         ptx = poll_loops(ptx)
     if missing := _MISSING.search(ptx):

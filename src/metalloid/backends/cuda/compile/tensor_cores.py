@@ -1,8 +1,8 @@
-"""Products of matrices as instructions of the tensor cores.
+"""Matrix products as tensor core instructions (``mma``).
 
-An instruction multiplies 16 x 16 by 16 x 8; a simdgroup_matrix has 8 x 8. A sum of two products,
-and two products with the same right factor, become one instruction where they stand in one block;
-what is left over has zeros in the other rows.
+An instruction multiplies 16 x 16 by 16 x 8 matrices; a simdgroup_matrix is 8 x 8. A sum of two
+products, and two products with the same right factor, become one instruction if they are in the
+same basic block; a single product is padded with zero rows.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ _PRODUCT = re.compile(
     rf"^  (%\S+) = .*call .*@mtl_product_(b?f16)\(i32 {_OPERAND}, i32 {_OPERAND}, "
     r"<2 x float> (?:noundef )?(.+)\)(?: #\d+)?$"
 )
-_TURNED = re.compile(rf"^  (%\S+) = .*call .*@mtl_turned_matrix\(i32 {_OPERAND}\)(?: #\d+)?$")
+_TRANSPOSED = re.compile(rf"^  (%\S+) = .*call .*@mtl_turned_matrix\(i32 {_OPERAND}\)(?: #\d+)?$")
 _NAMES = ("@mtl_product_", "@mtl_turned_matrix(")
 _ATTRIBUTES = "convergent nounwind memory(none)"
 
 
 @dataclass
 class _Sum:
-    """A sum of one or two products, and what it begins with."""
+    """A sum of one or two products and an accumulator."""
 
     result: str
     kind: str
     left: list[str]
     right: list[str]
     start: str
-    place: int  # line
+    line: int
 
 
-def handles_matrices(ir: str) -> bool:
+def has_matrix_functions(ir: str) -> bool:
     """Whether the kernel has functions of matrices_nvptx.h."""
     _, kernel, _ = around_kernel(ir)
     return any(name in kernel for name in _NAMES)
 
 
 def use_tensor_cores(ir: str) -> str:
-    """Put instructions in the place of the functions of matrices_nvptx.h."""
-    if not handles_matrices(ir):
+    """Replace the functions of matrices_nvptx.h by instructions."""
+    if not has_matrix_functions(ir):
         return ir
-    before, kernel, behind = around_kernel(ir)
-    # With names of their own, for numbers have to come in order, and results come later now.
+    before, kernel, after = around_kernel(ir)
+    # Results get names, as numbered values have to be defined in order, and they move down.
     named = {
         match[1]: f"%mtl.{match[1][1:]}" for line in kernel.split("\n")
         if (match := _PRODUCT.match(line))
@@ -56,64 +56,66 @@ def use_tensor_cores(ir: str) -> str:
     function = _VALUE.sub(lambda value: named.get(value[0], value[0]), kernel)
     lines = function.split("\n")
     uses = Counter(_VALUE.findall(function))
-    ends = [place for place, line in enumerate(lines) if LABEL.match(line)]
-    turned = {match[1]: match[2] for line in lines if (match := _TURNED.match(line))}
-    written: dict[int, list[str]] = {}
+    ends = [number for number, line in enumerate(lines) if LABEL.match(line)]
+    transposed = {match[1]: match[2] for line in lines if (match := _TRANSPOSED.match(line))}
+    rewritten: dict[int, list[str]] = {}
     for start, end in zip([0, *ends], [*ends, len(lines)], strict=True):
-        written |= _block(lines, range(start, end), uses, turned)
+        rewritten |= _rewrite_block(lines, range(start, end), uses, transposed)
     text = "\n".join(
-        each for place, line in enumerate(lines) for each in written.get(place, [line])
+        each for number, line in enumerate(lines) for each in rewritten.get(number, [line])
     )
-    return before + text + behind
+    return before + text + after
 
 
-def _block(
-    lines: list[str], places: range, uses: Counter[str], turned: dict[str, str]
+def _rewrite_block(
+    lines: list[str], block_lines: range, uses: Counter[str], transposed: dict[str, str]
 ) -> dict[int, list[str]]:
-    """What stands in the place of some lines of a block.
+    """The new text of some lines of a block.
 
     Parameters
     ----------
-    turned : dict of str
-        What was turned, by the result; what was turned twice is as it was.
+    transposed : dict of str
+        Operands of transpositions, by their results.
     """
-    written: dict[int, list[str]] = {}
+    rewritten: dict[int, list[str]] = {}
     sums: dict[str, _Sum] = {}
-    for place in places:
-        if match := _TURNED.match(lines[place]):
-            written[place] = [
+    for number in block_lines:
+        if match := _TRANSPOSED.match(lines[number]):
+            rewritten[number] = [
                 f'  {match[1]} = call i32 asm "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", '
                 f'"=r,r"(i32 {match[2]}) {_ATTRIBUTES}'
             ]
-        elif match := _PRODUCT.match(lines[place]):
+        elif match := _PRODUCT.match(lines[number]):
             result, kind, left, right, start = match.groups()
-            right = turned.get(turned.get(right, ""), right)
-            written[place] = []
+            right = transposed.get(transposed.get(right, ""), right)
+            rewritten[number] = []
             before = sums.get(start)
             if before and before.kind == kind and len(before.left) == 1 and uses[start] == 2:
                 del sums[start]
                 before.left.append(left)
                 before.right.append(right)
-                before.result, before.place = result, place
+                before.result, before.line = result, number
                 sums[result] = before
             else:
-                sums[result] = _Sum(result, kind, [left], [right], start, place)
-    for pair in _pairs(sums.values(), lines, turned):
-        written[pair[-1].place] = _instruction(pair)
-    return written
+                sums[result] = _Sum(result, kind, [left], [right], start, number)
+    for pair in _pair_up(sums.values(), lines, transposed):
+        rewritten[pair[-1].line] = _mma(pair)
+    return rewritten
 
 
-def _pairs(sums: Iterable[_Sum], lines: list[str], turned: dict[str, str]) -> list[list[_Sum]]:
-    """Sums that share their right factors, two by two where that can be."""
+def _pair_up(
+    sums: Iterable[_Sum], lines: list[str], transposed: dict[str, str]
+) -> list[list[_Sum]]:
+    """Pairs of sums with the same right factors, and single ones."""
     waiting: dict[tuple[str, ...], _Sum] = {}
     pairs = []
-    for this in sorted(sums, key=lambda each: each.place):
-        key = (this.kind, *(turned.get(factor, factor) for factor in this.right))
+    for this in sorted(sums, key=lambda each: each.line):
+        key = (this.kind, *(transposed.get(factor, factor) for factor in this.right))
         other = waiting.pop(key, None)
         if other is None:
             waiting[key] = this
         elif any(
-            other.result in _VALUE.findall(line) for line in lines[other.place + 1 : this.place + 1]
+            other.result in _VALUE.findall(line) for line in lines[other.line + 1 : this.line + 1]
         ):
             pairs.append([other])
             waiting[key] = this
@@ -122,10 +124,10 @@ def _pairs(sums: Iterable[_Sum], lines: list[str], turned: dict[str, str]) -> li
     return pairs + [[left] for left in waiting.values()]
 
 
-def _instruction(pair: list[_Sum]) -> list[str]:
-    """The instruction for one or two sums, and what takes its results apart."""
+def _mma(pair: list[_Sum]) -> list[str]:
+    """The instruction for one or two sums, and the extraction of its results."""
     first, other = pair[0], pair[1] if len(pair) > 1 else None
-    name = f"%mtl.product.{pair[-1].place}"
+    name = f"%mtl.product.{pair[-1].line}"
     depth = len(first.left)
     left = [half for k in range(depth) for half in (first.left[k], other.left[k] if other else "0")]
     text, starts = [], []

@@ -7,19 +7,19 @@
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
 
-// Of the thread of a threadgroup with this number: the first one's of its simdgroup. A function, so
-// that member_masks.py sees that the threads of a warp have it in common.
+// Index of the first thread in the simdgroup of the thread `index`. It is a function, so that
+// warp_divergence.py can treat the result as uniform across a warp.
 extern "C" __attribute__((const, nothrow)) uint mtl_simdgroup_start(uint index);
 
 namespace metalloid {
 
-// What a launch hands over (program.py packs it). A grid of more threadgroups than the driver takes
-// in y and z comes in several launches, each with its first threadgroup. It is even if all its
-// threadgroups are whole, have the shape of the blocks, and their threads are lanes in order.
+// Arguments of a launch (packed by launcher.py). A grid with more threadgroups in y or z than the
+// driver takes is split into several launches, each with its first threadgroup. It is uniform if all
+// threadgroups are full, have the shape of the blocks, and thread i is lane i % 32.
 template <int parameters>
 struct launch_data {
   void* words[parameters == 0 ? 1 : parameters];
-  unsigned grid[3], group[3], first[3], is_even;
+  unsigned grid[3], group[3], first[3], is_uniform;
 };
 
 METALLOID_INLINE uint least(uint a, uint b) { return a < b ? a : b; }
@@ -43,10 +43,10 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
   ids.group_size = ids.dispatched_size;
   ids.index = place.x + ids.dispatched_size.x * (place.y + ids.dispatched_size.y * place.z);
   mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
-  if (!launch.is_even) {
-    // Threads are not always dealt out in order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller, and its threads are numbered as if it had been
-    // asked for so: the first warps run them all. And a block has at most 64 threads in z; deeper
-    // threadgroups come as one row.
+  if (!launch.is_uniform) {
+    // The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller:
+    // its threads get consecutive indices, so that the first warps run them all. A block has at most
+    // 64 threads in z; deeper threadgroups are launched as one row.
     const metal::uint3 left = ids.grid - origin;
     ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
                       least(left.z, ids.group_size.z)};

@@ -2,8 +2,8 @@
 //
 // Undefined in Metal, but Apple's GPUs let a simdgroup pass when any of its lanes arrives, and
 // kernels rely on it (MLX's gemv does). CUDA's barrier waits for every thread that has not returned,
-// those too that wait behind the branch for these lanes: for ever. member_masks.py puts this one in where a
-// branch may have parted threads, with the lanes that come: the first arrives for its simdgroup.
+// and so for those that wait at the post-dominator for these lanes: for ever. In divergent code
+// member_masks.py inserts this barrier, with the active lanes; the first arrives for its simdgroup.
 #pragma once
 
 #include "kernel_entry.h"
@@ -13,14 +13,14 @@
 
 namespace metalloid {
 
-// How many simdgroups have arrived, how many there are, and how often all had arrived: one word, so
-// that it changes at once.
+// Simdgroups that have arrived, the number of simdgroups, and the number of completed barriers: one
+// word, so that updates are atomic.
 struct parted_state {
   ushort arrived, simdgroups;
   uint rounds;
 };
 
-// That word, and how many threads of each simdgroup have ended.
+// The state, and the number of threads of each simdgroup that have ended.
 struct parted_memory {
   ulong word;
   uint ended[32];
@@ -31,7 +31,7 @@ METALLOID_INLINE __attribute__((opencl_local)) parted_memory& parted() {
   return memory;
 }
 
-// One more simdgroup has arrived, or has left for good. Gives the round it was in.
+// Record that a simdgroup has arrived, or has ended. Returns the number of completed barriers before.
 METALLOID_INLINE uint change_parted(ushort arrived, ushort left) {
   auto& word = parted().word;
   ulong before = __atomic_load_n(&word, __ATOMIC_RELAXED), after;
@@ -52,7 +52,7 @@ METALLOID_INLINE bool is_first_of(uint lanes) {
 
 }  // namespace metalloid
 
-// In kernels that have such a barrier all threads come here first.
+// All threads of kernels with such a barrier call this first.
 METALLOID_PARTED_FUNCTION mtl_open_parted_barrier(uint simdgroups) {
   using namespace metalloid;
   parted().word = __builtin_bit_cast(ulong, parted_state{0, ushort(simdgroups), 0});
@@ -73,7 +73,7 @@ METALLOID_PARTED_FUNCTION mtl_parted_barrier(uint active) {
   __nvvm_bar_warp_sync(active);
 }
 
-// Threads come here before they end. The others no longer wait for a simdgroup that has ended.
+// Threads call this before they end. The others no longer wait for a simdgroup that has ended.
 METALLOID_PARTED_FUNCTION mtl_leave_parted_barrier() {
   using namespace metalloid;
   const uint active = __nvvm_activemask(), simdgroup = __msl_simdgroup_index();
