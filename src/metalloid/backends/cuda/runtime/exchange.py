@@ -1,10 +1,10 @@
-"""Memory of NVIDIA GPUs that other libraries have: where it lies, and whose turn it is.
+"""Memory of NVIDIA GPUs that is shared with other libraries, and the order of streams.
 
-Our stream is ordered with CUDA's default stream, which most programs never leave, by CUDA itself.
-Where another library works on a stream of its own, ours waits for it before a launch, and it for
-ours after that. The library says which stream that is: by ``__cuda_array_interface__`` (CuPy,
-Numba), or when it is torch, which we ask. Who speaks only DLPack waits for us before that, and not
-after; there the launch has ended when it returns.
+CUDA orders our stream with its default stream, which most programs never leave. Where another
+library works on a stream of its own, our stream waits for it before a launch, and it waits for ours
+after that. The library tells which stream it uses: by ``__cuda_array_interface__`` (CuPy, Numba);
+for torch we ask it. Libraries that support only DLPack wait for our stream before a launch, but
+not after it; with them a launch has ended when it returns.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from metalloid.runtime.dlpack import capsule_of, read_capsule
 from metalloid.runtime.exchange import Exchange
 from metalloid.runtime.strided import Borrowed
 
-#: CUDA's default stream as DLPack and the driver call it. 0 would be the same, but says not which.
+#: CUDA's default stream in DLPack and in the driver; 0 would be ambiguous.
 DEFAULT_STREAM = 1
-#: For DLPack: nobody waits.
+#: For DLPack: no synchronisation.
 NO_STREAM = -1
 _CUDA, _MANAGED = 2, 13  # types of device of DLPack
 
 
 class CudaExchange(Exchange):
-    """That of one GPU."""
+    """The exchange of one GPU."""
 
     _device: ContextDevice
 
@@ -43,7 +43,7 @@ class CudaExchange(Exchange):
         self._event = check(device.driver.cuEventCreate(untimed), "making an event")
 
     def borrow(self, value: Any) -> Borrowed | None:
-        """See `Exchange.borrow`: launches wait for what is under way on the memory.
+        """See `Exchange.borrow`: launches wait for the work on the memory so far.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class CudaExchange(Exchange):
             return None
         torch = sys.modules.get("torch")
         is_torch = torch is not None and isinstance(value, torch.Tensor)
-        # A tensor of torch's has the interface without the stream, and none that needs a gradient.
+        # Tensors of torch have the interface without a stream; not those that require a gradient.
         interface = None if is_torch else getattr(value, "__cuda_array_interface__", None)
         if hasattr(value, "__dlpack_device__"):
             kind, number = map(int, value.__dlpack_device__())
@@ -69,10 +69,10 @@ class CudaExchange(Exchange):
         if number != self.dlpack_device[1]:
             name = self._device.name
             raise ArgumentError(f"[{name}] the {type(value).__name__} is on GPU {number}.")
-        # bfloat16 has no letter
-        says_type = interface is not None and interface["typestr"][1] != "V"
+        # bfloat16 has no type letter
+        has_type = interface is not None and interface["typestr"][1] != "V"
         has_dlpack = hasattr(value, "__dlpack__")
-        if interface is not None and says_type and (interface.get("stream") or not has_dlpack):
+        if interface is not None and has_type and (interface.get("stream") or not has_dlpack):
             return self._by_interface(value, interface)
         stream = None
         if torch is not None and is_torch:
@@ -86,7 +86,7 @@ class CudaExchange(Exchange):
     def _by_interface(self, value: Any, interface: dict[str, Any]) -> Borrowed:
         if interface.get("mask") is not None:
             raise ArgumentError(f"[{self._device.name}] the {type(value).__name__} has a mask.")
-        # None: nothing to wait for. Before version 3 nobody said, and all used the default.
+        # None: no synchronisation. Before version 3 it was not given, and was the default stream.
         stream = interface.get("stream") or DEFAULT_STREAM
         if stream != DEFAULT_STREAM:
             self.follow(stream)
@@ -107,19 +107,19 @@ class CudaExchange(Exchange):
         return functools.partial(self.hand_over, stream)
 
     def number_of_device(self, address: int) -> int:
-        """Of the GPU whose memory it is."""
+        """The number of the GPU that owns an address."""
         bindings = self._device.driver
         attribute = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         self._device.enter()
         return int(check(bindings.cuPointerGetAttribute(attribute, address), "asking where"))
 
     def follow(self, stream: int) -> None:
-        """Let the launches from now on wait for what is under way on a stream."""
+        """Make later launches wait for the work on a stream so far."""
         self._order(stream, self._device.stream)
 
     def hand_over(self, stream: int) -> None:
         """See `Exchange.hand_over`."""
-        if stream != DEFAULT_STREAM:  # which waits by itself
+        if stream != DEFAULT_STREAM:  # it waits by itself
             self._order(self._device.stream, stream)
 
     def _order(self, first: Any, then: Any) -> None:
