@@ -24,7 +24,7 @@ from timing import show, table
 import metalloid as mtl
 from metalloid.backends.cpu import vector
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
-from metalloid.compiler import clang
+from metalloid.compiler.toolchain import clang
 
 
 class Times(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from metalloid.bench.cases import Case
-from metalloid.compiler import clang
-from metalloid.compiler.link import shared_object
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.link import shared_object
 from metalloid.settings import settings
 
 HERE = Path(__file__).parent

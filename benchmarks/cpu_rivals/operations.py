@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Instruction
-from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Instruction
+from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
 
 _PLAIN = ("fadd", "fsub", "fmul")
 _FUSED = ("@llvm.fma.", "@llvm.fmuladd.")

@@ -13,10 +13,10 @@ from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.backends.cuda.compile.pipeline import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.frontend import translate
-from metalloid.compiler.unit import Options
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.translate import translate
+from metalloid.compiler.frontend.unit import Options
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.fft import kernels as transforms
 
 _FILES = ("arrays", "complex", "complex_functions", "special")

@@ -5,11 +5,11 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cpu import vector
-from metalloid.compiler.llvm.constants import constant_bits, constant_of
-from metalloid.compiler.llvm.line import Line
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.types import BFLOAT, DOUBLE, FLOAT, HALF, Integer, Struct, Unsupported
-from metalloid.compiler.spmd.components import take_apart
+from metalloid.compiler.ir.constants import constant_bits, constant_of
+from metalloid.compiler.ir.instruction_parser import Line
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, HALF, Integer, Struct, Unsupported
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 
 SOURCE = """
 #include <metal_stdlib>
@@ -164,7 +164,7 @@ def test_constant_casts_of_vectors(text):
         f"  store {of} %v, ptr %p, align 1\n  ret void\n}}\n"
     )
     function = parse_function(ir, "f")
-    take_apart(function)
+    scalarize_vectors(function)
     phis = function.blocks["%b"].phis
     assert [phi.operands[phi.labels.index("%a")].name for phi in phis] == CASTS[text]
 

@@ -16,8 +16,8 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cuda.compile.kernel_text import around_kernel
 from metalloid.backends.cuda.runtime.geometry import launches_of
-from metalloid.compiler import clang
-from metalloid.compiler.link import shared_object
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.link import shared_object
 from metalloid.runtime.buffer import Window
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"

@@ -24,7 +24,7 @@ from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.program import CudaProgram, Function
 from metalloid.backends.cuda.runtime.timing_events import Timer
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain.cache import shared_cache
 
 SOURCE = """
 kernel void mixed(device float* x, constant float& f, device const float4* v, constant int& i,

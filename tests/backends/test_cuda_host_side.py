@@ -27,8 +27,8 @@ from metalloid.backends.cuda.runtime.printf_buffer import (
     deliver,
     read_head,
 )
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.launches import Arguments
 
 
@@ -174,7 +174,7 @@ def native(tmp_path_factory):
     folder = tmp_path_factory.mktemp("driver")
     (folder / "driver.c").write_text(STAND_IN)
     cache = shared_cache()
-    stand_in = ctypes.CDLL(str(native_code.build(folder, "driver", cache)))
+    stand_in = ctypes.CDLL(str(native_build.build(folder, "driver", cache)))
     # A copy: what the library itself is told of a driver goes for the whole process.
     own = shutil.copy(launcher.build(cache), folder)
     functions = launcher.load(Path(own))

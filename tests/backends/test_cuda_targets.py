@@ -11,7 +11,7 @@ import pytest
 import metalloid as mtl
 from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.runtime.geometry import launches_of
-from metalloid.compiler.llvm.parser import definition
+from metalloid.compiler.ir.parser import definition
 
 PACKAGE = Path(mtl.__file__).parent
 OURS = ("bench/kernels.metal", "cli/julia.metal", "compat/metalpy/metal_kernels.metal")

@@ -9,7 +9,7 @@ import random_kernels
 
 import metalloid as mtl
 from metalloid.backends.cpu import vector
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.errors import KernelFault
 from metalloid.runtime.messages import LOGGER
 
@@ -173,7 +173,7 @@ def test_many_random_kernels_in_all_forms(seed, form, waits, monkeypatch):
 def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
     """Compare where inactive lanes hold NaN, bad addresses and the like."""
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
-    monkeypatch.setattr(Writer, "spoils_inactive_lanes", True)
+    monkeypatch.setattr(Builder, "spoils_inactive_lanes", True)
     check(seed, count, waits, refusals=1, more="constant int lanes_are_spoilt = 0;\n")
 
 

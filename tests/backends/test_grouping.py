@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import metalloid as mtl
 from metalloid.backends.cpu.grouping import default_size, joined, reads_in_loops
-from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.ir.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")
 

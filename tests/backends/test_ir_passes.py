@@ -14,26 +14,27 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
 from metalloid.backends.cpu import engines, reference
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.parser import (
+from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.parser import (
     flatten_address_spaces,
     parse_function,
     replace_function,
 )
-from metalloid.compiler.llvm.types import I1, POINTER
-from metalloid.compiler.llvm.verifier import verify
-from metalloid.compiler.spmd.atomics import make_private_accesses_plain
-from metalloid.compiler.spmd.bfloats import keep_as_bits
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.collected import mark_collected
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import FILL, expand_copies
-from metalloid.compiler.spmd.private import interleave
-from metalloid.compiler.spmd.recompute import recompute_behind_barriers
-from metalloid.compiler.spmd.regions import split_at_barriers
-from metalloid.compiler.spmd.together import ALL_PASS, NONE_PASSES, keep_lanes_together
+from metalloid.compiler.ir.types import I1, POINTER
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.transforms.defer_atomics import defer_atomics
+from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
+from metalloid.compiler.transforms.lower_memcpy import FILL, lower_memcpy
+from metalloid.compiler.transforms.private_atomics import demote_private_atomics
+from metalloid.compiler.transforms.rematerialize import rematerialize
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
+from metalloid.compiler.transforms.soa_private import interleave
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.transforms.version_uniform_loops import version_uniform_loops
 
 
 def nothing(function):
@@ -41,7 +42,7 @@ def nothing(function):
 
 
 def collect(function):
-    mark_collected(function, Value(POINTER, "%nothing"))
+    defer_atomics(function, Value(POINTER, "%nothing"))
 
 
 def interleave_one(function):
@@ -51,18 +52,18 @@ def interleave_one(function):
 
 def together(function):
     """Loops are versioned whatever their branches depend on: one thread always agrees."""
-    keep_lanes_together(function, {one.result for one in function.instructions() if one.result})
+    version_uniform_loops(function, {one.result for one in function.instructions() if one.result})
 
 
 def recompute(function):
-    recompute_behind_barriers(function, Graph(function), set())
+    rematerialize(function, Graph(function), set())
 
 
-#: In the order of `vectorise.parse` and `vectorise`, but for passes whose results are no code of one
+#: In the order of `vectorize.parse` and `vectorize`, but for passes whose results are no code of one
 #: thread: products as matrices, threadgroup variables in front of a parameter, rows of threads.
 IN_ORDER = (
-    nothing, make_private_accesses_plain, expand_copies, take_apart, keep_as_bits, collect,
-    split_at_barriers, interleave_one, together, make_canonical, recompute,
+    nothing, demote_private_atomics, lower_memcpy, scalarize_vectors, legalize_bf16, collect,
+    split_at_barriers, interleave_one, together, simplify_loops, recompute,
 )  # fmt: skip
 
 

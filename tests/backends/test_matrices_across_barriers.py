@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.compiler.spmd.slots import slot_bytes
+from metalloid.compiler.vectorize.workgroup.frame_layout import slot_bytes
 
 SOURCE = """
 #include <metal_stdlib>

@@ -12,7 +12,7 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 
 import metalloid as mtl
 from metalloid.backends.cpu import native
-from metalloid.compiler import clang
+from metalloid.compiler.toolchain import clang
 
 HERE = Path(__file__).parent
 NATIVE = Path(native.__file__).parent / "native"

@@ -7,7 +7,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cpu import device
-from metalloid.compiler import clang
+from metalloid.compiler.toolchain import clang
 
 SOURCE = """
 #include <metal_stdlib>

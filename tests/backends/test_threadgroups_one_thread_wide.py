@@ -7,7 +7,7 @@ from test_engines_agree import check
 import metalloid as mtl
 from metalloid.backends.cpu import vector
 from metalloid.backends.cpu.grouping import contiguous_axis
-from metalloid.compiler.llvm.parser import parse_function
+from metalloid.compiler.ir.parser import parse_function
 
 pytestmark = pytest.mark.needs("the CPU")
 

@@ -1,9 +1,9 @@
 """Short IR texts for tests of passes: a line for each block."""
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.divergence import analyse
-from metalloid.compiler.spmd.shapes import consecutive, uniform
+from metalloid.compiler.analysis.divergence import analyse
+from metalloid.compiler.analysis.shapes import consecutive, uniform
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
 
 WIDTH = 8
 
@@ -24,7 +24,7 @@ def function(blocks, parameters="ptr %p, i32 %x, i1 %c, i1 %v, i32 %u"):
 def analysed(blocks, all_masked=False):
     """The divergence of a function in canonical form."""
     made = function(blocks)
-    graph = make_canonical(made)
+    graph = simplify_loops(made)
     shapes = {p.name: uniform(WIDTH) for p in made.parameters}
     shapes["%x"] = consecutive(WIDTH)
     shapes["%v"] = consecutive(WIDTH)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.compiler import prelude
-from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.frontend import stdlib_pch
+from metalloid.compiler.toolchain.cache import Cache, digest
 
 FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
 
@@ -64,7 +64,7 @@ def test_what_was_read_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
     file = cache.save("abc", FILES)["kernel.so"]
     assert cache.load("abc")
     with monkeypatch.context() as patch:
-        patch.setattr("metalloid.compiler.cache.digest", None)
+        patch.setattr("metalloid.compiler.toolchain.cache.digest", None)
         assert cache.load("abc")  # its checksums are known
     file.write_bytes(b"X" + FILES["kernel.so"][1:])
     os.utime(file, (0, 0))  # another time than before, however coarse the clock is
@@ -92,7 +92,7 @@ def test_the_least_recently_used_entries_go_first(tmp_path):
 
 
 def test_a_large_cache_is_counted_less_often(tmp_path, monkeypatch):
-    monkeypatch.setattr("metalloid.compiler.cache._SAVES_BETWEEN_TRIMS", 1)
+    monkeypatch.setattr("metalloid.compiler.toolchain.cache._SAVES_BETWEEN_TRIMS", 1)
     cache, counts = Cache(tmp_path, 2**20), []
     trim = cache.trim
     monkeypatch.setattr(cache, "trim", lambda: counts.append(len(cache.entries())) or trim())
@@ -151,7 +151,7 @@ def _no_room(*arguments, **options):
 def test_a_forked_child_leaves_its_parents_temporary_cache(tmp_path):
     script = f"""
 import os, pathlib, sys
-from metalloid.compiler.cache import Cache
+from metalloid.compiler.toolchain.cache import Cache
 cache = Cache(pathlib.Path({str(tmp_path)!r}), 0)
 file = cache.save("abc", {{"data": b"1"}})["data"]
 child = os.fork()
@@ -251,7 +251,7 @@ def test_two_users_do_not_run_each_others_code(tmp_path):
         text = f"""
 import os
 from pathlib import Path
-from metalloid.compiler.cache import Cache
+from metalloid.compiler.toolchain.cache import Cache
 os.setuid({user})
 cache = Cache(Path({str(tmp_path)!r}), 2**20)
 {script}
@@ -292,8 +292,8 @@ def test_installations_that_share_a_cache_have_headers_of_their_own(monkeypatch,
     """Messages about a precompiled header name its folder, by which they are told apart."""
     keys = []
     shared = types.SimpleNamespace(load=lambda key: {"prelude.pch": keys.append(key)})
-    prelude.precompiled_header(shared, mtl.Device("cpu").target, "safe")
-    copy = shutil.copytree(prelude.include_folder(), tmp_path / "include")
-    monkeypatch.setattr(prelude, "include_folder", lambda: copy)
-    prelude.precompiled_header(shared, mtl.Device("cpu").target, "safe")
+    stdlib_pch.precompiled_header(shared, mtl.Device("cpu").target, "safe")
+    copy = shutil.copytree(stdlib_pch.include_folder(), tmp_path / "include")
+    monkeypatch.setattr(stdlib_pch, "include_folder", lambda: copy)
+    stdlib_pch.precompiled_header(shared, mtl.Device("cpu").target, "safe")
     assert len(set(keys)) == 2

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from test_spmd_control_flow import GRAPHS, function_of
 
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration, find_members
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.canonical import EXIT, make_canonical
-from metalloid.compiler.spmd.divergence import analyse
-from metalloid.compiler.spmd.shapes import VARYING
+from metalloid.compiler.analysis.divergence import analyse
+from metalloid.compiler.analysis.shapes import VARYING
+from metalloid.compiler.ir.cfg import EXIT
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
 
 _LONGEST = 200  # blocks of a walk
 
@@ -19,7 +20,7 @@ def sides_of(graph):
     """The canonical graph and the sides, where every condition differs from thread to thread."""
     made = function_of(graph)
     try:
-        found = make_canonical(made)
+        found = simplify_loops(made)
         divergence = analyse(made, found, 32, {"%c": VARYING}, all_masked=False)
         return found, find_members(divergence, function_of(graph).blocks)
     except Unsupported:

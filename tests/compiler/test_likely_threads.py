@@ -2,7 +2,7 @@
 
 import pytest
 
-from metalloid.compiler.spmd.likely_threads import likely_threads
+from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 
 X = "  %wide = zext i32 %x to i64\n"
 Y = "  %high = zext nneg i32 %y to i64\n"
@@ -35,7 +35,7 @@ def test_likely_threads(type_, body, wanted):
         f"@{name} = internal thread_local global {type_} undef, align 4\n"
         for name in ("parts", "tile")
     )
-    assert likely_threads(variables, body) == wanted
+    assert infer_workgroup_size(variables, body) == wanted
 
 
 def test_the_smallest_array_counts():
@@ -44,4 +44,4 @@ def test_the_smallest_array_counts():
         for name, count in (("parts", 512), ("few", 128))
     )
     body = X + PART + PART.replace("%at", "%other").replace("@parts", "@few")
-    assert likely_threads(variables, body) == (128, 1)
+    assert infer_workgroup_size(variables, body) == (128, 1)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from metalloid.compiler.llvm import cfg
-from metalloid.compiler.llvm.ir import Block, Function, Instruction
-from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
-from metalloid.compiler.llvm.types import (
+from metalloid.compiler.ir import cfg
+from metalloid.compiler.ir.function import Block, Function, Instruction
+from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.ir.types import (
     DOUBLE,
     FLOAT,
     HALF,

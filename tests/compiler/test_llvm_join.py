@@ -2,8 +2,8 @@
 
 import pytest
 
-from metalloid.compiler import clang
-from metalloid.compiler.llvm.join import join_modules
+from metalloid.compiler.ir.link_modules import link_modules
+from metalloid.compiler.toolchain import clang
 
 FIRST = """source_filename = "first"
 %struct.pair = type { i32, float }
@@ -75,7 +75,7 @@ attributes #1 = { nounwind }
 
 @pytest.fixture(scope="module")
 def joined():
-    return join_modules(FIRST, SECOND, "second")
+    return link_modules(FIRST, SECOND, "second")
 
 
 def test_clang_takes_it(joined):

@@ -8,8 +8,8 @@ import time
 import pytest
 
 import metalloid as mtl
-from metalloid.compiler import progress
-from metalloid.compiler.progress import compiling
+from metalloid.compiler.toolchain import progress
+from metalloid.compiler.toolchain.progress import compiling
 
 SUBJECT = "kernel 'slow' for the CPU"
 

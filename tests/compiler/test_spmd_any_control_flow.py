@@ -10,16 +10,16 @@ import random
 import numpy as np
 import pytest
 
-from metalloid.compiler import clang
-from metalloid.compiler.link import shared_object
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.vectorise import Scalar, parse, vectorise
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.analysis.shapes import consecutive
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.link import shared_object
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.pipeline import KernelABI, parse, vectorize
+from metalloid.compiler.vectorize.spec import VectorSpec
 
 WIDTH, ROUNDS, BITS = 8, 12, 2**32
 
@@ -126,9 +126,9 @@ def compiled(programs, mask_bits, tmp_path):
     ir = "".join(p.text(name) for name, p in zip(names, programs, strict=True))
     ir += "attributes #0 = { nounwind }\n"
     made = [
-        vectorise(
-            parse(ir, Scalar(name, (), 0, {})),
-            Form(f"lanes_{name}", WIDTH, mask_bits, {2: consecutive(WIDTH)}, 2),
+        vectorize(
+            parse(ir, KernelABI(name, (), 0, {})),
+            VectorSpec(f"lanes_{name}", WIDTH, mask_bits, {2: consecutive(WIDTH)}, 2),
         )
         for name in names
     ]
@@ -159,7 +159,7 @@ def check(seed, count, mask_bits, tmp_path):
 @pytest.mark.parametrize("mask_bits", [1, 32])
 @pytest.mark.parametrize("spoilt", [False, True], ids=["", "spoilt"])
 def test_random_graphs(mask_bits, spoilt, tmp_path, monkeypatch):
-    monkeypatch.setattr(Writer, "spoils_inactive_lanes", spoilt)
+    monkeypatch.setattr(Builder, "spoils_inactive_lanes", spoilt)
     check(mask_bits + 2 * spoilt, 60, mask_bits, tmp_path)
 
 

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
-from metalloid.compiler.llvm.types import POINTER, Unsupported
-from metalloid.compiler.spmd.canonical import make_canonical
-from metalloid.compiler.spmd.common import common_values
-from metalloid.compiler.spmd.recompute import mark_unchanging, recompute_behind_barriers
-from metalloid.compiler.spmd.region_lines import Definitions, Regions
-from metalloid.compiler.spmd.regions import split_at_barriers
-from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.threadgroup_variables import distances, place_variables
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.ir.types import POINTER, Unsupported
+from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
+from metalloid.compiler.transforms.rematerialize import rematerialize
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
+from metalloid.compiler.vectorize.region_cfg import Definitions, Regions
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+from metalloid.compiler.vectorize.workgroup.workgroup_uniform import workgroup_uniform_values
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
 
@@ -22,7 +24,7 @@ def prepared(body, parameters="ptr %p, i32 %x, i32 %u"):
     text = "\n".join(f"  {line.strip()}" if line[-1] != ":" else line for line in body)
     function = parse_function(f"define void @f({parameters}) {{\n{text}\n}}\n", "f")
     split_at_barriers(function)
-    return function, make_canonical(function)
+    return function, simplify_loops(function)
 
 
 def operands_behind(function, op):
@@ -39,7 +41,7 @@ def test_an_address_is_computed_anew_behind_a_barrier():
         ["entry:", "%q = getelementptr i32, ptr %p, i32 %x", "store i32 1, ptr %q", WAIT,
          "store i32 2, ptr %q", "ret void"]
     )  # fmt: skip
-    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    rematerialize(function, graph, {"%p", "%u"})
     assert operands_behind(function, "store")[1] not in ("%q", "%p")
     copies = [i for i in function.instructions() if i.op == "getelementptr"]
     assert [str(i.operands) for i in copies] == [str(copies[0].operands)] * 2
@@ -57,7 +59,7 @@ def test_copies_come_after_what_they_need():
     function.blocks["%no"].phis[0].labels[0] = next(
         name for name, b in function.blocks.items() if "%yes" in b.end.labels
     )
-    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    rematerialize(function, graph, {"%p", "%u"})
     for block in function.blocks.values():
         own = {i.result for i in block.body}
         seen = set()
@@ -72,7 +74,7 @@ def test_what_does_not_cross_a_barrier_stays():
         ["entry:", WAIT, "%q = getelementptr i32, ptr %p, i32 %x", "br label %next", "next:",
          "store i32 2, ptr %q", "ret void"]
     )  # fmt: skip
-    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    rematerialize(function, graph, {"%p", "%u"})
     assert operands_behind(function, "store")[1] == "%q"
 
 
@@ -87,7 +89,7 @@ def test_only_loads_of_constants_are_repeated(address, is_marked, is_copied):
         ["entry:", "%q = getelementptr i32, ptr %p, i32 %x",
          f"%n = load i32, ptr {address}, align 4{hint}", WAIT, "store i32 %n, ptr %p", "ret void"]
     )  # fmt: skip
-    recompute_behind_barriers(function, graph, {"%p", "%u"})
+    rematerialize(function, graph, {"%p", "%u"})
     assert (operands_behind(function, "store")[0] != "%n") == is_copied
 
 
@@ -96,7 +98,7 @@ def test_loads_at_known_places_of_read_only_memory_are_marked():
         ["entry:", "%q = getelementptr i8, ptr %p, i64 8", "%a = load ptr, ptr %q, align 8",
          "%r = getelementptr i8, ptr %p, i32 %x", "%b = load i32, ptr %r, align 4", "ret void"]
     )  # fmt: skip
-    mark_unchanging(function, {"%p"})
+    mark_invariant_loads(function, {"%p"})
     loads = {i.result: i.flags for i in function.instructions() if i.op == "load"}
     assert loads == {"%a": ("meanwhile",), "%b": ()}
 
@@ -194,7 +196,7 @@ def test_each_simdgroup_begins_with_what_they_had_in_common_before():
 
 def common(body):
     function, graph = prepared(body)
-    found = common_values(function, graph, {"%p", "%u"})
+    found = workgroup_uniform_values(function, graph, {"%p", "%u"})
     return found if found is None else {value.name for value in found}
 
 
@@ -251,7 +253,7 @@ def test_addresses_in_variables_become_distances():
         ["entry:", "store i32 1, ptr @a",
          "store i32 1, ptr getelementptr inbounds nuw (i8, ptr @a, i64 12)", "ret void"]
     )  # fmt: skip
-    place_variables(function, {"@a": 20}, Value(POINTER, "%p"))
+    lower_threadgroup_variables(function, {"@a": 20}, Value(POINTER, "%p"))
     steps = [i for i in function.entry.body if i.op == "getelementptr"]
     assert [i.operands[1].integer for i in steps] == [-20, -8]
     assert [i.operands[-1].name for i in function.entry.body if i.op == "store"] == [
@@ -262,7 +264,7 @@ def test_addresses_in_variables_become_distances():
 def test_a_variable_used_in_an_unknown_way_is_refused():
     function, _ = prepared(["entry:", "store i64 ptrtoint (ptr @a to i64), ptr %p", "ret void"])
     with pytest.raises(Unsupported, match="@a"):
-        place_variables(function, {"@a": 20}, Value(POINTER, "%p"))
+        lower_threadgroup_variables(function, {"@a": 20}, Value(POINTER, "%p"))
 
 
 def test_casts_between_spaces_are_none():

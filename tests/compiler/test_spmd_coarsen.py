@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import spmd_texts
 
-from metalloid.compiler.spmd.coarsen import coarsen
+from metalloid.compiler.transforms.coarsen import coarsen
 
 PARAMETERS = "ptr %p, ptr %q, i32 %x, i32 %y, i32 %n, i32 %index"
 LOOP = """

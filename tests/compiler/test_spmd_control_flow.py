@@ -7,17 +7,19 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from spmd_texts import WIDTH, function
 
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Block, Function, Instruction, Value
-from metalloid.compiler.llvm.types import I1, VOID, Unsupported
-from metalloid.compiler.spmd import canonical as canonical_form
-from metalloid.compiler.spmd.canonical import EXIT, make_canonical
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.lanes import BARRIER
-from metalloid.compiler.spmd.order import block_order
-from metalloid.compiler.spmd.regions import Crossing, is_barrier, split_at_barriers
-from metalloid.compiler.spmd.shapes import consecutive
-from metalloid.compiler.spmd.vectorise import vectorise
+from metalloid.compiler.analysis.barriers import is_barrier
+from metalloid.compiler.analysis.block_order import block_order
+from metalloid.compiler.analysis.shapes import consecutive
+from metalloid.compiler.analysis.simdgroup_functions import BARRIER
+from metalloid.compiler.ir.cfg import EXIT, Graph
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value
+from metalloid.compiler.ir.types import I1, VOID, Unsupported
+from metalloid.compiler.transforms import loop_simplify as canonical_form
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
+from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
+from metalloid.compiler.vectorize.pipeline import vectorize
+from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 
 GRAPHS = st.lists(st.lists(st.integers(0, 9), min_size=0, max_size=3), min_size=10, max_size=10)
 
@@ -38,7 +40,7 @@ def function_of(graph):
 def canonical(graph):
     made = function_of(graph)
     try:
-        return made, make_canonical(made)
+        return made, simplify_loops(made)
     except Unsupported:
         reject()
 
@@ -62,7 +64,7 @@ def test_a_function_of_many_loops_is_not_looked_at_for_each(monkeypatch):
     count = []
     look = canonical_form.Graph
     monkeypatch.setattr(canonical_form, "Graph", lambda function: count.append(1) or look(function))
-    assert len(make_canonical(made).loops) == 99
+    assert len(simplify_loops(made).loops) == 99
     assert len(count) == 3
 
 
@@ -88,7 +90,7 @@ def test_a_switch_becomes_comparisons_with_the_same_phis():
         one: br label %other
         other: %r = phi i32 [ 4, %entry ], [ 4, %entry ], [ 8, %one ]; ret void
     """)
-    make_canonical(made)
+    simplify_loops(made)
     [phi] = made.blocks["%other"].phis
     came = dict(zip(phi.labels, (v.name for v in phi.operands), strict=True))
     assert came.pop("%one") == "8"
@@ -115,8 +117,8 @@ def test_a_barrier_ends_its_block():
 def crossing(blocks, slots, straight=()):
     made = function(blocks)
     split_at_barriers(made)
-    graph = make_canonical(made)
-    found = Crossing(made, graph, block_order(graph), straight=set(straight))
+    graph = simplify_loops(made)
+    found = LiveAcrossBarriers(made, graph, block_order(graph), straight=set(straight))
     return {slot for slot in slots if found.is_crossed(f'%"{slot}"')}
 
 
@@ -162,7 +164,9 @@ def test_variables_are_kept_where_a_barrier_stands_on_the_way():
 
 
 def vector_text(blocks):
-    return vectorise(function(blocks), Form("lanes", WIDTH, 1, {1: consecutive(WIDTH)}, 1)).text
+    return vectorize(
+        function(blocks), VectorSpec("lanes", WIDTH, 1, {1: consecutive(WIDTH)}, 1)
+    ).text
 
 
 SIDES = """

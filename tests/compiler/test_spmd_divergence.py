@@ -3,8 +3,8 @@
 import pytest
 from spmd_texts import WIDTH, analysed, blocks_of
 
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.types import I32, Unsupported
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.types import I32, Unsupported
 
 
 def shape(result, name, block=None):

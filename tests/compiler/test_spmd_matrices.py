@@ -2,11 +2,12 @@
 
 import pytest
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.llvm.verifier import verify
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.lanes import WIDTH
-from metalloid.compiler.spmd.matrices import MATRIX, column_of, find_products, row_of
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH
+from metalloid.compiler.ir.matrix_type import MATRIX, column_of, row_of
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.transforms.matrix_products import lower_matrix_products
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 
 CALL = "@__msl_simdgroup_matrix_multiply_f32(float %a, float %b, float %c, float %d, float 0.0, float 1.0)"
 FORMS = {
@@ -24,8 +25,8 @@ def test_products_are_found(form):
         f"{FORMS[form]}\n%s = fadd float %x, %y\nstore float %s, ptr %p\nret void\n}}\n"
     )
     function = parse_function(text, "f")
-    find_products(function)
-    take_apart(function)
+    lower_matrix_products(function)
+    scalarize_vectors(function)
     body = function.entry.body
     assert [i.op for i in body] == [
         *["to_matrix"] * 3, "multiply_matrices", *["of_matrix"] * 2, "fadd", "store",
@@ -55,7 +56,7 @@ def test_no_name_of_clang_is_defined_again():
     )
     function = parse_function(text, "f")
     verify(function)
-    find_products(function)
+    lower_matrix_products(function)
     verify(function)
-    take_apart(function)
+    scalarize_vectors(function)
     verify(function)

@@ -3,10 +3,10 @@
 import pytest
 from spmd_texts import analysed
 
-from metalloid.compiler.llvm.ir import Value
-from metalloid.compiler.llvm.types import POINTER
-from metalloid.compiler.spmd.prefetch import Rounds, look_ahead
-from metalloid.compiler.spmd.writer import Writer
+from metalloid.compiler.ir.function import Value
+from metalloid.compiler.ir.types import POINTER
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.memory.prefetch import Rounds, look_ahead
 
 LOOP = """
     entry: %q = load ptr, ptr %p; br label %loop
@@ -16,9 +16,9 @@ LOOP = """
 
 
 def writer_of(body):
-    writer = Writer(analysed(LOOP.replace("BODY", body)), 1)
-    writer.block = "%loop"
-    return writer
+    builder = Builder(analysed(LOOP.replace("BODY", body)), 1)
+    builder.block = "%loop"
+    return builder
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,20 @@ def writer_of(body):
     ],
 )
 def test_steps(body, step):
-    writer = writer_of(body)
-    [loop] = writer.divergence.graph.loops
-    assert Rounds(writer, loop).step(Value(POINTER, "%a")) == step
+    builder = writer_of(body)
+    [loop] = builder.divergence.graph.loops
+    assert Rounds(builder, loop).step(Value(POINTER, "%a")) == step
 
 
 def test_what_uses_itself_twice_is_given_up():
     chain = "; ".join(f"%h{k + 1} = mul i32 %h{k}, %h{k}" for k in range(2000))
-    writer = writer_of(f"%h0 = add i32 %i, 0; {chain}; %a = getelementptr i8, ptr %q, i32 %h2000")
-    [loop] = writer.divergence.graph.loops
-    assert Rounds(writer, loop).step(Value(POINTER, "%a")) is None
+    builder = writer_of(f"%h0 = add i32 %i, 0; {chain}; %a = getelementptr i8, ptr %q, i32 %h2000")
+    [loop] = builder.divergence.graph.loops
+    assert Rounds(builder, loop).step(Value(POINTER, "%a")) is None
 
 
 def test_a_number_that_is_doubled_has_no_step():
-    writer = Writer(
+    builder = Builder(
         analysed(
             LOOP.replace("BODY", "%a = getelementptr i8, ptr %q, i32 %i").replace(
                 "add i32 %i, 32", "add i32 %i, %i"
@@ -57,8 +57,8 @@ def test_a_number_that_is_doubled_has_no_step():
         ),
         1,
     )
-    [loop] = writer.divergence.graph.loops
-    assert Rounds(writer, loop).step(Value(POINTER, "%a")) is None
+    [loop] = builder.divergence.graph.loops
+    assert Rounds(builder, loop).step(Value(POINTER, "%a")) is None
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_a_number_that_is_doubled_has_no_step():
     ],
 )
 def test_what_is_asked_for(body, ahead):
-    writer = writer_of(body)
-    writer._scalars["%a"] = "%address"
-    look_ahead(writer, Value(POINTER, "%a"), 128)
-    asked = [line for line in writer.lines if "getelementptr" in line]
+    builder = writer_of(body)
+    builder._scalars["%a"] = "%address"
+    look_ahead(builder, Value(POINTER, "%a"), 128)
+    asked = [line for line in builder.lines if "getelementptr" in line]
     distances = [int(line.rsplit(" ", 1)[1]) for line in asked]
     assert distances == ([] if ahead is None else [ahead, ahead + 64])
-    assert len([line for line in writer.lines if "@llvm.prefetch" in line]) == len(asked)
+    assert len([line for line in builder.lines if "@llvm.prefetch" in line]) == len(asked)

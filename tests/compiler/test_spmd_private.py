@@ -2,10 +2,11 @@
 
 import pytest
 
-from metalloid.compiler.llvm.parser import parse_function
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import expand_copies
-from metalloid.compiler.spmd.private import interleave, lane_step
+from metalloid.compiler.analysis.shapes import lane_step
+from metalloid.compiler.ir.parser import parse_function
+from metalloid.compiler.transforms.lower_memcpy import lower_memcpy
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
+from metalloid.compiler.transforms.soa_private import interleave
 
 WIDTH = 16
 
@@ -14,8 +15,8 @@ def interleaved(array, body):
     """The function with `body`, whose array is `%a`, after the pass."""
     text = f"define void @f(i64 %i, i32 %n, ptr %p) {{\nentry:\n  %a = alloca {array}\n{body}\n  ret void\n}}\n"
     function = parse_function(text, "f")
-    expand_copies(function)
-    take_apart(function)
+    lower_memcpy(function)
+    scalarize_vectors(function)
     interleave(function, WIDTH)
     return {i.result: i for i in function.instructions() if i.result}
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metalloid.compiler.llvm.ir import Instruction, Value
-from metalloid.compiler.llvm.types import FLOAT, I1, I8, I32, I64, POINTER, Array, Struct
-from metalloid.compiler.spmd.shapes import (
+from metalloid.compiler.analysis.shapes import (
     VARYING,
     Shape,
     alignment_of,
@@ -17,6 +15,8 @@ from metalloid.compiler.spmd.shapes import (
     shape_of,
     uniform,
 )
+from metalloid.compiler.ir.function import Instruction, Value
+from metalloid.compiler.ir.types import FLOAT, I1, I8, I32, I64, POINTER, Array, Struct
 
 WIDTH = 8
 MODULUS = 2**32

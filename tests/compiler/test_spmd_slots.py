@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from spmd_texts import function
 
-from metalloid.compiler.spmd.slots import places, shared_places
+from metalloid.compiler.vectorize.workgroup.frame_layout import places, shared_places
 
 #: A loop with a sum, in which it waits at a barrier, and what the sum becomes.
 LOOP = function(

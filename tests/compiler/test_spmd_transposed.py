@@ -2,17 +2,17 @@
 
 import pytest
 
-from metalloid.compiler.llvm.types import Integer
-from metalloid.compiler.spmd import transposed
+from metalloid.compiler.ir.types import Integer
+from metalloid.compiler.vectorize.memory import deinterleave
 
 
 @pytest.fixture(autouse=True)
 def lists_for_registers(monkeypatch):
-    def shuffled(writer, type, first, second, sources):
+    def shuffled(builder, type, first, second, sources):
         assert len(sources) == len(first) == len(second)
         return [[*first, *second][source] for source in sources]
 
-    monkeypatch.setattr(transposed, "shuffled", shuffled)
+    monkeypatch.setattr(deinterleave, "shuffled", shuffled)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
@@ -21,6 +21,6 @@ def test_there_and_back(count, size):
     lanes = 64 // size
     elements = [(lane, member) for lane in range(lanes) for member in range(count)]
     registers = [elements[start : start + lanes] for start in range(0, len(elements), lanes)]
-    members = transposed.taken_apart(None, registers, Integer(8 * size))
+    members = deinterleave.taken_apart(None, registers, Integer(8 * size))
     assert members == [[(lane, member) for lane in range(lanes)] for member in range(count)]
-    assert transposed.put_together(None, members, Integer(8 * size)) == registers
+    assert deinterleave.put_together(None, members, Integer(8 * size)) == registers

@@ -3,17 +3,17 @@
 import pytest
 from spmd_texts import analysed, function
 
-from metalloid.compiler.llvm.types import Unsupported, Vector
-from metalloid.compiler.spmd.components import take_apart
-from metalloid.compiler.spmd.expand import expand_copies
-from metalloid.compiler.spmd.interleaved import find_groups
+from metalloid.compiler.ir.types import Unsupported, Vector
+from metalloid.compiler.transforms.lower_memcpy import lower_memcpy
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
+from metalloid.compiler.vectorize.memory.interleave_groups import find_groups
 
 PARAMETERS = "ptr %p, i32 %x, float %f, float %g, i32 %u"
 
 
 def scalars(body, parameters=PARAMETERS):
     made = function(f"entry: {body}; ret void", parameters)
-    take_apart(made)
+    scalarize_vectors(made)
     assert not any(
         isinstance(value.type, Vector)
         for i in made.instructions()
@@ -85,7 +85,7 @@ def test_phis_of_vectors():
         """,
         PARAMETERS,
     )
-    take_apart(made)
+    scalarize_vectors(made)
     phis = made.blocks["%head"].phis
     assert len(phis) == 2
     for phi in phis:
@@ -112,7 +112,7 @@ def test_a_copy_becomes_loads_before_stores():
         "entry: call void @llvm.memcpy.p0.p0.i64(ptr align 4 %p, ptr align 4 %q, i64 12, i1 false); ret void",
         "ptr %p, ptr %q",
     )
-    expand_copies(made)
+    lower_memcpy(made)
     accesses = [i for i in made.instructions() if i.op in ("load", "store")]
     moved = [i.type if i.op == "load" else i.operands[0].type for i in accesses]
     for op in ("load", "store"):

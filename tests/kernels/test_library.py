@@ -232,7 +232,7 @@ def test_templates_with_host_names():
 def test_the_second_time_nothing_is_compiled(fresh_cache, monkeypatch):
     source = HEADER + f"kernel void f(device float* x, {ID}) {{ x[i] = {time.time_ns()}; }}"
     mtl.library(source).f(np.zeros(1, np.float32), threads=1)
-    from metalloid.compiler import clang
+    from metalloid.compiler.toolchain import clang
 
     def refuse(*_, **__):
         raise AssertionError("the compiler was called")

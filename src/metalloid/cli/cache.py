@@ -18,7 +18,7 @@ def add_verb(verbs: Any) -> None:
 
 
 def _act(options: argparse.Namespace) -> int:
-    from metalloid.compiler.cache import shared_cache
+    from metalloid.compiler.toolchain.cache import shared_cache
     from metalloid.errors import ArgumentError
     from metalloid.settings import parse_size
 

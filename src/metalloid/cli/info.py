@@ -80,7 +80,7 @@ def _devices() -> list[tuple[str, str]]:
 
 
 def _compiler() -> list[tuple[str, str]]:
-    from metalloid.compiler import clang
+    from metalloid.compiler.toolchain import clang
 
     try:
         return [("clang", clang.version()), ("from", str(clang.executable()))]
@@ -89,7 +89,7 @@ def _compiler() -> list[tuple[str, str]]:
 
 
 def _cache() -> list[tuple[str, str]]:
-    from metalloid.compiler.cache import shared_cache
+    from metalloid.compiler.toolchain.cache import shared_cache
 
     cache = shared_cache()
     entries = cache.entries()

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metalloid.compiler.target import MathMode
+from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_text import AXIS_NAMES, AxisText

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.compiler.target import MathMode
+from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builder_parameters import BuilderParameter, parse_parameters, resolve_types
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled

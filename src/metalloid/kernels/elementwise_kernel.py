@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.compiler.target import MathMode
+from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builder import Builder, Types, result_of
 from metalloid.kernels.builder_text import (

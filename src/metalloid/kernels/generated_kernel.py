@@ -6,8 +6,8 @@ import functools
 import importlib.resources
 from dataclasses import dataclass, replace
 
-from metalloid.compiler.frontend import PROGRAM_SOURCE
-from metalloid.compiler.target import MathMode
+from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
+from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import CompileError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library

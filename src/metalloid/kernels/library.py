@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.frontend import PROGRAM_SOURCE, translate
-from metalloid.compiler.portable import require_portable, require_portable_memory
-from metalloid.compiler.target import MATH_MODES, MathMode
-from metalloid.compiler.unit import Options
+from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
+from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
+from metalloid.compiler.frontend.unit import Options
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
 from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.compiler.target import MATH_MODES
+from metalloid.compiler.toolchain.target import MATH_MODES
 from metalloid.errors import ArgumentError
 from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, msl_type
 from metalloid.kernels.metal_kernel_names import used_identifiers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from metalloid.compiler.target import MathMode
+from metalloid.compiler.toolchain.target import MathMode
 from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
 from metalloid.kernels.axis_text import (

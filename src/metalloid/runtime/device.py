@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from metalloid.compiler.target import Target
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.target import Target
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.exchange import Exchange
 from metalloid.runtime.launches import Launcher

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import native
-from metalloid.compiler import clang
-from metalloid.compiler.link import shared_object
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.link import shared_object
 
 FOLDER = Path(__file__).parent
 ABI = Path(native.__file__).parent / "native"

@@ -7,7 +7,7 @@ from mlx_headers import driver
 
 import metalloid as mtl
 from metalloid.backends.cpu import vector
-from metalloid.compiler.llvm.parser import (
+from metalloid.compiler.ir.parser import (
     flatten_address_spaces,
     parse_function,
     replace_function,

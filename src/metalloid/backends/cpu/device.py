@@ -26,10 +26,10 @@ from metalloid.backends.cpu.grouping import (
 from metalloid.backends.cpu.known_textures import TextureVariants
 from metalloid.backends.cpu.quick import quick_launch
 from metalloid.backends.cpu.vector import exactly, variant_for
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.prelude import precompiled_header
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.stdlib_pch import precompiled_header
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import LaunchError, MetalloidError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature

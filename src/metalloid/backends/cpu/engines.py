@@ -11,15 +11,15 @@ from typing import Protocol
 
 from metalloid.backends.cpu import reference, vector
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered, kernel_ir
-from metalloid.compiler import clang
-from metalloid.compiler.cache import Cache, digest
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.link import shared_object
-from metalloid.compiler.llvm.types import Unsupported
-from metalloid.compiler.progress import compiling
-from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.target import Target
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.link import shared_object
+from metalloid.compiler.toolchain.progress import compiling
+from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 
-from metalloid.compiler.llvm.cfg import Graph
-from metalloid.compiler.llvm.ir import Function, Instruction, Value, terms_of
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.msl.signature import Signature
 from metalloid.runtime.program import Size, spread
 
@@ -141,7 +141,7 @@ class _Steps:
         """Of a pointer, in bytes."""
         total: int | None = 0
         while (step := self._computed_by.get(address.name)) and step.op == "getelementptr":
-            for index, size in terms_of(step)[1]:
+            for index, size in gep_terms(step)[1]:
                 grows = self.of(index)
                 total = None if total is None or grows is None else total + grows * size
             address = step.operands[0]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from metalloid.compiler.cache import digest
-from metalloid.compiler.target import Target
+from metalloid.compiler.toolchain.cache import digest
+from metalloid.compiler.toolchain.target import Target
 from metalloid.settings import parse_size, settings
 
 _VECTOR_FEATURES = (

@@ -2,7 +2,7 @@
 
 The passes and LLVM do best with one function. But where functions of a thousand instructions are
 called a hundred times, as in arithmetic on numbers of 256 bits, that function takes minutes to
-compile. Then large functions stay functions (`compiler/spmd/callees.py`).
+compile. Then large functions stay functions (`compiler/transforms/callees.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from metalloid.compiler.clang import OutOfTime
+from metalloid.compiler.toolchain.clang import OutOfTime
 
 #: Options for LLVM if calls may stay: it inlines what costs less, in units of 5 for an instruction.
 SMALL_CALLS = [

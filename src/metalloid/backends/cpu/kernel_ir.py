@@ -14,21 +14,21 @@ from dataclasses import dataclass
 from metalloid.backends.cpu.inlining import choose_inlining
 from metalloid.backends.cpu.known_textures import says_textures_are_known
 from metalloid.backends.cpu.recursion import unroll_recursion
-from metalloid.compiler import clang
-from metalloid.compiler.cache import Cache, digest
-from metalloid.compiler.entry import entry_text, read_layouts
-from metalloid.compiler.frontend import compile_command, compile_entry
-from metalloid.compiler.prelude import checked, toolchain_digest
-from metalloid.compiler.shift_amounts import mask_shift_amounts
-from metalloid.compiler.spmd.c_library import is_of_the_c_library
-from metalloid.compiler.target import Target
-from metalloid.compiler.undefined import (
+from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.frontend.entry import entry_text, read_layouts
+from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
+from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
+from metalloid.compiler.frontend.translate import compile_command, compile_entry
+from metalloid.compiler.frontend.undefined_symbols import (
     LINE_TABLES,
     MEMORY_FUNCTIONS,
     undefined,
     undefined_names,
 )
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.target import Target
 from metalloid.msl.entry_points import EntryPoint
 
 #: Functions by which a thread says something to the host; by the others it waits for threads.
@@ -61,7 +61,7 @@ _IR_FLAGS = (
     # Each round would be another exit, with a mask of the lanes that leave there.
     *("-mllvm", "-unroll-allow-partial=false"),
     # Several comparisons joined to one condition, rather than a branch each: so one knows what all
-    # lanes do (spmd/agreement.py).
+    # lanes do (vectorize/lane_votes.py).
     *("-mllvm", "-bonus-inst-threshold=4"),
     # Stores of two branches made one, to an address that depends on the branch, could not become
     # vector stores any more; nor could loads from a table instead of a switch.
@@ -238,7 +238,7 @@ def _optimised(ir: str, target: Target) -> str:
 
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
-    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_of_the_c_library(f"@{name}")
+    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
 
 
 def _mark_constant_loads(ir: str) -> str:

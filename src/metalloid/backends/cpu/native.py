@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import Cache, shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import Cache, shared_cache
 from metalloid.errors import LaunchCancelled
 from metalloid.runtime.launches import nanoseconds
 from metalloid.settings import settings
@@ -158,7 +158,7 @@ def runtime() -> Runtime:
 
 def build(cache: Cache) -> Path:
     """The runtime's shared object, compiled if it is not in `cache`."""
-    return native_code.build(SOURCES, "runtime", cache)
+    return native_build.build(SOURCES, "runtime", cache)
 
 
 def objects(target: str) -> dict[str, bytes]:
@@ -169,4 +169,4 @@ def objects(target: str) -> dict[str, bytes]:
     DeviceUnavailable
         If it does not compile.
     """
-    return native_code.objects(SOURCES, target)
+    return native_build.objects(SOURCES, target)

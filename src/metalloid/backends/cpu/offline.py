@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from metalloid.backends.cpu.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.host import cpu_target
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.target import Target
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import DeviceUnavailable
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from metalloid.backends.cpu import native
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.event import Event, FinishedEvent
 from metalloid.runtime.launches import PlainParameter, QuickLaunch
 from metalloid.settings import settings
@@ -50,8 +50,8 @@ class _Plan(NamedTuple):
 @functools.cache
 def _binding() -> Callable[[tuple[Any, ...]], QuickLaunch | None]:
     """Of a plan, the function that launches by it; compiled once per machine."""
-    headers = (native.SOURCES, native_code.OF_PYTHON)
-    path = native_code.build(_SOURCES, "quick", shared_cache(), headers)
+    headers = (native.SOURCES, native_build.OF_PYTHON)
+    path = native_build.build(_SOURCES, "quick", shared_cache(), headers)
     try:
         quick = ctypes.PyDLL(str(path)).mtl_quick
     except OSError:  # a host of the interpreter that keeps its functions to itself

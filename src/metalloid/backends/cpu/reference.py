@@ -9,7 +9,7 @@ from __future__ import annotations
 from metalloid.backends.cpu.call_sites import number_call_sites
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.known_textures import definitions as textures
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
 #: LLVM's vectorisers are off: LLVM 22 moves the masked loads that they create past aliasing stores

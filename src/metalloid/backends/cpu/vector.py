@@ -1,6 +1,6 @@
 """The vector engine: as many threads at a time as the processor's registers have lanes.
 
-The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.spmd`);
+The compiler turns the code of one thread into that of a simdgroup (`metalloid.compiler.vectorize`);
 loops of `native/rows.h` go over a threadgroup. What has no vector form is left to the reference
 engine.
 
@@ -32,30 +32,31 @@ from metalloid.backends.cpu.grouping import (
 from metalloid.backends.cpu.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.known_textures import definitions as textures
 from metalloid.backends.cpu.known_textures import known_words
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.ir import Function
-from metalloid.compiler.llvm.join import join_modules
-from metalloid.compiler.llvm.line import ONE_THREAD
-from metalloid.compiler.llvm.parser import definition, flatten_address_spaces
-from metalloid.compiler.spmd.callees import callees_of
-from metalloid.compiler.spmd.coarsen import coarsen
-from metalloid.compiler.spmd.collectors import Collectors, at_the_end
-from metalloid.compiler.spmd.form import Form
-from metalloid.compiler.spmd.lanes import WIDTH, exchanges
-from metalloid.compiler.spmd.likely_threads import likely_threads
-from metalloid.compiler.spmd.module import assemble
-from metalloid.compiler.spmd.reports import name_threads
-from metalloid.compiler.spmd.rounds import Rounds
-from metalloid.compiler.spmd.shapes import MOST_ALIGNED, VARYING, Shape, consecutive
-from metalloid.compiler.spmd.threadgroup_variables import distances
-from metalloid.compiler.spmd.vectorise import (
-    Scalar,
-    Vectorised,
+from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.instruction_parser import ONE_THREAD
+from metalloid.compiler.ir.link_modules import link_modules
+from metalloid.compiler.ir.parser import definition, flatten_address_spaces
+from metalloid.compiler.transforms.assertions import pass_thread_index
+from metalloid.compiler.transforms.callees import callees_of
+from metalloid.compiler.transforms.coarsen import coarsen
+from metalloid.compiler.vectorize.assemble_module import assemble
+from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.privatized import flush_all
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES
+from metalloid.compiler.vectorize.pipeline import (
+    KernelABI,
+    VectorizedFunction,
     parse,
-    vectorise,
-    vectorise_callees,
+    vectorize,
+    vectorize_callees,
 )
-from metalloid.compiler.spmd.writer import SCALAR_BYTES
+from metalloid.compiler.vectorize.spec import VectorSpec
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.runtime.program import Size
 
 #: From IR to code: what is not vector code already is not worth it.
@@ -186,7 +187,7 @@ def _first_variant(kernel: KernelIR, ir: str) -> str:
         kind = "column"
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = "row"
-    likely = None if kind == "whole" else likely_threads(ir, definition(ir, _SCALAR))
+    likely = None if kind == "whole" else infer_workgroup_size(ir, definition(ir, _SCALAR))
     if likely is not None:
         size = (*likely, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
@@ -210,9 +211,9 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
     ir = _with_simdgroup_index(flatten_address_spaces(ir))
     if kernel.reports:
-        ir = name_threads(ir, definition(ir, _SCALAR), "%index")
+        ir = pass_thread_index(ir, definition(ir, _SCALAR), "%index")
     variables, variable_bytes = distances(ir)
-    scalar = Scalar(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _first_variant(kernel, ir)
     kind, lanes_of_variant, *manner = variant.split("_")
     size = next((each.split("x") for each in manner if each[0].isdigit()), ("0", "0", "0"))
@@ -221,7 +222,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
     width, streams = int(lanes_of_variant), "streaming" in manner
     forms = _forms(kernel, width, kind, is_strict="lenient" not in manner, streams=streams)
     callees = callees_of(ir, _SCALAR)
-    called = vectorise_callees(ir, scalar, callees, forms[0])
+    called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [parse(ir, scalar, callees) for _ in forms]
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
@@ -233,7 +234,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
             functions.append(several)
     adjacent = contiguous_axis(functions[0])
-    made = [vectorise(*each, callees) for each in zip(functions, forms, strict=True)]
+    made = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
@@ -250,7 +251,7 @@ def lower(kernel: KernelIR, variant: str) -> Lowered:
         rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
     way = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, [*called, *made], rounds + at_the_end(_collectors(made))),
+        assemble(ir, _SCALAR, [*called, *made], rounds + flush_all(_accumulators(made))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{way}, from barrier to barrier" if kernel.synchronises else way,
         variant,
@@ -272,18 +273,18 @@ def _with_axis_first(ir: str, axis: str) -> str:
     return ir.replace(own, f"{head}\n{rest}")
 
 
-def _collectors(made: Sequence[Vectorised]) -> list[Collectors]:
-    return [each.collectors for each in made if each.collectors]
+def _accumulators(made: Sequence[VectorizedFunction]) -> list[Accumulators]:
+    return [each.accumulators for each in made if each.accumulators]
 
 
-def _sizes(made: Sequence[Vectorised]) -> Iterator[tuple[str, str, int]]:
+def _sizes(made: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
     """What the loops have to know of the memory that functions use, by name and type."""
-    collectors = _collectors(made)
+    accumulators = _accumulators(made)
     for name, count in (
         ("state", max(each.state_bytes for each in made)),
         ("common", SCALAR_BYTES * len(made[0].common)),
-        ("shared", max(each.shared_bytes for each in collectors)),
-        ("own", max(each.own_bytes for each in collectors)),
+        ("shared", max(each.shared_bytes for each in accumulators)),
+        ("own", max(each.own_bytes for each in accumulators)),
     ):
         yield f"{name}_bytes", "i64", count
 
@@ -305,8 +306,8 @@ def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
 
 
 def _rounds(
-    forms: Sequence[Form],
-    made: Sequence[Vectorised],
+    forms: Sequence[VectorSpec],
+    made: Sequence[VectorizedFunction],
     first: tuple[str, str, str] | None,
     own_bytes: int,
 ) -> Rounds:
@@ -331,7 +332,9 @@ def _with_simdgroup_index(ir: str) -> str:
     return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
 
 
-def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool) -> list[Form]:
+def _forms(
+    kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bool
+) -> list[VectorSpec]:
     """Forms of the functions that a variant calls."""
     mask_bits = lanes(kernel.vectors)[1]
     if kernel.synchronises:
@@ -341,35 +344,37 @@ def _forms(kernel: KernelIR, width: int, kind: str, is_strict: bool, streams: bo
     return [
         form
         if form.partial and not form.has_state  # called for the rest of a row
-        else replace(form, collectors=(_WORDS, kernel.parameters))
+        else replace(form, accumulators=(_WORDS, kernel.parameters))
         for form in forms
     ]
 
 
-def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[Form]:
+def _independent(width: int, kind: str, mask_bits: int, streams: bool) -> list[VectorSpec]:
     row = consecutive(width)
     shapes = {_X: consecutive(width, width.bit_length() - 1), _GRID_X: row, _INDEX: row}
-    forms = [Form("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
+    forms = [VectorSpec("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
     if kind == "ragged":
-        forms.append(Form("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True))
+        forms.append(
+            VectorSpec("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True)
+        )
     return forms
 
 
-def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[Form]:
+def _waiting(width: int, kind: str, mask_bits: int, is_strict: bool) -> list[VectorSpec]:
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind == "scattered":
         places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
         shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
         return [
-            Form(
+            VectorSpec(
                 "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
                 is_strict,
             )
         ]  # fmt: skip
     if kind == "column":
-        row[_X] = consecutive(width, MOST_ALIGNED)
-    whole = Form(
+        row[_X] = consecutive(width, MAX_ALIGNMENT)
+    whole = VectorSpec(
         "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
     )
     if kind != "ragged":
@@ -388,4 +393,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: str) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return join_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")

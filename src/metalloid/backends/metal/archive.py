@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from metalloid.backends.metal.binding import Binding
-from metalloid.compiler.cache import digest, shared_cache
+from metalloid.compiler.toolchain.cache import digest, shared_cache
 from metalloid.errors import CompileError, MetalloidError
 
 

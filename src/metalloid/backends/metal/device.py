@@ -22,7 +22,7 @@ from metalloid.backends.metal.products import MetalLibraries, ProductCommand
 from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
 from metalloid.backends.metal.resolve import command_of
 from metalloid.backends.metal.samplers import Samplers
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import Device, DeviceInfo

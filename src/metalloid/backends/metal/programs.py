@@ -14,11 +14,11 @@ from metalloid.backends.metal.diagnostics import compile_error, error_at
 from metalloid.backends.metal.limits import Limits
 from metalloid.backends.metal.source import whole_text
 from metalloid.backends.metal.textures import TYPES
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.parameter_table import parameter_table
-from metalloid.compiler.prelude import include_folder
-from metalloid.compiler.target import Target
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.parameter_table import parameter_table
+from metalloid.compiler.frontend.stdlib_pch import include_folder
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import CompileError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.layout import Layout

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from metalloid.compiler.cache import Cache
-from metalloid.compiler.frontend import with_includes
-from metalloid.compiler.prelude import include_folder
-from metalloid.compiler.unit import Options
+from metalloid.compiler.frontend.stdlib_pch import include_folder
+from metalloid.compiler.frontend.translate import with_includes
+from metalloid.compiler.frontend.unit import Options
+from metalloid.compiler.toolchain.cache import Cache
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 #: What clang makes of an include of an empty file, as Metal's own headers are here: itself, for who

@@ -35,7 +35,7 @@ constexpr ulong texture_address_mask = (1ul << 51) - 1;
 constexpr ulong texture_has_one_level = 1ul << 52;
 constexpr int texture_format_shift = 55;
 
-// Called for each lane of a simdgroup (spmd/by_lane.py): f, which returns R.
+// Called for each lane of a simdgroup (vectorize/scalar_calls.py): f, which returns R.
 namespace by_lane {
 template <class F, class R>
 __attribute__((noinline)) void call(thread const F* f, thread R* result) {

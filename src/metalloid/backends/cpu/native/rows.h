@@ -22,7 +22,7 @@ void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neigh
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
 void mtl_rows_of_threads(METALLOID_THREAD_PARAMETERS);  // and those below each, mtl_rows of them
 // Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
-// as long as all are together (spmd/rounds.py). The origin is the position of the threadgroup's
+// as long as all are together (vectorize/workgroup/simdgroup_loops.py). The origin is the position of the threadgroup's
 // first thread in the grid, x, y, z that of the first simdgroup's in the threadgroup.
 unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* ids, void* const* words,
                         char* threadgroup_memory, uint origin_x, uint origin_y, uint origin_z,
@@ -34,10 +34,10 @@ extern const uint mtl_rows;   // 1 if there are no rows of threads
 extern const bool mtl_streams;  // whether stores go past the caches
 extern const uint mtl_size_x, mtl_size_y, mtl_size_z;  // of every threadgroup, if that is known
 extern const unsigned long mtl_state_bytes, mtl_common_bytes;
-// Of the updates that are collected until the call ends (spmd/collected.py): together, and by each
+// Of the updates that are collected until the call ends (transforms/defer_atomics.py): together, and by each
 // simdgroup.
 extern const unsigned long mtl_shared_bytes, mtl_own_bytes;
-void mtl_hand_over(char* collectors, uint simdgroups);
+void mtl_flush(char* collectors, uint simdgroups);
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
 void __msl_barriers_differ(uint thread);
 }
@@ -152,7 +152,7 @@ METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_rows<ragged>(ids, launch, own.words, memory);
   });
-  mtl_hand_over(collectors, 0);
+  mtl_flush(collectors, 0);
   // What went past the caches is ordered by full fences alone.
   if (mtl_streams) __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -226,7 +226,7 @@ METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range)
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
     run_simdgroups(ids, own.words, memory, states, common, launch->lenient_barriers);
   });
-  mtl_hand_over(collectors, most);
+  mtl_flush(collectors, most);
 }
 
 }  // namespace metalloid

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from metalloid.compiler.llvm.cfg import immediate_dominators, reverse_postorder
+from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
 
 #: The flag: a word of each module that has loops.
 CANCEL_SYMBOL = "mtl_cancelled"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from metalloid.backends.cuda.compile.acyclic_blocks import NAME, Block, split_result
 from metalloid.backends.cuda.compile.vectorized_coarsening import THREAD_INDEX
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 
 #: The coarsened kernel, in the same module.
 COARSENED_SYMBOL = "mtl_several"

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from metalloid.backends.cuda.compile.acyclic_blocks import NAME, operands, split_result
 from metalloid.backends.cuda.compile.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
-from metalloid.compiler.llvm.cfg import Loop
+from metalloid.compiler.ir.cfg import Loop
 
 _VOTE = "@llvm.nvvm.vote.all.sync"
 _BRANCH = re.compile(r"  br i1 (%[\w.$-]+), label (%[\w.$-]+), label (%[\w.$-]+)")

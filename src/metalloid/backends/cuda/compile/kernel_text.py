@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 
 #: Reads the mask of the threads of the warp that are converged at the moment.
 ACTIVE = "@llvm.nvvm.activemask"

@@ -22,7 +22,7 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration
 from metalloid.backends.cuda.compile.warp_divergence import START, WarpDivergence, analyse_warp
-from metalloid.compiler.llvm.types import Unsupported
+from metalloid.compiler.ir.types import Unsupported
 
 _CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
 _ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")

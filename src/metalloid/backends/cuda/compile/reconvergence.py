@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from metalloid.compiler.llvm.cfg import (
+from metalloid.compiler.analysis.divergence import Divergence
+from metalloid.compiler.ir.cfg import (
+    EXIT,
     Loop,
     immediate_dominators,
     immediate_postdominators,
     reverse_postorder,
 )
-from metalloid.compiler.llvm.ir import Block
-from metalloid.compiler.spmd.canonical import EXIT
-from metalloid.compiler.spmd.divergence import Divergence
+from metalloid.compiler.ir.function import Block
 
 
 class BranchEdge(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from metalloid.compiler.target import Target
+from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import DeviceUnavailable
 
 #: PTX version by minimum compute capability: the oldest that supports it and `movmatrix`, which

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from metalloid.backends.cuda.compile.kernel_text import ACTIVE
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration, find_members
-from metalloid.compiler.entry import ENTRY_SYMBOL
-from metalloid.compiler.llvm.cfg import Graph, Loop, immediate_postdominators
-from metalloid.compiler.llvm.ir import Function, Instruction
-from metalloid.compiler.llvm.parser import flatten_address_spaces, parse_function
-from metalloid.compiler.spmd.canonical import EXIT, make_canonical
-from metalloid.compiler.spmd.divergence import Divergence, analyse
-from metalloid.compiler.spmd.shapes import VARYING, Shape, consecutive, uniform
+from metalloid.compiler.analysis.divergence import Divergence, analyse
+from metalloid.compiler.analysis.shapes import VARYING, Shape, consecutive, uniform
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.cfg import EXIT, Graph, Loop, immediate_postdominators
+from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.transforms.loop_simplify import simplify_loops
 
 #: Declared in entry.h: index of the first thread of a thread's simdgroup.
 START = "@mtl_simdgroup_start"
@@ -185,7 +185,7 @@ def _analyse(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, 
             if shape is not None:
                 parameters[instruction.result] = shape
                 block.body.remove(instruction)
-    graph = make_canonical(function)
+    graph = simplify_loops(function)
     found = analyse(function, graph, _WIDTH, parameters, all_masked=False)
     for name, end in conditions.items():
         if name in function.blocks:

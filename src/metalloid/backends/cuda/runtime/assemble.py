@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from metalloid.backends.cuda.runtime.driver import check, describe, driver, version
-from metalloid.compiler.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.errors import MetalloidError
 
 _LOG_BYTES = 16 * 1024

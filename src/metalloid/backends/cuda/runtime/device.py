@@ -18,8 +18,8 @@ from metalloid.backends.cuda.runtime.fast_launch import fast_launch
 from metalloid.backends.cuda.runtime.graph import CudaGraph
 from metalloid.backends.cuda.runtime.host_arguments import copy_back, copy_to_device
 from metalloid.backends.cuda.runtime.program import CudaProgram
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.device import DeviceInfo
 from metalloid.runtime.event import Event, FinishedEvent

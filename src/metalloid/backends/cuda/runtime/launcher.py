@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from metalloid.backends.cuda.runtime.driver import check, driver
 from metalloid.backends.cuda.runtime.geometry import GridPart
-from metalloid.compiler import native_code
-from metalloid.compiler.cache import Cache, shared_cache
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import Cache, shared_cache
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.launches import QuickLaunch
 
@@ -55,7 +55,7 @@ class Native(NamedTuple):
 
 def build(cache: Cache) -> Path:
     """The library of the sources in `native`, compiled if it is not in `cache`."""
-    return native_code.build(_SOURCES, "launch", cache, (native_code.OF_PYTHON,))
+    return native_build.build(_SOURCES, "launch", cache, (native_build.OF_PYTHON,))
 
 
 def load(path: Path) -> Native:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from metalloid.backends.cuda.compile.pipeline import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.runtime.program import OfflineProgram
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.unit import TranslationUnit
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.offline import OfflineDevice
 

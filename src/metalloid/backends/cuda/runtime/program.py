@@ -15,8 +15,8 @@ from metalloid.backends.cuda.runtime.assemble import cubin
 from metalloid.backends.cuda.runtime.driver import check, driver
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
-from metalloid.compiler.cache import shared_cache
-from metalloid.compiler.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread

@@ -2,7 +2,7 @@
 // others. They treat subnormals, infinities and NaN as the formulas that they stand for; so results
 // are the same bits as elsewhere.
 //
-// In kernels they stay calls, because the vectoriser knows them by name (compiler/spmd/processor.py).
+// In kernels they stay calls, because the vectoriser knows them by name (compiler/analysis/target_builtins.py).
 #pragma once
 
 #include "core.h"

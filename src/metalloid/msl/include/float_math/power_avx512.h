@@ -1,4 +1,4 @@
-// x^y with AVX-512, which looks numbers up in a register: compiler/spmd/tables.py makes one
+// x^y with AVX-512, which looks numbers up in a register: compiler/vectorize/table_lookup.py makes one
 // instruction of a load from a table as small as these.
 //
 // log2 x: [1, 2) has 32 cells, each with a number c near the reciprocals of what lies in it. The

@@ -1,0 +1,37 @@
+"""The type of a simdgroup_matrix as one value of a simdgroup, and where its elements lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.compiler.ir.types import FLOAT, Type
+
+SIDE = 8
+
+
+@dataclass(frozen=True)
+class Matrix(Type):
+    """Eight rows of floats."""
+
+    columns: int
+
+    def __str__(self) -> str:
+        return f"[{SIDE} x {self.row}]"
+
+    @property
+    def row(self) -> str:
+        """The type of a row."""
+        return f"<{self.columns} x {FLOAT}>"
+
+
+MATRIX, PAIR = Matrix(SIDE), Matrix(2 * SIDE)
+
+
+def row_of(lane: int) -> int:
+    """The row of a lane's elements."""
+    return (lane // 4 & 4) + lane // 2 % 4
+
+
+def column_of(lane: int) -> int:
+    """The column of its first element."""
+    return (lane // 4 & 2) * 2 + lane % 2 * 2

@@ -1,0 +1,121 @@
+"""From `Function`s back to text: what the parser reads, as LLVM writes it.
+
+The text stands in for the function's own in its module. Hints that the parser skips are gone:
+metadata, attributes of parameters and calls.
+"""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.ir.function import EMPTY_NODE, Block, Function, Instruction, Value
+from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.ir.types import Vector
+
+_PLAIN_NAME = re.compile(r'[%@](?:[\w.$-]+|"[^"]*")$')
+_INVARIANT = "invariant"
+_TAIL = ("tail", "musttail", "notail")
+
+
+def function_text(function: Function) -> str:
+    """The definition of `function`, without a line end behind it."""
+    parameters = ", ".join(map(_typed, function.parameters))
+    words = ("define", function.linkage, str(function.result), f"@{function.name}({parameters})")
+    return "\n".join(
+        (
+            " ".join(filter(None, (*words, function.attributes, "{"))),
+            *map(_block_text, function.blocks.values()),
+            "}",
+        )
+    )
+
+
+def _block_text(block: Block) -> str:
+    lines = (f"  {instruction_text(instruction)}" for instruction in block.instructions())
+    return "\n".join((f"{_name(block.name)[1:]}:", *lines))
+
+
+def instruction_text(instruction: Instruction) -> str:
+    """One instruction as LLVM writes it."""
+    result = f"{_name(instruction.result)} = " if instruction.result else ""
+    return result + _right_side(instruction)
+
+
+def _right_side(i: Instruction) -> str:
+    op = " ".join((i.op, *(flag for flag in i.flags if flag != _INVARIANT)))
+    operands = ", ".join(map(_typed, i.operands))
+    align = f", align {i.align}" if i.align else ""
+    if i.op in INTEGER_BINARY or i.op in FLOAT_BINARY:
+        return _binary(op, i)
+    if i.op in ("icmp", "fcmp"):
+        return _binary(f"{op} {i.detail}", i)
+    if i.op in CASTS:
+        return f"{op} {operands} to {i.type}"
+    match i.op:
+        case "load" | "store":
+            atomic = f"{i.op} atomic" if i.detail else op
+            loaded = f" {i.type}," if i.op == "load" else ""
+            ordering = f" {i.detail}" if i.detail else ""
+            hint = f", !invariant.load {EMPTY_NODE}" if _INVARIANT in i.flags else ""
+            return f"{atomic}{loaded} {operands}{ordering}{align}{hint}"
+        case "getelementptr":
+            return f"{op} {i.source}, {operands}"
+        case "alloca":
+            return f"{op} {i.source}{align}"
+        case "phi":
+            origins = zip(i.operands, i.labels, strict=True)
+            pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in origins)
+            return f"{op} {i.type} {', '.join(pairs)}"
+        case "call":
+            return _call(i, operands)
+        case "shufflevector":
+            assert isinstance(i.type, Vector)
+            return f"{op} {operands}, <{i.type.lanes} x i32> {i.detail}"
+        case "extractvalue":
+            return f"{op} {operands}, {i.detail}"
+        case "atomicrmw":
+            operation, ordering = i.detail.split(" ", 1)
+            return f"{op} {operation} {operands} {ordering}{align}"
+        case "cmpxchg":
+            return f"{op} {operands} {i.detail}{align}"
+        case "fence":
+            return f"{op} {i.detail}"
+        case "br":
+            return f"{op} {', '.join([*map(_typed, i.operands), *map(_label, i.labels)])}"
+        case "switch":
+            cases = i.detail.split(",") if i.detail else []
+            targets = zip(cases, i.labels[1:], strict=True)
+            rows = " ".join(f"{i.operands[0].type} {c}, {_label(label)}" for c, label in targets)
+            return f"{op} {operands}, {_label(i.labels[0])} [ {rows} ]"
+        case "ret":
+            return f"{op} {operands or 'void'}"
+    return f"{op} {operands}".rstrip()
+
+
+def _binary(start: str, instruction: Instruction) -> str:
+    """Two operands of one type, which is written once."""
+    left, right = instruction.operands
+    return f"{start} {_typed(left)}, {_name(right.name)}"
+
+
+def _call(instruction: Instruction, operands: str) -> str:
+    tail = [flag for flag in instruction.flags if flag in _TAIL]
+    others = [flag for flag in instruction.flags if flag not in _TAIL]
+    start = " ".join((*tail, "call", *others, str(instruction.type)))
+    return f"{start} {instruction.detail}({operands})"
+
+
+def _typed(value: Value) -> str:
+    return f"{value.type} {_name(value.name)}"
+
+
+def _label(name: str) -> str:
+    return f"label {_name(name)}"
+
+
+def _name(name: str) -> str:
+    """A name in quotes if it needs them, as those that passes make do; a constant as it is."""
+    if name[0] not in "%@" or _PLAIN_NAME.match(name):
+        return name
+    bare = name[1:].replace('"', "")
+    return f'{name[0]}"{bare}"'

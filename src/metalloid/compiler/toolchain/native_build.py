@@ -1,0 +1,82 @@
+"""C sources of our own, compiled on first use for the machine that runs them."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.link import shared_object
+from metalloid.errors import DeviceUnavailable
+
+_FLAGS = (
+    "-mcpu=baseline", "-c", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-std=c11",
+    "-fno-sanitize=all", "-fno-stack-protector", "-fomit-frame-pointer", "-D_GNU_SOURCE",
+)  # fmt: skip
+#: Headers of sources that call the interpreter.
+OF_PYTHON = Path(__file__).parents[2] / "runtime" / "native"
+
+
+def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -> Path:
+    """The shared object of all sources in a folder, compiled if it is not in `cache`.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the library.
+    cache : Cache
+    headers : sequence of Path
+        Folders whose headers the sources include besides their own.
+    """
+    included = [path for place in (folder, *headers) for path in sorted(place.glob("*.h"))]
+    parts = [path.read_bytes() for path in (*_sources(folder), *included)]
+    key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *parts)
+    files = cache.load(key)
+    if files is None:
+        code = shared_object(objects(folder, _target(), headers), f"metalloid-{name}.so")
+        files = cache.save(key, {f"{name}.so": code})
+    return files[f"{name}.so"]
+
+
+def _sources(folder: Path) -> Sequence[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in (".c", ".S"))
+
+
+def _target() -> str:
+    """The machine as zig names it; a target by name comes with zig's own system headers."""
+    machine = platform.machine().lower()
+    architecture = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    if platform.system() == "Darwin":
+        return f"{architecture}-macos"
+    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"
+    return f"{architecture}-linux-{libc}"
+
+
+def objects(folder: Path, target: str, headers: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The object files of the sources in a folder by name, for a machine as zig names it.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If one does not compile.
+    """
+    with tempfile.TemporaryDirectory(prefix="metalloid-") as scratch, ThreadPoolExecutor() as pool:
+        flags = ["-target", target, *_FLAGS, *(f"-I{place}" for place in headers)]
+        compile_one = functools.partial(_object, flags=flags, folder=Path(scratch))
+        return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources(folder))}
+
+
+def _object(source: Path, flags: Sequence[str], folder: Path) -> Path:
+    path = folder / f"{source.name}.o"
+    outcome = clang.run(["cc", *flags, "-o", str(path), str(source)], scratch=folder)
+    if outcome.status != 0:
+        raise DeviceUnavailable(
+            f"[compiler] our own {source.name} does not compile:\n{outcome.messages}"
+        )
+    return path

@@ -1,0 +1,391 @@
+"""Take small vectors apart: a ``float4`` of a thread becomes four floats.
+
+Each lane of the vector code holds one thread, so a thread's own vectors are in the way. As scalars
+their extraction, insertion and shuffling cost nothing; neighbouring loads and stores are put
+together again, for all lanes at once, where memory is accessed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.constants import constant_bits, constant_of
+from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY, Line
+from metalloid.compiler.ir.types import (
+    I1,
+    I8,
+    I64,
+    POINTER,
+    Float,
+    Integer,
+    Pointer,
+    Type,
+    Unsupported,
+    Vector,
+    bits_of,
+    plain_type,
+)
+
+_LANEWISE = INTEGER_BINARY | FLOAT_BINARY | {"fneg", "freeze", "icmp", "fcmp", "select"}
+_REDUCTION = re.compile(r"@llvm\.vector\.reduce\.(\w+)\.v\d+\w+$")
+_REDUCTIONS = {
+    "add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd",
+    "fmul": "fmul",
+}  # fmt: skip
+_MIN_MAX = {"smin": "smin", "smax": "smax", "umin": "umin", "umax": "umax", "fmin": "minnum",
+            "fmax": "maxnum"}  # fmt: skip
+_VECTOR_SUFFIX = re.compile(r"\.v\d+(?=[fib])")
+
+
+def scalarize_vectors(function: Function) -> None:
+    """Replace every value of vector type in `function` by its components.
+
+    Raises
+    ------
+    Unsupported
+        For what cannot be done component by component.
+    """
+    if any(_has_vectors(instruction) for instruction in function.instructions()):
+        _TakingApart(function).run()
+
+
+def _has_vectors(instruction: Instruction) -> bool:
+    return isinstance(instruction.type, Vector) or any(
+        isinstance(value.type, Vector) for value in instruction.operands
+    )
+
+
+class _TakingApart:
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._parts: dict[str, list[Value]] = {}
+        self._alias: dict[str, Value] = {}
+        self._out: list[Instruction] = []
+        self._count = 0
+
+    def run(self) -> None:
+        function = self._function
+        order = Graph(function).order
+        for name in order:  # phis first: their parts are used before their operands are known
+            for phi in function.blocks[name].phis:
+                if isinstance(phi.type, Vector):
+                    self._parts[phi.result] = self._named(phi)
+        for name in order:
+            block = function.blocks[name]
+            body, block.body = block.body, []
+            self._out = block.body
+            for instruction in body:
+                self._take(instruction)
+            block.end.operands = [self._resolved(value) for value in block.end.operands]
+        for block in function.blocks.values():
+            block.phis = [part for phi in block.phis for part in self._phi_parts(phi)]
+
+    # -- names
+
+    def _named(self, instruction: Instruction) -> list[Value]:
+        vector = instruction.type
+        assert isinstance(vector, Vector)
+        return [Value(vector.element, f"{instruction.result}~{i}") for i in range(vector.lanes)]
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"%~{self._count}"
+
+    def _emit(self, op: str, type: Type, operands: list[Value], **more: object) -> Value:
+        made = Instruction(op, self._fresh(), type, operands, **more)  # type: ignore[arg-type]
+        self._out.append(made)
+        return made.value
+
+    def _resolved(self, value: Value) -> Value:
+        while value.name in self._alias:
+            value = self._alias[value.name]
+        return value
+
+    def _parts_of(self, value: Value) -> list[Value]:
+        if value.name in self._parts:
+            return [self._resolved(part) for part in self._parts[value.name]]
+        vector = value.type
+        assert isinstance(vector, Vector)
+        if not value.is_constant:
+            raise Unsupported(f"the vector {value.name} before it is computed")
+        return [Value(vector.element, text) for text in _constant_parts(value.name, vector)]
+
+    def _phi_parts(self, phi: Instruction) -> list[Instruction]:
+        if not isinstance(phi.type, Vector):
+            phi.operands = [self._resolved(value) for value in phi.operands]
+            return [phi]
+        incoming = [self._parts_of(value) for value in phi.operands]
+        return [
+            Instruction(
+                "phi", part.name, part.type, [parts[i] for parts in incoming], phi.flags,
+                list(phi.labels),
+            )
+            for i, part in enumerate(self._parts[phi.result])
+        ]  # fmt: skip
+
+    # -- instructions
+
+    def _take(self, instruction: Instruction) -> None:
+        if not _has_vectors(instruction):
+            instruction.operands = [self._resolved(value) for value in instruction.operands]
+            self._out.append(instruction)
+            return
+        op = instruction.op
+        same_lanes = isinstance(instruction.type, Vector) and all(
+            isinstance(value.type, Vector) and value.type.lanes == instruction.type.lanes
+            for value in instruction.operands
+        )
+        if op in _LANEWISE or (op in CASTS and same_lanes):
+            self._lanewise(instruction)
+        elif op == "bitcast":
+            self._bitcast(instruction)
+        else:
+            handler = getattr(self, f"_{op}", None)
+            if handler is None:
+                raise Unsupported(f"{op} of a vector")
+            handler(instruction)
+
+    def _lanewise(self, instruction: Instruction) -> None:
+        vector = instruction.type
+        assert isinstance(vector, Vector)
+        columns = [
+            self._parts_of(value)
+            if isinstance(value.type, Vector)
+            else [self._resolved(value)] * vector.lanes
+            for value in instruction.operands
+        ]
+        self._parts[instruction.result] = parts = self._named(instruction)
+        for i, part in enumerate(parts):
+            self._out.append(
+                replace(
+                    instruction, result=part.name, type=part.type, operands=[c[i] for c in columns]
+                )
+            )
+
+    def _bitcast(self, instruction: Instruction) -> None:
+        """Between vectors of other elements, and between a vector and a number."""
+        [source] = [self._resolved(value) for value in instruction.operands]
+        parts = self._parts_of(source) if isinstance(source.type, Vector) else [source]
+        target = instruction.type
+        element = target.element if isinstance(target, Vector) else target
+        width, wanted = bits_of(parts[0].type), bits_of(element)
+        if wanted != width:
+            parts = [self._cast(part, Integer(width)) for part in parts]
+            if wanted > width:
+                step = wanted // width
+                parts = [
+                    self._joined(parts[i : i + step], Integer(wanted))
+                    for i in range(0, len(parts), step)
+                ]
+            else:
+                parts = [
+                    self._slice(part, shift, Integer(wanted))
+                    for part in parts
+                    for shift in range(0, width, wanted)
+                ]
+        parts = [self._cast(part, element) for part in parts]
+        if isinstance(target, Vector):
+            self._parts[instruction.result] = parts
+        else:
+            self._alias[instruction.result] = parts[0]
+
+    def _cast(self, value: Value, type: Type) -> Value:
+        if value.type == type:
+            return value
+        if isinstance(value.type, Pointer) or isinstance(type, Pointer):
+            return self._emit("ptrtoint" if type != POINTER else "inttoptr", type, [value])
+        return self._emit("bitcast", type, [value])
+
+    def _joined(self, parts: list[Value], wide: Integer) -> Value:
+        total = self._emit("zext", wide, [parts[0]])
+        for i, part in enumerate(parts[1:], 1):
+            widened = self._emit("zext", wide, [part])
+            shift = Value(wide, str(i * bits_of(part.type)))
+            moved = self._emit("shl", wide, [widened, shift])
+            total = self._emit("or", wide, [total, moved], flags=("disjoint",))
+        return total
+
+    def _slice(self, value: Value, shift: int, narrow: Integer) -> Value:
+        if shift:
+            value = self._emit("lshr", value.type, [value, Value(value.type, str(shift))])
+        return self._emit("trunc", narrow, [value])
+
+    def _load(self, instruction: Instruction) -> None:
+        self._parts[instruction.result] = parts = self._named(instruction)
+        [address] = [self._resolved(value) for value in instruction.operands]
+        for part, place, align in self._places(instruction, address, parts):
+            self._out.append(
+                Instruction("load", part.name, part.type, [place], instruction.flags, align=align)
+            )
+
+    def _store(self, instruction: Instruction) -> None:
+        value, address = instruction.operands
+        parts = self._parts_of(value)
+        for part, place, align in self._places(instruction, self._resolved(address), parts):
+            self._out.append(
+                Instruction("store", operands=[part, place], flags=instruction.flags, align=align)
+            )
+
+    def _places(
+        self, access: Instruction, address: Value, parts: list[Value]
+    ) -> list[tuple[Value, Value, int]]:
+        """Each component with its address and alignment."""
+        if access.detail:
+            raise Unsupported("an atomic access to a vector")
+        if parts[0].type == I1:
+            raise Unsupported("a vector of bits in memory")
+        size = parts[0].type.size
+        found = []
+        for i, part in enumerate(parts):
+            offset = i * size
+            place = address
+            if offset:
+                place = self._emit(
+                    "getelementptr", POINTER, [address, Value(I64, str(offset))], source=I8
+                )
+            align = access.align or size
+            found.append((part, place, min(align, offset & -offset) if offset else align))
+        return found
+
+    def _extractelement(self, instruction: Instruction) -> None:
+        vector, index = (self._resolved(v) for v in instruction.operands)
+        parts = self._parts_of(vector)
+        place = index.integer
+        if place is not None:
+            self._alias[instruction.result] = parts[place]
+            return
+        chosen = parts[0]
+        for i, part in enumerate(parts[1:], 1):
+            test = self._equal(index, i)
+            chosen = self._emit("select", part.type, [test, part, chosen])
+        self._alias[instruction.result] = chosen
+
+    def _insertelement(self, instruction: Instruction) -> None:
+        vector, scalar, index = (self._resolved(v) for v in instruction.operands)
+        parts = list(self._parts_of(vector))
+        place = index.integer
+        if place is not None:
+            parts[place] = scalar
+        else:
+            parts = [
+                self._emit("select", part.type, [self._equal(index, i), scalar, part])
+                for i, part in enumerate(parts)
+            ]
+        self._parts[instruction.result] = parts
+
+    def _equal(self, index: Value, number: int) -> Value:
+        operands = [index, Value(index.type, str(number))]
+        return self._emit("icmp", I1, operands, detail="eq")
+
+    def _shufflevector(self, instruction: Instruction) -> None:
+        first, second = instruction.operands
+        parts = self._parts_of(first) + self._parts_of(second)
+        vector = instruction.type
+        assert isinstance(vector, Vector)
+        mask = _constant_parts(instruction.detail, Vector(vector.lanes, Integer(32)))
+        poison = Value(vector.element, "poison")
+        self._parts[instruction.result] = [
+            parts[int(text)] if text.isdigit() else poison for text in mask
+        ]
+
+    def _call(self, instruction: Instruction) -> None:
+        if isinstance(instruction.type, Vector) and instruction.detail.startswith("@llvm."):
+            instruction.detail = _VECTOR_SUFFIX.sub(".", instruction.detail)
+            self._lanewise(instruction)
+            return
+        match = _REDUCTION.match(instruction.detail)
+        if match is None:
+            raise Unsupported(f"a vector as an argument of {instruction.detail}")
+        *start, vector = instruction.operands
+        values = [self._resolved(v) for v in start] + self._parts_of(vector)
+        total = values[0]
+        for value in values[1:]:
+            if match[1] in _REDUCTIONS:
+                total = self._emit(_REDUCTIONS[match[1]], value.type, [total, value])
+            elif match[1] in _MIN_MAX:
+                suffix = _suffix(value.type)
+                callee = f"@llvm.{_MIN_MAX[match[1]]}.{suffix}"
+                total = self._emit("call", value.type, [total, value], detail=callee)
+            else:
+                raise Unsupported(instruction.detail)
+        self._alias[instruction.result] = total
+
+
+def _suffix(type: Type) -> str:
+    """How the name of an intrinsic ends for `type`: ``f32``."""
+    if isinstance(type, Float):
+        return "bf16" if type.name == "bfloat" else f"f{type.bits}"
+    return str(type)
+
+
+def _constant_parts(text: str, vector: Vector) -> list[str]:
+    """Components of a constant vector."""
+    lanes = vector.lanes
+    if text in ("undef", "poison"):
+        return [text] * lanes
+    if text == "zeroinitializer":
+        return [zero(vector.element)] * lanes
+    element = str(vector.element)
+    if text.startswith("splat"):
+        inner = text[text.index("(") + 1 : text.rindex(")")].strip()
+        return [inner.removeprefix(element).strip()] * lanes
+    if text.startswith("bitcast"):
+        return _cast_parts(text, vector)
+    if text.startswith("<"):
+        inner = text[1 : text.rindex(">")]
+        parts = [part.strip().removeprefix(element).strip() for part in _split(inner)]
+        if len(parts) == lanes:
+            return parts
+    raise Unsupported(f"the constant {text}")
+
+
+def _cast_parts(text: str, vector: Vector) -> list[str]:
+    """Components of ``bitcast (<2 x i64> <i64 poison, i64 1> to <4 x i32>)``."""
+    line = Line(text, plain_type)
+    for token in ("bitcast", "("):
+        line.skip(token)
+    source = line.value()
+    before, given = source.type, [source.name]
+    if isinstance(before, Vector):
+        given, before = _constant_parts(source.name, before), before.element
+    width, wanted = bits_of(before), bits_of(vector.element)
+    pieces: list[int | None] = []  # of as many bits as divide both
+    step = min(width, wanted)
+    for part in given:
+        bits = constant_bits(part, before)
+        pieces += [
+            None if bits is None else bits >> shift & (1 << step) - 1
+            for shift in range(0, width, step)
+        ]
+    each = wanted // step
+    return [
+        constant_of(_put_together(pieces[first : first + each], step), vector.element)
+        for first in range(0, len(pieces), each)
+    ]
+
+
+def _put_together(pieces: list[int | None], width: int) -> int | None:
+    if all(piece is None for piece in pieces):
+        return None
+    return sum((piece or 0) << place * width for place, piece in enumerate(pieces))
+
+
+def _split(text: str) -> list[str]:
+    """`text` at the commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [*parts, text[start:]]
+
+
+def zero(type: Type) -> str:
+    """The constant 0 of a scalar type."""
+    if isinstance(type, Float):
+        return "0.0"
+    return "null" if isinstance(type, Pointer) else "0"

@@ -1,0 +1,378 @@
+"""The text of the vector code while it is written: values, slots, masks.
+
+Values that outlive their block go through slots, which are plain stack variables: clang's mem2reg
+makes registers of them and places the phis. So no pass of ours ever repairs SSA form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from metalloid.compiler.analysis.divergence import Divergence
+from metalloid.compiler.analysis.shapes import Shape
+from metalloid.compiler.ir.function import Instruction, Value
+from metalloid.compiler.ir.instruction_parser import FAST_MATH
+from metalloid.compiler.ir.types import I1, I64, Float, Integer, Pointer, Type
+from metalloid.compiler.transforms.callees import NO_CALLEES, Callees
+
+if TYPE_CHECKING:
+    from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+
+_SLOT_ALIGNMENT = 64
+#: What a scalar takes at most, and lies at a multiple of.
+SCALAR_BYTES = 8
+#: Attribute group of the functions that are written.
+VECTOR_ATTRIBUTES = "#31999"
+
+
+class Builder:
+    """Writes one function for a simdgroup.
+
+    A value has a scalar form (what is uniform, or the base of what is indexed) or a vector form, or
+    both; the second of an indexed value is made when somebody asks for it.
+
+    Attributes
+    ----------
+    width : int
+        Lanes.
+    mask_bits : int
+        Width of the integers that masks are made of: 1 where the processor has mask registers.
+    block : str
+        Block that is being written.
+    mask : str or None
+        Active lanes; None if all are.
+    first_lanes : int
+        How many are, if it is known to be the first ones; 0 if nothing is known.
+    in_halves : bool
+        Whether rows are loaded and stored in two halves, as trees of operations look for them.
+    """
+
+    #: Whether inactive lanes get garbage in every vector that is computed. Nothing may come of it:
+    #: tests set this to see that nothing does.
+    spoils_inactive_lanes = False
+
+    def __init__(
+        self,
+        divergence: Divergence,
+        mask_bits: int,
+        accumulators: Accumulators | None = None,
+        callees: Callees = NO_CALLEES,
+    ) -> None:
+        self.divergence, self.width = divergence, divergence.width
+        self.mask_type = Integer(mask_bits)
+        self.accumulators = accumulators
+        self.callees = callees
+        self.block = ""
+        self.mask: str | None = None
+        self.first_lanes = 0
+        self.in_halves = False
+        self.first_index = "0"  # of lane 0 in its threadgroup
+        self.looks_ahead = False  # outside of loops, see prefetch.py
+        self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
+        self.lines: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.slots: dict[str, str] = {}
+        self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
+        self.outliving: set[str] = set()  # values used in other blocks
+        self.leaving: set[str] = set()  # values used behind the divergent loop they come from
+        self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
+        self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
+        self.streamed: set[int] = set()  # stores past the caches, by identity
+        self.uses: Counter[str] = Counter()  # how often a value is an operand
+        self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
+        self._scalars: dict[str, str] = {}
+        self._vectors: dict[str, str] = {}
+        self._mask_as_bits: dict[str, str] = {}
+        self._shared: dict[object, Any] = {}
+        self._count = 0
+
+    # -- text
+
+    def emit(self, text: str) -> None:
+        """Add an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def new(self, text: str) -> str:
+        """Add an instruction; the name of its result."""
+        self._count += 1
+        self.lines.append(f"  %v{self._count} = {text}")
+        return f"%v{self._count}"
+
+    def label(self, name: str) -> None:
+        """Begin a block of the text."""
+        self.lines.append(f"{name}:")
+
+    def fresh_label(self, stem: str) -> str:
+        """A label nobody has."""
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def wide(self, type: Type) -> str:
+        """The vector of a `type` of each lane."""
+        return f"<{self.width} x {type}>"
+
+    def call(self, result: str, callee: str, arguments: Iterable[tuple[str, str]]) -> str:
+        """Call a function, declared on the way; its result if it has one.
+
+        Parameters
+        ----------
+        result : str
+            Type of the result, fast-math flags before it.
+        callee : str
+        arguments : iterable of (str, str)
+            Type and value of each.
+        """
+        given = list(arguments)
+        plain = result.split(" ")[-1] if "<" not in result else result[result.index("<") :]
+        types = ", ".join(type.split(" align ")[0] for type, _ in given)
+        self.declarations[callee] = f"declare {plain} {callee}({types})"
+        text = f"call {result} {callee}({', '.join(f'{t} {v}' for t, v in given)})"
+        if plain == "void":
+            self.emit(text)
+            return ""
+        return self.new(text)
+
+    def slot(self, name: str, type: str) -> str:
+        """A stack variable; the same for the same name."""
+        self.slots.setdefault(name, type)
+        return name
+
+    # -- state of a block
+
+    def begin(self, block: str) -> None:
+        """Forget what earlier blocks had in registers."""
+        self.block, self.pairs = block, {}
+        self._scalars, self._vectors, self._mask_as_bits, self._shared = {}, {}, {}, {}
+
+    def registers(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What is in registers now, to come back to it."""
+        return dict(self._scalars), dict(self._vectors)
+
+    def restore(self, saved: tuple[dict[str, str], dict[str, str]]) -> None:
+        """Come back to what `registers` gave."""
+        self._scalars, self._vectors = dict(saved[0]), dict(saved[1])
+        self._mask_as_bits, self._shared = {}, {}
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Write code on a path of its own: what it has in registers is forgotten behind it."""
+        saved = dict(self._scalars), dict(self._vectors), dict(self._mask_as_bits)
+        yield
+        self._scalars, self._vectors, self._mask_as_bits = saved
+
+    def remember(self, key: object, made: Any) -> None:
+        """Keep what more than one instruction needs, until the block ends."""
+        self._shared[key] = made
+
+    def remembered(self, key: object) -> Any:
+        """What `remember` was given, if anything."""
+        return self._shared.get(key)
+
+    # -- values
+
+    def shape(self, value: Value) -> Shape:
+        """Shape of `value` in the block being written."""
+        return self.divergence.shape(value, self.block)
+
+    def own_shape(self, value: Value) -> Shape:
+        """Shape of `value` where it is computed."""
+        return self.divergence.shapes[value.name]
+
+    def is_uniform(self, value: Value) -> bool:
+        """Whether all lanes have the same."""
+        return self.shape(value).is_uniform
+
+    def scalar(self, value: Value) -> str:
+        """The one value of all lanes, or that of lane 0 of an indexed value."""
+        if value.is_constant:
+            return value.name
+        name = value.name
+        if name not in self._scalars:
+            if not self.divergence.home(value):
+                return name  # a parameter
+            slot = self.slot(quoted("s", name), str(value.type))
+            self._scalars[name] = self.new(f"load {value.type}, ptr {slot}, align {SCALAR_BYTES}")
+        return self._scalars[name]
+
+    def vector(self, value: Value) -> str:
+        """The values of all lanes."""
+        name = value.name
+        if name in self._vectors:
+            return self._vectors[name]
+        wide = self.wide(value.type)
+        if value.is_constant:
+            return self.splat(name, value.type)
+        if name in self.parameter_vectors:
+            return self.parameter_vectors[name]
+        shape = self.own_shape(value)
+        if self.divergence.leaves_loop(value, self.block):
+            slot = self.slot(quoted("l", name), wide)
+            made = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+        elif shape.offsets is None or not shape.exact:
+            slot = self.slot(quoted("v", name), wide)
+            made = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+        elif shape.is_uniform:
+            made = self.splat(self.scalar(value), value.type)
+        elif isinstance(value.type, Pointer):
+            offsets = self.constants(I64, shape.offsets)
+            base = self.scalar(value)
+            made = self.new(f"getelementptr i8, ptr {base}, <{self.width} x i64> {offsets}")
+        else:
+            base = self.splat(self.scalar(value), value.type)
+            made = self.new(f"add {wide} {base}, {self.constants(value.type, shape.offsets)}")
+        self._vectors[name] = made
+        return made
+
+    def splat(self, scalar: str, type: Type) -> str:
+        """A vector with `scalar` in every lane."""
+        if scalar in ("undef", "poison", "zeroinitializer"):
+            return scalar
+        if scalar == "null":
+            return "zeroinitializer"
+        if scalar[0] not in "%@" and not scalar.startswith(("getelementptr", "inttoptr")):
+            return f"splat ({type} {scalar})"
+        wide = self.wide(type)
+        first = self.new(f"insertelement {wide} poison, {type} {scalar}, i64 0")
+        zeros = f"<{self.width} x i32> zeroinitializer"
+        return self.new(f"shufflevector {wide} {first}, {wide} poison, {zeros}")
+
+    def constants(self, type: Type, numbers: Iterable[int]) -> str:
+        """A constant vector."""
+        bits = type.bits if isinstance(type, Integer) else 64
+        signed = [(n + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) for n in numbers]
+        return "<" + ", ".join(f"{type} {n}" for n in signed) + ">"
+
+    def lane(self, value: Value, lane: int) -> str:
+        """The value of one lane."""
+        return self.new(f"extractelement {self.wide(value.type)} {self.vector(value)}, i64 {lane}")
+
+    def made_here(self, value: Value) -> Instruction | None:
+        """The instruction that computes `value`, if it stands in the block being written."""
+        here = self.divergence.home(value) == self.block
+        return self.computed_by.get(value.name) if here else None
+
+    def set(self, instruction: Instruction, scalar: str = "", vector: str = "") -> None:
+        """Record what an instruction computes, and store it where other blocks look for it."""
+        name, type = instruction.result, instruction.type
+        outlives = name in self.outliving
+        if scalar:
+            self._scalars[name] = scalar
+            if outlives:
+                slot = self.slot(quoted("s", name), str(type))
+                self.emit(f"store {type} {scalar}, ptr {slot}, align {SCALAR_BYTES}")
+        if vector:
+            if self.spoils_inactive_lanes and self.mask is not None:
+                vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)
+            self._vectors[name] = vector
+            if outlives:
+                self._store_wide(vector, type, self.slot(quoted("v", name), self.wide(type)))
+        if name in self.leaving:
+            # Lanes that have left the loop keep what they left with.
+            wide = self.wide(type)
+            slot = self.slot(quoted("l", name), wide)
+            value = self.vector(instruction.value)
+            bits = self.mask_as_bits()
+            if bits is not None:
+                old = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+                value = self.blend(bits, value, old, type)
+            self._store_wide(value, type, slot)
+
+    def _store_wide(self, vector: str, type: Type, slot: str) -> None:
+        self.emit(f"store {self.wide(type)} {vector}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+
+    def blend(self, bits: str, yes: str, no: str, type: Type) -> str:
+        """`yes` where a bit is set, else `no`."""
+        wide = self.wide(type)
+        return self.new(f"select {self.wide(I1)} {bits}, {wide} {yes}, {wide} {no}")
+
+    # -- masks
+
+    @property
+    def all_lanes(self) -> str:
+        """The mask of all lanes."""
+        return f"splat ({self.mask_type} -1)" if self.mask_type != I1 else "splat (i1 true)"
+
+    def load_mask(self, slot: str) -> str:
+        """A mask from its slot."""
+        wide = self.wide(self.mask_type)
+        return self.new(f"load {wide}, ptr {self.slot(slot, wide)}, align {_SLOT_ALIGNMENT}")
+
+    def store_mask(self, mask: str, slot: str) -> None:
+        """A mask to its slot."""
+        self._store_wide(mask, self.mask_type, self.slot(slot, self.wide(self.mask_type)))
+
+    def mask_as_bits(self, mask: str | None = "") -> str | None:
+        """A mask (the current one if none is given) as ``<W x i1>``; None for all lanes."""
+        mask = self.mask if mask == "" else mask
+        if mask is None or self.mask_type == I1:
+            return mask
+        if mask not in self._mask_as_bits:
+            wide = self.wide(self.mask_type)
+            self._mask_as_bits[mask] = self.new(f"icmp ne {wide} {mask}, zeroinitializer")
+        return self._mask_as_bits[mask]
+
+    def active(self) -> str:
+        """Active lanes as ``<W x i1>``, whether or not all are."""
+        return self.mask_as_bits() or "splat (i1 true)"
+
+    def mask_and(self, mask: str | None, condition: str) -> str:
+        """The lanes of `mask` for which `condition` holds, which may be poison in the others."""
+        bits = self.wide(I1)
+        if self.mask_type == I1:
+            if mask is None:
+                return condition
+            return self.new(f"select {bits} {mask}, {bits} {condition}, {bits} zeroinitializer")
+        frozen = self.new(f"freeze {bits} {condition}")
+        wide = self.wide(self.mask_type)
+        widened = self.new(f"sext {bits} {frozen} to {wide}")
+        return widened if mask is None else self.new(f"and {wide} {mask}, {widened}")
+
+    def any(self, mask: str) -> str:
+        """Whether a lane of `mask` is active, as an ``i1``."""
+        return self._test(mask, "ne", "or", "0")
+
+    def all(self, mask: str) -> str:
+        """Whether every lane of `mask` is active."""
+        return self._test(mask, "eq", "and", "-1")
+
+    def _test(self, mask: str, relation: str, fold: str, against: str) -> str:
+        if self.mask_type == I1:
+            number = self.bits_as_integer(mask)
+            return self.new(f"icmp {relation} i{self.width} {number}, {against}")
+        type = self.mask_type
+        callee = f"@llvm.vector.reduce.{fold}.v{self.width}{type}"
+        total = self.call(str(type), callee, [(self.wide(type), mask)])
+        return self.new(f"icmp {relation} {type} {total}, {against}")
+
+    def bits_as_integer(self, bits: str) -> str:
+        """``<W x i1>`` as an integer of W bits, lane 0 the lowest."""
+        return self.new(f"bitcast {self.wide(I1)} {bits} to i{self.width}")
+
+
+def garbage(type: Type) -> str:
+    """A value that shows where it does not belong."""
+    if isinstance(type, Float):
+        nan = {"half": "0xH7E00", "bfloat": "0xR7FC0"}
+        return nan.get(type.name, "0x7FF8000000000000")
+    if isinstance(type, Pointer):
+        return f"inttoptr (i64 {0x2AAAAAAAAAAAAAAA} to ptr)"  # no address of any process
+    assert isinstance(type, Integer)
+    return "true" if type == I1 else str(0xAAAAAAAAAAAAAAAA & (1 << type.bits - 1) - 1)
+
+
+def quoted(kind: str, name: str) -> str:
+    """Name of a slot for `name`; in quotes, since our names need not be LLVM's."""
+    return f'%"{kind}.{bare(name)}"'
+
+
+def bare(name: str) -> str:
+    """A name without its sign and quotes."""
+    return name[1:].strip('"')
+
+
+def fast_math(instruction: Instruction) -> str:
+    """The flags of an instruction that hold for its vector form as well, for before its type."""
+    return "".join(f"{flag} " for flag in instruction.flags if flag in FAST_MATH)

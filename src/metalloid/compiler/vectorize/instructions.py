@@ -1,0 +1,260 @@
+"""Arithmetic of a simdgroup: once for what is uniform or indexed, lane by lane for the rest."""
+
+from __future__ import annotations
+
+from metalloid.compiler.analysis import target_builtins
+from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
+from metalloid.compiler.ir.function import Instruction
+from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
+from metalloid.compiler.transforms.callees import VARYING, Callee
+from metalloid.compiler.vectorize import bf16, elementwise, reports
+from metalloid.compiler.vectorize.builder import Builder, fast_math
+from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
+from metalloid.compiler.vectorize.lane_votes import all_lanes_pass
+from metalloid.compiler.vectorize.memory import accesses
+from metalloid.compiler.vectorize.register_chunks import by_registers
+from metalloid.compiler.vectorize.scalar_calls import call_by_lane, is_by_lane
+from metalloid.compiler.vectorize.simdgroup import collectives, matrices
+
+_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
+
+
+def write(builder: Builder, instruction: Instruction) -> None:
+    """Write one instruction of the current block for all lanes.
+
+    Raises
+    ------
+    Unsupported
+        If there is no way to.
+    """
+    op = instruction.op
+    if op in accesses.HANDLERS:
+        accesses.HANDLERS[op](builder, instruction)
+    elif op in matrices.HANDLERS:
+        matrices.HANDLERS[op](builder, instruction)
+    elif op == "call":
+        _call(builder, instruction)
+    elif op == "assert":
+        reports.write_assertion(builder, instruction)
+    elif op == "getelementptr":
+        _address(builder, instruction)
+    elif op == "bitcast" and instruction.type == instruction.operands[0].type:
+        _same(builder, instruction)
+    else:
+        _compute(builder, instruction)
+
+
+def _compute(builder: Builder, instruction: Instruction) -> None:
+    shape = builder.own_shape(instruction.value)
+    if shape.is_uniform:
+        # Promises of the operands' lanes need not hold for a base, see `_base`.
+        promised = all(map(builder.is_uniform, instruction.operands))
+        builder.set(instruction, scalar=_plain(builder, instruction, flags=promised))
+    elif shape.offsets is not None:
+        base = _base(builder, instruction)
+        wanted = instruction.result in builder.vectors_wanted
+        builder.set(instruction, base, _lanes(builder, instruction) if wanted else "")
+    else:
+        builder.set(instruction, vector=_lanes(builder, instruction))
+
+
+def _base(builder: Builder, instruction: Instruction) -> str:
+    """Lane 0 of an indexed value.
+
+    Without promises such as nsw: lane 0 may be inactive, and what is poison for it would spread. A
+    widening goes by the highest lane, from which the others are reached by stepping back: a lane
+    below it that had wrapped would not, and a lane that is past the end of the type is past every
+    buffer.
+    """
+    shape = builder.own_shape(instruction.value)
+    operand = instruction.operands[0]
+    if instruction.op not in ("zext", "sext") or shape.exact:
+        return _plain(builder, instruction, flags=False)
+    assert shape.offsets is not None
+    most = max(shape.offsets)
+    top = builder.new(f"add {operand.type} {builder.scalar(operand)}, {most}")
+    wide = builder.new(f"{instruction.op} {operand.type} {top} to {instruction.type}")
+    return builder.new(f"sub {instruction.type} {wide}, {most}")
+
+
+def _plain(builder: Builder, instruction: Instruction, flags: bool) -> str:
+    kept = "".join(f"{flag} " for flag in instruction.flags) if flags else fast_math(instruction)
+    return builder.new(
+        text_of(instruction, kept, [*map(builder.scalar, instruction.operands)], str)
+    )
+
+
+def _lanes(builder: Builder, instruction: Instruction) -> str:
+    if instruction.op in _DIVISIONS:
+        return _divide(builder, instruction)
+    if instruction.op == "select" and builder.is_uniform(instruction.operands[0]):
+        condition, yes, no = instruction.operands
+        wide = builder.wide(instruction.type)
+        chosen = f"select i1 {builder.scalar(condition)}, "
+        return builder.new(f"{chosen}{wide} {builder.vector(yes)}, {wide} {builder.vector(no)}")
+    if instruction.op in ("fpext", "fptrunc"):
+        [operand] = instruction.operands
+        vector, pair = builder.vector(operand), (operand.type, instruction.type)
+        if pair == (BFLOAT, FLOAT):
+            given = builder.new(f"bitcast {builder.wide(BFLOAT)} {vector} to {builder.wide(I16)}")
+            return bf16.extended(builder, given, builder.width)
+        if pair == (FLOAT, BFLOAT):
+            bits = bf16.rounded(builder, vector)
+            return builder.new(f"bitcast {builder.wide(I16)} {bits} to {builder.wide(BFLOAT)}")
+    return _each_lane(builder, instruction)
+
+
+def _each_lane(builder: Builder, instruction: Instruction) -> str:
+    vectors = [builder.vector(value) for value in instruction.operands]
+    return elementwise.write(builder, instruction, vectors, builder.width)
+
+
+def _divide(builder: Builder, instruction: Instruction) -> str:
+    """Integer division, which must not fail for a lane that is not active."""
+    op, type = instruction.op, instruction.type
+    dividend, divisor = instruction.operands
+    assert isinstance(type, Integer)
+    left, right = builder.vector(dividend), builder.vector(divisor)
+    wide = builder.wide(type)
+    if divisor.integer not in (None, 0, -1):
+        return builder.new(f"{op} {wide} {left}, {right}")  # becomes a multiplication
+    bits = builder.mask_as_bits()
+    if bits is not None:
+        right = builder.blend(bits, right, f"splat ({type} 1)", type)
+    if type.bits > 32:
+        return builder.new(f"{op} {wide} {left}, {right}")  # the processor's own, lane by lane
+    _refuse_bad_divisors(builder, op, type, left, right)
+    return _divide_as_doubles(builder, op, type, left, right)
+
+
+def _refuse_bad_divisors(builder: Builder, op: str, type: Integer, left: str, right: str) -> None:
+    """Fail where the processor's own division would."""
+    wide, bits = builder.wide(type), builder.wide(I1)
+    bad = builder.new(f"icmp eq {wide} {right}, zeroinitializer")
+    if op in ("sdiv", "srem"):
+        least = builder.new(f"icmp eq {wide} {left}, splat ({type} {-(1 << type.bits - 1)})")
+        by_minus_one = builder.new(f"icmp eq {wide} {right}, splat ({type} -1)")
+        overflow = builder.new(f"and {bits} {least}, {by_minus_one}")
+        bad = builder.new(f"or {bits} {bad}, {overflow}")
+    number = builder.bits_as_integer(bad)
+    none = builder.new(f"icmp eq i{builder.width} {number}, 0")
+    fine, failed = builder.fresh_label("divisible"), builder.fresh_label("divided_by_zero")
+    builder.emit(f"br i1 {none}, label %{fine}, label %{failed}")
+    builder.label(failed)
+    builder.call("void", "@__msl_divided_by_zero", [])
+    builder.emit("unreachable")
+    builder.label(fine)
+
+
+def _divide_as_doubles(builder: Builder, op: str, type: Integer, left: str, right: str) -> str:
+    """A quotient of doubles, which hold 53 bits: cut off, it is exact."""
+    wide, double = builder.wide(type), builder.wide(DOUBLE)
+    sign = "u" if op[0] == "u" else "s"
+    a = builder.new(f"{sign}itofp {wide} {left} to {double}")
+    b = builder.new(f"{sign}itofp {wide} {right} to {double}")
+    quotient = builder.new(f"fdiv {double} {a}, {b}")
+    whole = builder.new(f"fpto{sign}i {double} {quotient} to {wide}")
+    if op.endswith("div"):
+        return whole
+    back = builder.new(f"mul {wide} {whole}, {right}")
+    return builder.new(f"sub {wide} {left}, {back}")
+
+
+def _same(builder: Builder, instruction: Instruction) -> None:
+    """A cast that changes nothing."""
+    [operand] = instruction.operands
+    shape = builder.own_shape(instruction.value)
+    scalar = "" if shape.is_varying else builder.scalar(operand)
+    wanted = shape.is_varying or instruction.result in builder.vectors_wanted
+    builder.set(instruction, scalar, builder.vector(operand) if wanted else "")
+
+
+def _address(builder: Builder, instruction: Instruction) -> None:
+    shape = builder.own_shape(instruction.value)
+    scalar = vector = ""
+    if shape.offsets is not None:
+        given = ", ".join(f"{v.type} {builder.scalar(v)}" for v in instruction.operands)
+        scalar = builder.new(f"getelementptr {instruction.source}, {given}")
+    if shape.is_varying or instruction.result in builder.vectors_wanted:
+        parts = [
+            f"{v.type} {builder.scalar(v)}"
+            if builder.is_uniform(v)
+            else f"{builder.wide(v.type)} {builder.vector(v)}"
+            for v in instruction.operands
+        ]
+        vector = builder.new(f"getelementptr {instruction.source}, {', '.join(parts)}")
+    builder.set(instruction, scalar, vector)
+
+
+def _call(builder: Builder, instruction: Instruction) -> None:
+    if collectives.write(builder, instruction) or reports.write_call(builder, instruction):
+        return
+    if instruction.detail in (ALL_PASS, NONE_PASSES):
+        [condition] = instruction.operands
+        holds = instruction.detail == ALL_PASS
+        builder.set(instruction, scalar=all_lanes_pass(builder, condition, holds))
+        return
+    callee = builder.callees.get(instruction.detail)
+    if callee is not None:
+        _call_vector_form(builder, instruction, callee)
+        return
+    if is_by_lane(instruction.detail):
+        call_by_lane(builder, instruction)
+        return
+    by_lane = is_libcall(instruction.detail)
+    of_processor = target_builtins.is_instruction(instruction.detail)
+    if not (by_lane or of_processor or count_of_values(instruction.detail)):
+        raise Unsupported(f"a call of {instruction.detail}")
+    flags, type = fast_math(instruction), instruction.type
+    if builder.own_shape(instruction.value).is_uniform:
+        given = [(str(v.type), builder.scalar(v)) for v in instruction.operands]
+        scalar = builder.call(f"{flags}{type}", instruction.detail, given)
+        builder.set(instruction, scalar=scalar)
+        return
+    if by_lane:
+        _call_by_lane(builder, instruction)
+        return
+    if of_processor:
+        _call_of_processor(builder, instruction)
+        return
+    builder.set(instruction, vector=_each_lane(builder, instruction))
+
+
+def _call_vector_form(builder: Builder, instruction: Instruction, callee: Callee) -> None:
+    given = []
+    for value, kind, unit in zip(instruction.operands, callee.kinds, callee.units, strict=True):
+        if kind == VARYING:
+            given.append(f"{builder.wide(value.type)} {builder.vector(value)}")
+            continue
+        if unit and builder.shape(value).stride != unit:
+            raise Unsupported("an address of private memory that differs between lanes")
+        given.append(f"{value.type} {builder.scalar(value)}")
+    given.append(f"{builder.wide(builder.mask_type)} {builder.mask or builder.all_lanes}")
+    builder.emit(f"call void @{callee.vector_name}({', '.join(given)})")
+
+
+def _call_by_lane(builder: Builder, instruction: Instruction) -> None:
+    type, flags = instruction.type, fast_math(instruction)
+    wide, result = builder.wide(type), "poison"
+    vectors = [(v.type, builder.wide(v.type), builder.vector(v)) for v in instruction.operands]
+    for lane in range(builder.width):
+        given = [
+            (str(of), builder.new(f"extractelement {wide_of} {vector}, i32 {lane}"))
+            for of, wide_of, vector in vectors
+        ]
+        found = builder.call(f"{flags}{type}", instruction.detail, given)
+        result = builder.new(f"insertelement {wide} {result}, {type} {found}, i32 {lane}")
+    builder.set(instruction, vector=result)
+
+
+def _call_of_processor(builder: Builder, instruction: Instruction) -> None:
+    """As many registers as there are, or a part of one."""
+    lanes = min(max(builder.width, 4), target_builtins.MAX_LANES)
+    vectors = [builder.vector(operand) for operand in instruction.operands]
+
+    def computed(parts: list[str]) -> str:
+        callee, given = target_builtins.vector_call(instruction.detail, lanes, parts)
+        return builder.call(f"<{lanes} x float>", callee, given)
+
+    builder.set(instruction, vector=by_registers(builder, vectors, FLOAT, lanes, computed))

@@ -1,0 +1,413 @@
+"""Control flow of a simdgroup: branches that lanes disagree on become masks.
+
+Partial linearisation (Moll, Hack, PLDI 2018, figure 5): blocks are written in one order; a uniform
+branch stays a branch; behind a divergent one both targets are visited, the nearer first, the other
+deferred. Where nobody wants to go is skipped as far as it pays, and as far as it must: scalar code
+never runs without an active lane.
+"""
+
+from __future__ import annotations
+
+from metalloid.compiler.analysis.barriers import barrier_blocks
+from metalloid.compiler.analysis.block_order import block_order
+from metalloid.compiler.analysis.divergence import Divergence
+from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.analysis.target_builtins import is_lanewise
+from metalloid.compiler.ir.cfg import EXIT, Loop
+from metalloid.compiler.ir.function import Block
+from metalloid.compiler.ir.types import I1, Unsupported
+from metalloid.compiler.vectorize import instructions, phi_demotion
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
+from metalloid.compiler.vectorize.lane_votes import HALVES, all_pass_each, any_and_all, first_lanes
+
+#: A masked block with more instructions than this is skipped when no lane wants it.
+_WORTH_SKIPPING = 8
+#: Which operand is an address, of instructions that are quicker when all lanes are active.
+_ADDRESS = {"load": 0, "store": 1, "copy": 2, "atomicrmw": 0}
+_REGION = "mtl.region"  # in a line, until the number is known
+_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
+
+
+class Linearizer:
+    """Writes the blocks of a function, in order, for a simdgroup.
+
+    Parameters
+    ----------
+    builder : Writer
+    entry_mask : str or None
+        Active lanes at the beginning; None for all.
+    has_state : bool
+        Whether the simdgroup keeps a state and returns at barriers.
+    """
+
+    def __init__(self, builder: Builder, entry_mask: str | None, has_state: bool) -> None:
+        self._writer, self._entry_mask, self._has_state = builder, entry_mask, has_state
+        self.regions: list[str] = []  # labels behind the barriers
+        self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
+        self._partings: list[tuple[int, str]] = []  # lines that name the region of a block
+        self._divergence: Divergence = builder.divergence
+        self._graph = self._divergence.graph
+        self._blocks = self._divergence.function.blocks
+        self.order = block_order(self._graph)
+        self._place = {name: place for place, name in enumerate(self.order)}
+        self._deferred: dict[str, set[str]] = {name: set() for name in self.order}
+        self._loop_at = {loop.header: loop for loop in self._graph.loops}
+        self._latch_of = {loop.latch: loop for loop in self._graph.loops}
+        self._preheaders = {loop.preheader for loop in self._graph.loops}
+        self._mask_slots = {
+            name: quoted("mask", name) for name in self.order if name in self._divergence.masked
+        }
+        self.set_by = self._find_masks_set_once()
+        self._gathered = self._find_gathered_masks()
+        self._counted: set[str] = set()
+        self._waiting = barrier_blocks(self._divergence.function)
+        self._barriers = self._graph.bits(self._waiting)
+        self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
+        #: Edges that lanes follow at once, with no other block in between.
+        self.straight: set[tuple[str, str]] = set()
+        builder.in_halves = has_state and any(
+            one.op == "icmp" and one.operands[1].integer in HALVES
+            for one in self._divergence.function.instructions()
+        )
+        self.dispatched = {name for name in self._mask_slots if self._accesses_vectors(name)}
+
+    def _find_masks_set_once(self) -> dict[str, str]:
+        """Blocks whose masks one edge sets, from a block that all lanes run: these blocks, by name.
+
+        Such a mask needs nothing to begin with.
+        """
+        found, graph = {}, self._graph
+        for name in self._mask_slots:
+            origins = graph.predecessors[name]
+            same_level = [o for o in origins if graph.loop_of[o] is graph.loop_of[name]]
+            if len(origins) == len(same_level) == 1 and origins[0] not in self._mask_slots:
+                found[name] = origins[0]
+        return found
+
+    def _find_gathered_masks(self) -> dict[Loop | None, list[str]]:
+        """Slots of the other masks, by the loop in whose rounds they begin with nothing."""
+        found: dict[Loop | None, list[str]] = {}
+        for name, slot in self._mask_slots.items():
+            loop = self._graph.loop_of[name]
+            if loop is not None and loop.header == name:
+                loop = loop.parent  # a header's mask comes from outside
+            if name not in self.set_by and name != self._graph.entry:
+                found.setdefault(loop, []).append(slot)
+        return found
+
+    def label(self, name: str) -> str:
+        """Label of a block in the text, without the %."""
+        return f"b{self._place[name]}"
+
+    def write(self) -> None:
+        """Write all blocks."""
+        for name in self.order:
+            self._write_block(name)
+        for place, barrier in self._partings:
+            region = str(self._region_of[barrier] << 32)
+            self._writer.lines[place] = self._writer.lines[place].replace(_REGION, region)
+
+    # -- a block
+
+    def _write_block(self, name: str) -> None:
+        builder, block = self._writer, self._blocks[name]
+        builder.begin(name)
+        builder.label(self.label(name))
+        self._clear_masks(name)
+        loop = self._loop_at.get(name)
+        if loop is not None and loop.header in self._divergence.loops:
+            self._deferred[name].update(loop.exits)
+        slot = self._mask_slots.get(name)
+        builder.mask = None if slot is None else builder.load_mask(slot)
+        for phi in block.phis:
+            phi_demotion.read(builder, phi)
+        is_wanted = self._skip_if_unwanted(name)
+        builder.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
+        if name in self.dispatched and not builder.first_lanes:
+            self._write_dispatched(name)
+        else:
+            self._write_body(block)
+        self._write_end(name)
+
+    def _write_body(self, block: Block) -> None:
+        for instruction in block.body:
+            instructions.write(self._writer, instruction)
+
+    def _clear_masks(self, name: str) -> None:
+        """Masks are gathered edge by edge, from nothing: once, or anew in each round of a loop."""
+        is_entry = name == self._graph.entry
+        if is_entry and self._entry_mask is not None:
+            self._writer.store_mask(self._entry_mask, self._mask_slots[name])
+        if is_entry or name in self._loop_at:
+            for slot in self._gathered.get(self._loop_at.get(name), ()):
+                self._writer.store_mask("zeroinitializer", slot)
+
+    def _skip_if_unwanted(self, name: str) -> bool:
+        """Go past the block if no lane wants it; whether that is asked at all."""
+        builder, deferred = self._writer, self._deferred[name]
+        if builder.mask is None or not deferred:
+            return False
+        if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
+            return False
+        go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
+        builder.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
+        builder.label(skip)
+        self._go(set(deferred))
+        builder.label(go)
+        return True
+
+    def _should_skip(self, name: str) -> bool:
+        """Whether the block would do harm without an active lane, or cost much."""
+        builder = self._writer
+        if name in self.dispatched or name in self._preheaders:
+            return True
+        for instruction in self._blocks[name].body:
+            if instruction.op in ("load", "store", "copy"):
+                is_sized = instruction.op != "copy" or instruction.operands[1].is_constant
+                if not is_sized or builder.is_uniform(instruction.operands[-1]):
+                    return True
+            elif instruction.op in _DIVISIONS:
+                if not builder.own_shape(instruction.value).is_varying:
+                    return True
+            elif instruction.op in ("atomicrmw", "cmpxchg", "fence"):
+                return True
+            elif instruction.op == "call":
+                callee = instruction.detail
+                if is_libcall(callee) or not is_lanewise(callee):
+                    return True
+        return len(self._blocks[name].body) > _WORTH_SKIPPING
+
+    def _accesses_vectors(self, name: str) -> bool:
+        """Whether a masked block has accesses that are cheaper when all lanes are active."""
+        return any(
+            instruction.op in _ADDRESS
+            and not self._divergence.shape(
+                instruction.operands[_ADDRESS[instruction.op]], name
+            ).is_uniform
+            for instruction in self._blocks[name].body
+        )
+
+    def _write_dispatched(self, name: str) -> None:
+        """The block twice: for all lanes, and for some."""
+        builder, block, label = self._writer, self._blocks[name], self.label(name)
+        mask = builder.mask
+        every = self._has_lanes(name, "all")
+        builder.emit(f"br i1 {every}, label %{label}.all, label %{label}.some")
+        saved = builder.registers()
+        for form, active in (("all", None), ("some", mask)):
+            builder.restore(saved)
+            builder.label(f"{label}.{form}")
+            builder.mask = active
+            self._write_body(block)
+            builder.emit(f"br label %{label}.end")
+        builder.label(f"{label}.end")
+        builder.restore(saved)
+        builder.mask = mask
+
+    # -- where it goes
+
+    def _nearest(self, targets: set[str]) -> str:
+        return min(targets, key=self._place.__getitem__)
+
+    def _go(self, targets: set[str]) -> None:
+        """Branch to the nearest of `targets`; the others are left for later."""
+        nearest = self._nearest(targets)
+        self._deferred[nearest] |= targets - {nearest}
+        self._writer.emit(f"br label %{self.label(nearest)}")
+
+    def _write_end(self, name: str) -> None:
+        builder, end, deferred = self._writer, self._blocks[name].end, self._deferred[name]
+        if name == EXIT:
+            self._leave(0, "0")
+        elif name in self._latch_of:
+            self._write_latch(self._latch_of[name])
+        elif len(end.labels) == 1:
+            self._follow(name, end.labels[0], None)
+            if name in self._waiting:
+                self._wait(name)
+            elif self._nearest(deferred | {end.labels[0]}) == end.labels[0]:
+                self.straight.add((name, end.labels[0]))
+            self._go(deferred | {end.labels[0]})
+        elif name in self._divergence.branches:
+            self._part(name)
+        else:
+            yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
+            if name in self._divergence.agreed:
+                self._agree(name, yes, no)
+            else:
+                condition = builder.scalar(end.operands[0])
+                builder.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+            saved = builder.registers()
+            for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
+                builder.restore(saved)
+                builder.label(way)
+                self._follow(name, target, None)
+                if self._nearest(deferred | {target}) == target:
+                    self.straight.add((name, target))
+                self._go(deferred | {target})
+
+    def _part(self, name: str) -> None:
+        """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
+        builder, end = self._writer, self._blocks[name].end
+        [condition], ways = end.operands, (end.labels, (True, False))
+        targets = self._deferred[name] | set(end.labels)
+        known = None
+        if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
+            known = all_pass_each(builder, condition)
+        if known is not None:
+            together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
+            builder.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
+            saved = builder.registers()
+            builder.label(together)
+            for target, holds in zip(*ways, strict=True):
+                way = holds == known[1]
+                self._follow(name, target, None if way else "zeroinitializer")
+                self._note_lanes(name, target, ("true", "true") if way else ("false", "false"))
+            self._go(targets)
+            builder.restore(saved)
+            builder.label(apart)
+        taken = builder.vector(condition)
+        not_taken = builder.new(f"xor {builder.wide(I1)} {taken}, splat (i1 true)")
+        for target, holds in zip(*ways, strict=True):
+            lanes = taken if holds else not_taken
+            self._follow(name, target, lanes)
+            if known is None:
+                counted = any_and_all(builder, condition, holds)
+            elif holds == known[1]:
+                counted = builder.any(builder.mask_and(None, lanes)), "false"
+            else:
+                mask = builder.mask_and(None, lanes)
+                counted = builder.any(mask), builder.all(mask)
+            self._note_lanes(name, target, counted)
+            if self.set_by.get(target) == name:
+                self._first_lanes[target] = first_lanes(builder, condition, holds)
+        self._go(targets)
+
+    def _agree(self, name: str, yes: str, no: str) -> None:
+        """Branch where all lanes go one way; where they part the launch fails.
+
+        Then those that come to a barrier are said to be there, and the others are missed.
+        """
+        builder, [condition] = self._writer, self._blocks[name].end.operands
+        side, barrier = self._divergence.forbidden[name]
+        known = any_and_all(builder, condition, True) if builder.mask is None else None
+        if known is None:
+            taken = builder.vector(condition)
+            other = builder.new(f"xor {builder.wide(I1)} {taken}, splat (i1 true)")
+            some, others = (builder.any(builder.mask_and(builder.mask, c)) for c in (taken, other))
+            known = some, builder.new(f"xor i1 {others}, true")
+        some, every = known
+        builder.emit(f"br i1 {some}, label %{yes}.some, label %{no}")
+        builder.label(f"{yes}.some")
+        builder.emit(f"br i1 {every}, label %{yes}, label %{yes}.parted")
+        saved = builder.registers()
+        builder.label(f"{yes}.parted")
+        going = builder.vector(condition)
+        if side == 1:
+            going = builder.new(f"xor {builder.wide(I1)} {going}, splat (i1 true)")
+        bits = builder.mask_as_bits(builder.mask_and(builder.mask, going))
+        assert bits is not None
+        lanes = builder.new(f"zext i{builder.width} {builder.bits_as_integer(bits)} to i64")
+        self._partings.append((len(builder.lines), barrier))
+        builder.emit(f"ret i64 {builder.new(f'or i64 {lanes}, {_REGION}')}")
+        builder.restore(saved)
+
+    def _note_lanes(self, name: str, target: str, known: tuple[str, str] | None) -> None:
+        """Let `target` know whether any lane comes to it, and whether all do."""
+        if known is not None and self.set_by.get(target) == name:
+            self._counted.add(target)
+            for kind, bit in zip(("any", "all"), known, strict=True):
+                slot = self._writer.slot(quoted(kind, target), "i1")
+                self._writer.emit(f"store i1 {bit}, ptr {slot}, align {SCALAR_BYTES}")
+
+    def _has_lanes(self, name: str, kind: str) -> str:
+        """Whether "any" lane, or "all", of the mask of a block are active."""
+        builder, mask = self._writer, self._writer.mask
+        if name in self._counted:
+            slot = builder.slot(quoted(kind, name), "i1")
+            return builder.new(f"load i1, ptr {slot}, align {SCALAR_BYTES}")
+        assert mask is not None
+        return builder.any(mask) if kind == "any" else builder.all(mask)
+
+    def _wait(self, name: str) -> None:
+        """Return at a barrier, to be called again to go on behind it.
+
+        Nobody should be deferred here: the caller fails if lanes are missing. Where it is told to
+        be lenient they wait where they will meet the others again, as on a GPU.
+        """
+        if self._reach_another_barrier(self._deferred[name], name):
+            raise Unsupported("different threadgroup barriers for different threads")
+        builder, lanes = self._writer, self._writer.width
+        bits = builder.mask_as_bits()
+        arrived = str((1 << lanes) - 1)
+        if bits is not None:
+            arrived = builder.bits_as_integer(bits)
+            if lanes < 32:
+                arrived = builder.new(f"zext i{lanes} {arrived} to i32")
+        self.regions.append(f"behind{len(self.regions) + 1}")
+        self._region_of[name] = len(self.regions)
+        self._leave(len(self.regions), arrived)
+        builder.label(self.regions[-1])
+
+    def _reach_another_barrier(self, starts: set[str], name: str) -> bool:
+        """Whether a path from `starts` meets a barrier that none from `name` does."""
+        reach = self._graph.reach
+        return any(reach[start] & ~reach[name] & self._barriers for start in starts)
+
+    def _leave(self, region: int, arrived: str) -> None:
+        """Return where the simdgroup has come to: the region, and the lanes that have arrived."""
+        if not self._has_state:
+            self._writer.emit("ret void")
+            return
+        if arrived.isdigit():
+            reached = str(region << 32 | int(arrived))
+        else:
+            lanes = self._writer.new(f"zext i32 {arrived} to i64")
+            reached = self._writer.new(f"or i64 {lanes}, {region << 32}")
+        self._writer.emit(f"ret i64 {reached}")
+
+    def _write_latch(self, loop: Loop) -> None:
+        builder = self._writer
+        if loop.header not in self._divergence.loops:
+            self._follow(loop.latch, loop.header, None)
+            builder.emit(f"br label %{self.label(loop.header)}")
+            return
+        mask = builder.mask
+        assert mask is not None
+        self._follow(loop.latch, loop.header, None)
+        done = f"{self.label(loop.latch)}.done"
+        again = builder.any(mask)
+        builder.emit(f"br i1 {again}, label %{self.label(loop.header)}, label %{done}")
+        builder.label(done)
+        self._go(set(self._deferred[loop.latch]))
+
+    def _follow(self, name: str, target: str, condition: str | None) -> None:
+        """Let the active lanes for which `condition` holds be active in `target`."""
+        builder = self._writer
+        lanes = builder.mask if condition is None else builder.mask_and(builder.mask, condition)
+        plain = self._is_first_way(name, target)
+        slot = self._mask_slots.get(target)
+        is_back = name in self._latch_of
+        if slot is not None and not (is_back and target not in self._divergence.loops):
+            if lanes is None or plain:
+                builder.store_mask(lanes or builder.all_lanes, slot)
+            else:
+                wide = builder.wide(builder.mask_type)
+                builder.store_mask(
+                    builder.new(f"or {wide} {builder.load_mask(slot)}, {lanes}"), slot
+                )
+        phi_demotion.give(builder, self._blocks[target], name, lanes, plain or lanes is None)
+
+    def _is_first_way(self, name: str, target: str) -> bool:
+        """Whether no lane can have come to `target` before, in this round of its loop."""
+        if name in self._latch_of:
+            return True
+        graph = self._graph
+        loop_of = graph.loop_of
+        origins = [p for p in graph.predecessors[target] if self._place[p] < self._place[target]]
+        target_loop = loop_of[target]
+        if len(origins) == 1:
+            is_header = target_loop is not None and target_loop.header == target
+            return loop_of[name] is target_loop or is_header
+        first = min(origins, key=self._place.__getitem__)
+        return first == name and loop_of[name] is target_loop

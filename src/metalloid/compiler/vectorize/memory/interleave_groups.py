@@ -1,0 +1,359 @@
+"""Accesses to neighbouring members of each lane's element, done as one wide access.
+
+A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes
+from lane to lane. Together they read one piece of memory without gaps: one wide load and four
+shuffles, which take the place of four gathers. Stores are the same the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from metalloid.compiler.analysis.addresses import Root, root_of, underlying_object
+from metalloid.compiler.analysis.divergence import Divergence
+from metalloid.compiler.analysis.target_builtins import is_lanewise
+from metalloid.compiler.ir.function import Instruction
+from metalloid.compiler.ir.types import I1, Integer, Type
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.memory import non_temporal
+from metalloid.compiler.vectorize.memory.aos_arithmetic import woven
+from metalloid.compiler.vectorize.memory.deinterleave import (
+    lanes_at_once,
+    put_together,
+    taken_apart,
+)
+from metalloid.compiler.vectorize.memory.prefetch import is_in_buffer
+from metalloid.compiler.vectorize.permute import cut, joined, shuffled
+
+#: Members an element may have; with more, most of what is read would be thrown away.
+_MOST_MEMBERS = 8
+#: And if only one of them is wanted.
+_MOST_FOR_ONE = 4
+
+
+@dataclass(eq=False)
+class Group:
+    """Accesses to the members of one array of elements.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of a member.
+    count : int
+        Members of an element, wanted or not.
+    start : int
+        Offset of the first access found, from which members are counted.
+    members : dict of list
+        Accesses by the place of their member.
+    order : list of Instruction
+        Accesses as they stand in the block.
+    """
+
+    size: int
+    count: int
+    start: int
+    members: dict[int, list[Instruction]] = field(default_factory=dict)
+    order: list[Instruction] = field(default_factory=list)
+
+    @property
+    def lowest(self) -> Instruction:
+        """An access to the member with the lowest address."""
+        return self.members[min(self.members)][0]
+
+
+def find_groups(divergence: Divergence) -> dict[int, tuple[Group, int]]:
+    """The group of an access and the place of its member, by the identity of the access."""
+    found: dict[int, tuple[Group, int]] = {}
+    computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
+    for block in divergence.function.blocks.values():
+        for group in _groups_of(block.body, block.name, divergence, computed_by):
+            lowest = min(group.members)
+            for place, accesses in group.members.items():
+                for access in accesses:
+                    found[id(access)] = group, place - lowest
+    return found
+
+
+def _groups_of(
+    body: Iterable[Instruction],
+    block: str,
+    divergence: Divergence,
+    computed_by: dict[str, Instruction],
+) -> list[Group]:
+    finished: list[Group] = []
+    open_: dict[tuple[str, Root, int, int], Group] = {}
+
+    def close(op: str = "") -> None:
+        for key in [key for key in open_ if not op or key[0] == op]:
+            finished.append(open_.pop(key))
+
+    for instruction in body:
+        op = instruction.op
+        if op not in ("load", "store"):
+            if op in ("atomicrmw", "cmpxchg", "fence", "copy") or (
+                op == "call" and not is_lanewise(instruction.detail)
+            ):
+                close()
+            continue
+        if _is_interleaved_array(instruction, computed_by):
+            continue  # which no other address leads to
+        key = _key(instruction, block, divergence, computed_by)
+        if op == "load":
+            close("store")  # the stores before it must be seen
+        else:
+            close("load")
+            for other in [k for k in open_ if k[0] == "store" and (key is None or k != key[0])]:
+                finished.append(open_.pop(other))
+        if key is None:
+            continue
+        name, offset = key
+        size, stride = name[2], name[3]
+        group = open_.get(name)
+        place = None if group is None else (offset - group.start) // size
+        if group is None or place is None or not _fits(group, place):
+            if group is not None:
+                finished.append(open_.pop(name))
+            group = open_[name] = Group(size, stride // size, offset)
+            place = 0
+        group.members.setdefault(place, []).append(instruction)
+        group.order.append(instruction)
+    close()
+    return [group for group in finished if _is_worthwhile(group)]
+
+
+def _is_interleaved_array(access: Instruction, computed_by: dict[str, Instruction]) -> bool:
+    """Whether it is to a private array that `private` has interleaved."""
+    made = computed_by.get(underlying_object(access.operands[-1], computed_by) or "")
+    return made is not None and made.op == "alloca" and bool(made.detail)
+
+
+def _fits(group: Group, place: int) -> bool:
+    """Whether a member at `place` belongs to the same elements, and a store's is a new one."""
+    places = [*group.members, place]
+    once = group.order[0].op == "load" or place not in group.members
+    return once and max(places) - min(places) < group.count
+
+
+def _is_worthwhile(group: Group) -> bool:
+    if group.order[0].op == "store":
+        return len(group.members) == group.count  # nobody else's memory may be written
+    return len(group.members) > 1 or group.count <= _MOST_FOR_ONE
+
+
+def _key(
+    access: Instruction, block: str, divergence: Divergence, computed_by: dict[str, Instruction]
+) -> tuple[tuple[str, Root, int, int], int] | None:
+    """What accesses of a group have in common, and the offset from there."""
+    type = access.type if access.op == "load" else access.operands[0].type
+    address = access.operands[-1]
+    stride, size = divergence.shape(address, block).stride, type.size
+    if "volatile" in access.flags or access.detail or type == I1 or not stride or stride % size:
+        return None
+    if not 2 <= stride // size <= _MOST_MEMBERS:
+        return None
+    root, offset = root_of(address, computed_by)
+    if offset % size and size > 1:
+        return None
+    return (access.op, root, size, stride), offset
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def load(builder: Builder, instruction: Instruction) -> bool:
+    """Write a load as a part of its group; False if it has none."""
+    found = builder.groups.get(id(instruction))
+    if found is None:
+        return False
+    group, place = found
+    assert isinstance(group, Group)
+    member = Integer(8 * group.size)
+    everything = builder.remembered(id(group))
+    if everything is None:
+        everything = _load_all(builder, group, member)
+        builder.remember(id(group), everything)
+    part = _members_of(builder, group, everything, member)[place]
+    builder.set(instruction, vector=_as(builder, part, member, instruction.type))
+    return True
+
+
+def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
+    """What lanes have of each member; what nobody wants is left out by LLVM."""
+    parts: list[str] | None = builder.remembered((id(group), "members"))
+    if parts is None:
+        count, total = group.count, group.count * builder.width
+        lanes = lanes_at_once(builder, count, member)
+        if lanes:
+            registers = cut(builder, everything, total, lanes, member)
+            blocks = [
+                taken_apart(builder, registers[first : first + count], member)
+                for first in range(0, len(registers), count)
+            ]
+            parts = [joined(builder, row, lanes, member) for row in zip(*blocks, strict=True)]
+        else:
+            wide = f"<{total} x {member}>"
+            parts = [
+                shuffled(builder, wide, everything, "poison", range(place, total, count))
+                for place in range(count)
+            ]
+        builder.remember((id(group), "members"), parts)
+    return parts
+
+
+def _load_all(builder: Builder, group: Group, member: Integer) -> str:
+    # By the address of the first access: that of another may be computed further on.
+    first, lowest = group.order[0], min(group.members)
+    [place] = [place for place, accesses in group.members.items() if first in accesses]
+    address = builder.scalar(first.operands[0])
+    if place != lowest:
+        back = (lowest - place) * group.size
+        address = builder.new(f"getelementptr i8, ptr {address}, i64 {back}")
+    align = group.lowest.align or group.size
+    span = max(group.members) - min(group.members) + 1
+    bits, count = builder.mask_as_bits(), group.count * builder.width
+    wide = f"<{count} x {member}>"
+    if bits is None and span == group.count:
+        if lanes := lanes_at_once(builder, group.count, member):
+            return _load_in_order(builder, group, address, lanes, align)
+        return builder.new(f"load {wide}, ptr {address}, align {align}")
+    return builder.call(
+        wide,
+        f"@llvm.masked.load.v{count}{member}.p0",
+        [
+            (f"ptr align {align}", address),
+            (f"<{count} x i1>", _member_mask(builder, group.count, span, bits)),
+            (wide, "poison"),
+        ],
+    )
+
+
+def _load_in_order(builder: Builder, group: Group, address: str, lanes: int, align: int) -> str:
+    """One register after the other, with so many members each.
+
+    A processor that is to guess what comes next wants to see the order of memory: float4s that are
+    asked for in another take up to 1.6 times as long. LLVM keeps it where loads are volatile.
+    """
+    member = Integer(8 * group.size)
+    volatile = "volatile " if is_in_buffer(builder, group.lowest.operands[0]) else ""
+    loaded = []
+    for start in range(0, group.count * builder.width * group.size, lanes * group.size):
+        place = builder.new(f"getelementptr i8, ptr {address}, i64 {start}")
+        wide = f"<{lanes} x {member}>"
+        loaded.append(builder.new(f"load {volatile}{wide}, ptr {place}, align {min(align, 64)}"))
+    return joined(builder, loaded, lanes, member)
+
+
+def _store_in_order(
+    builder: Builder, everything: str, group: Group, address: str, lanes: int, align: int
+) -> None:
+    """The same for stores, of which LLVM keeps the order anyway."""
+    member = Integer(8 * group.size)
+    registers = cut(builder, everything, group.count * builder.width, lanes, member)
+    for number, register in enumerate(registers):
+        place = builder.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
+        builder.emit(f"store <{lanes} x {member}> {register}, ptr {place}, align {min(align, 64)}")
+
+
+def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
+    """A bit for each member of each lane; none beyond the last member that is wanted."""
+    lanes = builder.width
+    if bits is None:
+        flags = ", ".join(
+            f"i1 {str(lane < lanes - 1 or place < span).lower()}"
+            for lane in range(lanes)
+            for place in range(count)
+        )
+        return f"<{flags}>"
+    source = [lane if place < span else lanes for lane in range(lanes) for place in range(count)]
+    mask = ", ".join(f"i32 {lane}" for lane in source)
+    wide = builder.wide(I1)
+    return builder.new(
+        f"shufflevector {wide} {bits}, {wide} zeroinitializer, <{lanes * count} x i32> <{mask}>"
+    )
+
+
+def store(builder: Builder, instruction: Instruction) -> bool:
+    """Write a store as a part of its group, with the last of which all is written."""
+    found = builder.groups.get(id(instruction))
+    if found is None:
+        return False
+    group, _ = found
+    assert isinstance(group, Group)
+    if instruction is not group.order[-1]:
+        return True
+    member = Integer(8 * group.size)
+    places = sorted(group.members)
+    values = [group.members[place][0].operands[0] for place in places]
+    count = group.count * builder.width
+    wide = f"<{count} x {member}>"
+    everything = woven(builder, values, lambda loads: _loaded_in_order(builder, loads))
+    if everything is None:
+        parts = [_as(builder, builder.vector(value), value.type, member) for value in values]
+        everything = _interleave(builder, parts, member)
+    elif values[0].type != member:
+        everything = builder.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
+    lowest = group.lowest
+    address, align = builder.scalar(lowest.operands[1]), lowest.align or group.size
+    bits = builder.mask_as_bits()
+    if bits is None:
+        if id(instruction) in builder.streamed:
+            non_temporal.store(builder, everything, count, member, address, align)
+        elif lanes := lanes_at_once(builder, group.count, member):
+            _store_in_order(builder, everything, group, address, lanes, align)
+        else:
+            builder.emit(f"store {wide} {everything}, ptr {address}, align {align}")
+        return True
+    builder.call(
+        "void",
+        f"@llvm.masked.store.v{count}{member}.p0",
+        [
+            (wide, everything),
+            (f"ptr align {align}", address),
+            (f"<{count} x i1>", _member_mask(builder, group.count, group.count, bits)),
+        ],
+    )
+    return True
+
+
+def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
+    """What the loads, one of each member, give together; None if they are not of one group."""
+    found = [builder.groups.get(id(load)) for load in loads]
+    group = found[0][0] if found[0] else None
+    is_whole = isinstance(group, Group) and group.count == len(loads)
+    if not is_whole or found != [(group, place) for place in range(len(loads))]:
+        return None
+    everything: str | None = builder.remembered(id(group))
+    return everything
+
+
+def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
+    """One vector with the first lane of each part, then the second, and so on."""
+    width, count = builder.width, len(parts)
+    if lanes := lanes_at_once(builder, count, member):
+        rows = zip(*(cut(builder, part, width, lanes, member) for part in parts), strict=True)
+        registers = [one for row in rows for one in put_together(builder, row, member)]
+        return joined(builder, registers, lanes, member)
+    everything, length = parts[0], width
+    for part in parts[1:]:  # one behind the other, then in order
+        grown = length + width
+        narrow, wide = f"<{width} x {member}>", f"<{length} x {member}>"
+        widened = part
+        if length > width:
+            padding = [*range(width), *["poison"] * (length - width)]
+            widened = shuffled(builder, narrow, part, "poison", padding)
+        everything = shuffled(builder, wide, everything, widened, range(grown))
+        length = grown
+    places = [part * width + lane for lane in range(width) for part in range(count)]
+    return shuffled(builder, f"<{length} x {member}>", everything, "poison", places)
+
+
+def _as(builder: Builder, vector: str, given: Type, wanted: Type) -> str:
+    """The same bits as another type."""
+    if given == wanted:
+        return vector
+    if str(wanted) == "ptr":
+        return builder.new(f"inttoptr {builder.wide(given)} {vector} to {builder.wide(wanted)}")
+    if str(given) == "ptr":
+        return builder.new(f"ptrtoint {builder.wide(given)} {vector} to {builder.wide(wanted)}")
+    return builder.new(f"bitcast {builder.wide(given)} {vector} to {builder.wide(wanted)}")

@@ -1,0 +1,93 @@
+"""Stores past the caches, for launches that write more than these hold.
+
+To store into a line a cache first reads it from memory. Where all of it is written and nobody reads
+it soon, that is a third of what a kernel moves that reads one array and writes another. Who
+computes for longer than that takes had better store into the cache, by whole registers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from metalloid.compiler.analysis.addresses import underlying_object
+from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.types import Type
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.permute import cut
+
+#: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
+_BYTES = 16
+#: Instructions on the way to a store of floats: exp has 26, a stencil 43, a power 71. Some of them
+#: are for places, of which lanes have one in common; the rest may be so many for each byte.
+_FOR_PLACES, _MUCH = 24, 8
+_ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy"}
+
+#: Metadata that says so.
+NONTEMPORAL = "!99998"
+
+
+def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
+    """Stores to buffers that are only written, once by each thread: which, and of how many bytes.
+
+    None are if threads could tell each other what they have stored: what goes past the caches is
+    seen late. Of several blocks the one that stores most counts: lanes may run but one of them.
+    """
+    computed_by = {one.result: one for one in function.instructions() if one.result}
+    stores: list[tuple[str, str, Instruction]] = []
+    read: set[str] = set()
+    for name, block in function.blocks.items():
+        for one in block.body:
+            is_access = one.op in ("load", "store")
+            if one.op in _ORDERING or (is_access and one.detail):
+                return set(), 0
+            if not is_access:
+                continue
+            origin = underlying_object(one.operands[-1], computed_by)
+            if origin is None:
+                return set(), 0
+            made = computed_by.get(origin)
+            if one.op == "load" or graph.loop_of[name] or made is None or made.op != "load":
+                read.add(origin)
+            else:
+                stores.append((origin, name, one))
+    bytes_of = Counter[str]()
+    for origin, name, store in stores:
+        bytes_of[name] += store.operands[0].type.size * (origin not in read)
+    work = _work(function, graph)
+    quick = {name for name, size in bytes_of.items() if work[name] < _FOR_PLACES + _MUCH * size}
+    found = {id(store) for origin, name, store in stores if origin not in read and name in quick}
+    return found, max((bytes_of[name] for name in quick), default=0)
+
+
+def _work(function: Function, graph: Graph) -> dict[str, float]:
+    """Instructions that all run who come to a block; without end if there are loops among them."""
+    work: dict[str, float] = {}
+    for name in graph.order:  # dominators first
+        own = math.inf if graph.loop_of[name] else len(list(function.blocks[name].instructions()))
+        work[name] = own if name == graph.entry else own + work[graph.dominator[name]]
+    return work
+
+
+def store(builder: Builder, vector: str, total: int, type: Type, address: str, align: int) -> None:
+    """Store so many elements side by side past the caches, if they are aligned."""
+    if total * type.size < _BYTES:
+        builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+        return
+    past, through, done = (builder.fresh_label(stem) for stem in ("past", "through", "stored"))
+    number = builder.new(f"ptrtoint ptr {address} to i64")
+    rest = builder.new(f"and i64 {number}, {_BYTES - 1}")
+    is_aligned = builder.new(f"icmp eq i64 {rest}, 0")
+    builder.emit(f"br i1 {is_aligned}, label %{past}, label %{through}")
+    builder.label(past)
+    lanes = _BYTES // type.size
+    for place, part in enumerate(cut(builder, vector, total, lanes, type)):
+        there = builder.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
+        hint = f"align {_BYTES}, !nontemporal {NONTEMPORAL}"
+        builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
+    builder.emit(f"br label %{done}")
+    builder.label(through)
+    builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
+    builder.emit(f"br label %{done}")
+    builder.label(done)

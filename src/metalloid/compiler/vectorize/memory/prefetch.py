@@ -1,0 +1,110 @@
+"""Arrays that a processor should look ahead into.
+
+It starts loads as far ahead as its window of some hundred instructions reaches. Where threads do
+much with what they load, that is not far enough to keep the memory busy meanwhile; where they do
+little it is, and asking would only cost time, unless what they store is too much for any cache. In
+loops that go along an array it is not, either, whatever they do: processors guess what comes next
+within a page, and rows end with one.
+"""
+
+from __future__ import annotations
+
+from metalloid.compiler.ir.cfg import Loop
+from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.types import Pointer
+from metalloid.compiler.vectorize.builder import Builder
+
+#: Bytes: the time of the memory, in rows of a kernel that computes, and in rounds of a loop.
+_AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
+_LINE = 64
+#: Instructions for each load.
+_MUCH = 12
+_SAME = ("zext", "sext", "trunc", "freeze")
+#: Operations behind each other that an address is looked through: those of random numbers go on
+#: for hundreds, and use what they have twice.
+_DEEPEST = 12
+
+
+def computes_much(function: Function) -> bool:
+    """Whether threads do much with what they load."""
+    all_ = list(function.instructions())
+    loads = sum(one.op == "load" and not one.reads_the_same for one in all_)
+    return len(all_) >= _MUCH * loads
+
+
+def look_ahead(builder: Builder, address: Value, size: int) -> None:
+    """Ask for what will be loaded next where this simdgroup loads `size` bytes from `address` on.
+
+    In a loop that is its own next rounds', else what the simdgroups after it load.
+    """
+    if builder.mask_as_bits() is not None:
+        return
+    ahead = _AHEAD if builder.looks_ahead else 0
+    loop = builder.divergence.graph.loop_of[builder.block]
+    if loop is not None:
+        step = Rounds(builder, loop).step(address)
+        ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
+    if not ahead or not is_in_buffer(builder, address):
+        return
+    for start in range(0, size, _LINE):
+        place = builder.new(f"getelementptr i8, ptr {builder.scalar(address)}, i64 {start + ahead}")
+        options = [("i32", option) for option in ("0", "3", "1")]  # to read, often, as data
+        builder.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
+
+
+def is_in_buffer(builder: Builder, address: Value) -> bool:
+    """Whether an address comes from a pointer in memory: variables are in the cache anyway."""
+    made = builder.computed_by.get(address.name)
+    while made is not None and made.op in ("getelementptr", "bitcast"):
+        made = builder.computed_by.get(made.operands[0].name)
+    return made is not None and made.op == "load"
+
+
+class Rounds:
+    """By how much values of a loop are larger in the next round; None where nobody knows."""
+
+    def __init__(self, builder: Builder, loop: Loop) -> None:
+        self._computed_by, self._home, self._loop = (
+            builder.computed_by,
+            builder.divergence.home,
+            loop,
+        )
+        self._steps: dict[str, int | None] = {}
+
+    def step(self, value: Value, depth: int = 0) -> int | None:
+        """Of a number, or in bytes of an address."""
+        if self._home(value) not in self._loop.blocks:
+            return 0
+        if value.name not in self._steps:
+            made = self._computed_by[value.name]
+            self._steps[value.name] = self._of(made, depth) if depth < _DEEPEST else None
+        return self._steps[value.name]
+
+    def _of(self, made: Instruction, depth: int) -> int | None:
+        if made.op == "phi":
+            return self._of_counter(made)
+        if made.op in ("alloca", "call") or (made.op == "load" and not made.reads_the_same):
+            return None
+        steps = [self.step(operand, depth + 1) for operand in made.operands]
+        known = [step for step in steps if step is not None]
+        if len(known) < len(steps):
+            return None
+        first, *others = known
+        if not (first or any(others)) or made.op in _SAME:
+            return first
+        if made.op == "getelementptr" and len(others) == 1:
+            return first + others[0] * made.source.size
+        if made.op == "shl" and (places := made.operands[1].integer) is not None:
+            return first << places
+        if made.op in ("add", "sub") or (made.op == "or" and "disjoint" in made.flags):
+            return first - others[0] if made.op == "sub" else first + others[0]
+        return None
+
+    def _of_counter(self, phi: Instruction) -> int | None:
+        """Of what begins with something and has the same added in each round."""
+        if self._loop.latch not in phi.labels or isinstance(phi.type, Pointer):
+            return None
+        after = self._computed_by.get(phi.operands[phi.labels.index(self._loop.latch)].name)
+        if after is None or after.op != "add" or phi.value not in after.operands:
+            return None
+        return next((v.integer for v in after.operands if v != phi.value), None)

@@ -1,0 +1,91 @@
+"""What the functions of a simdgroup are made of: moving values between lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH
+from metalloid.compiler.ir.types import I1, I32, Float, Type
+from metalloid.compiler.vectorize.builder import Builder
+
+
+def shuffled(
+    builder: Builder, type: str, first: str, second: str, sources: Sequence[int | str]
+) -> str:
+    """Elements of two vectors, of which the second one's count on from the first's."""
+    mask = ", ".join(f"i32 {source}" for source in sources)
+    return builder.new(
+        f"shufflevector {type} {first}, {type} {second}, <{len(sources)} x i32> <{mask}>"
+    )
+
+
+def joined(builder: Builder, parts: Sequence[str], lanes: int, type: Type) -> str:
+    """Vectors of so many lanes one behind the other; a power of two of them."""
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        wide, everything = f"<{lanes} x {type}>", range(2 * lanes)
+        parts = [shuffled(builder, wide, *pair, everything) for pair in pairs]
+        lanes *= 2
+    return parts[0]
+
+
+def cut(builder: Builder, vector: str, total: int, lanes: int, type: Type) -> list[str]:
+    """The opposite."""
+    wide = f"<{total} x {type}>"
+    return [
+        shuffled(builder, wide, vector, "poison", range(start, start + lanes))
+        for start in range(0, total, lanes)
+    ]
+
+
+def permute(builder: Builder, vector: str, type: Type, sources: Sequence[int]) -> str:
+    """Each lane's value of `vector` from the lane that `sources` names."""
+    return shuffled(builder, builder.wide(type), vector, "poison", sources)
+
+
+def where(builder: Builder, lanes: list[bool], yes: str, no: str, type: Type) -> str:
+    """`yes` in the given lanes, `no` in the others."""
+    bits = "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in lanes) + ">"
+    return builder.blend(bits, yes, no, type)
+
+
+def active_or(builder: Builder, vector: str, neutral: str, type: Type) -> str:
+    """`vector`, with `neutral` in place of inactive lanes."""
+    bits = builder.mask_as_bits()
+    if bits is None:
+        return vector
+    return builder.blend(bits, vector, f"splat ({type} {neutral})", type)
+
+
+def active_number(builder: Builder) -> str:
+    """The active lanes as a scalar of 32 bits."""
+    bits = builder.mask_as_bits()
+    return "-1" if bits is None else builder.bits_as_integer(bits)
+
+
+def is_active(builder: Builder, lanes: str) -> str:
+    """Whether the lane that each lane names takes part."""
+    wide = builder.wide(I32)
+    everywhere = builder.splat(active_number(builder), I32)
+    within = builder.new(f"and {wide} {lanes}, splat (i32 {WIDTH - 1})")
+    shifted = builder.new(f"lshr {wide} {everywhere}, {within}")
+    return builder.new(f"trunc {wide} {shifted} to {builder.wide(I1)}")
+
+
+def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
+    """For each lane the value of another: by way of memory."""
+    wide = builder.wide(type)
+    slot = builder.slot(f'%"exchange.{type}"', wide)
+    builder.emit(f"store {wide} {vector}, ptr {slot}, align 64")
+    within = builder.new(f"and {builder.wide(I32)} {lanes}, splat (i32 {WIDTH - 1})")
+    addresses = builder.new(f"getelementptr {type}, ptr {slot}, {builder.wide(I32)} {within}")
+    suffix = f"f{type.bits}" if isinstance(type, Float) else str(type)
+    return builder.call(
+        wide,
+        f"@llvm.masked.gather.v{builder.width}{suffix}.v{builder.width}p0",
+        [
+            (f"<{builder.width} x ptr> align {type.size}", addresses),
+            (builder.wide(I1), "splat (i1 true)"),
+            (wide, "poison"),
+        ],
+    )

@@ -1,0 +1,64 @@
+"""Code for assertions and log messages of a simdgroup's lanes."""
+
+from __future__ import annotations
+
+from metalloid.compiler.ir.function import Instruction, Value
+from metalloid.compiler.ir.types import I1
+from metalloid.compiler.transforms.assertions import FAILED_IN_THREAD, LOG_IN_THREAD
+from metalloid.compiler.vectorize.atomics.operations import in_turn
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.failures import fail_where, thread_of
+from metalloid.compiler.vectorize.lane_votes import all_lanes_pass
+
+
+def write_assertion(builder: Builder, instruction: Instruction) -> None:
+    """Write an ``assert``: the launch ends for the first active lane that does not pass."""
+    condition, *reported, index = instruction.operands
+    holds = instruction.detail == "true"
+
+    def given(lane: str) -> list[tuple[str, str]]:
+        own = [(str(value.type), builder.scalar(value)) for value in reported]
+        return [*own, ("i32", thread_of(builder, builder.scalar(index), lane))]
+
+    def ask_each() -> None:
+        bad = builder.vector(condition)
+        if holds:
+            bad = builder.new(f"xor {builder.wide(I1)} {bad}, splat (i1 true)")
+        fail_where(builder, bad, FAILED_IN_THREAD, given)
+
+    known = "false" if condition.is_constant else _passes(builder, condition, holds)
+    if known == "false":
+        ask_each()
+        return
+    passed, asked = builder.fresh_label("passed"), builder.fresh_label("asked")
+    builder.emit(f"br i1 {known}, label %{passed}, label %{asked}")
+    builder.label(asked)
+    with builder.aside():
+        ask_each()
+    builder.emit(f"br label %{passed}")
+    builder.label(passed)
+
+
+def _passes(builder: Builder, condition: Value, holds: bool) -> str:
+    """Whether all lanes pass, asked without vectors; "false" if that is not known."""
+    if not builder.is_uniform(condition):
+        return all_lanes_pass(builder, condition, holds)
+    known = builder.scalar(condition)
+    return known if holds else builder.new(f"xor i1 {known}, true")
+
+
+def write_call(builder: Builder, instruction: Instruction) -> bool:
+    """Write a call that logs a message for each active lane; False if it is none."""
+    if instruction.detail != LOG_IN_THREAD:
+        return False
+    operands = instruction.operands
+    differing = [value for value in operands if not value.is_constant]
+
+    def log(lane: list[str]) -> str:
+        own = dict(zip((value.name for value in differing), lane, strict=True))
+        given = [(str(value.type), own.get(value.name, value.name)) for value in operands]
+        builder.call("void", LOG_IN_THREAD, given)
+        return "true"
+
+    in_turn(builder, differing, I1, log)
+    return True
