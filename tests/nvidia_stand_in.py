@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import scipy.linalg.lapack as lapack
 
-from metalloid.backends.cuda.libraries import CudaLibraries
+from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.runtime.launch.event import FinishedEvent
 from own_memory_device import OwnMemoryDevice
 
@@ -76,7 +76,7 @@ class StandInCard(OwnMemoryDevice):
         found = ctypes.string_at(address + self.guarded[address], GUARD)
         assert found == b"\xa5" * GUARD, f"{self.works[-1:]} wrote too far"
 
-    def _take(self, nbytes):
+    def allocate_uninitialized(self, nbytes):
         address = self.allocate(nbytes)
         ctypes.memset(address, 255, nbytes)  # it may hold anything
         return address

@@ -28,9 +28,10 @@ ROOMS = {
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
     ),
     "backends/cpu": ("host", "compile", "runtime"),
+    "backends/cuda": ("compile", "libraries", "runtime"),
 }  # fmt: skip
 #: Packages in which no module imports itself by way of others, not even for types.
-ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu")
+ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda")
 MAX_FILES = 20
 
 

@@ -14,14 +14,19 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda import launcher
-from metalloid.backends.cuda.constants import PLACE_BYTES, Constants
-from metalloid.backends.cuda.device import CudaDevice
-from metalloid.backends.cuda.events import CudaEvent, TimedEvent
-from metalloid.backends.cuda.exchange import CudaExchange
-from metalloid.backends.cuda.geometry import Part
-from metalloid.backends.cuda.pinned import PinnedMemory
-from metalloid.backends.cuda.reports import BLOCK_BYTES, HEAD_BYTES, pass_on, read_head
+from metalloid.backends.cuda.runtime import launcher
+from metalloid.backends.cuda.runtime.constants import SLOT_BYTES, Constants
+from metalloid.backends.cuda.runtime.device import CudaDevice
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.runtime.exchange import CudaExchange
+from metalloid.backends.cuda.runtime.geometry import GridPart
+from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
+from metalloid.backends.cuda.runtime.printf_buffer import (
+    BUFFER_BYTES,
+    HEAD_BYTES,
+    deliver,
+    read_head,
+)
 from metalloid.compiler.toolchain import native_build
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.launch.launches import Arguments
@@ -56,11 +61,11 @@ class Device:
     stream = "stream"
 
     def __init__(self, *answers, says=None):
-        self._driver, self.timer, self.says = Driver(*answers), Timer(), says
+        self.driver, self.timer, self.says = Driver(*answers), Timer(), says
         self.in_flight = []
         self.cancelled = []
 
-    def _enter(self):
+    def enter(self):
         pass
 
     def running(self):
@@ -69,7 +74,7 @@ class Device:
     def failure(self, status, kernel):
         return mtl.KernelFault(f"[{kernel}] {status.name}", kernel=kernel)
 
-    def pass_on_reports(self, kernel):
+    def flush_printf(self, kernel):
         raise mtl.KernelFault(f"[{kernel}] {self.says}", kernel=kernel)
 
 
@@ -82,7 +87,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
     for _ in range(2):
         with pytest.raises(mtl.KernelFault, match="ILLEGAL_ADDRESS"):
             event.wait()
-    assert device._driver.answers == []  # nobody asked the driver again
+    assert device.driver.answers == []  # nobody asked the driver again
     del event
     gc.collect()  # the error's traceback holds it
     assert device.timer.free == [("start", "end")]
@@ -115,7 +120,7 @@ def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_one_behind_it():
     class Cancellation:
         def start(self, timed_out, limit):
             device.cancelled.append((timed_out, limit))
-            device._driver.answers = [CUresult.CUDA_SUCCESS] * 2
+            device.driver.answers = [CUresult.CUDA_SUCCESS] * 2
 
     device.cancellation = Cancellation()
     assert waits.end(10.0)
@@ -125,7 +130,7 @@ def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_one_behind_it():
 def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
     memory = {}
     constants = Constants(4096, memory.__setitem__)
-    count = Constants.ARENA_BYTES // PLACE_BYTES
+    count = Constants.ARENA_BYTES // SLOT_BYTES
     values = [struct.pack("=i", number) for number in range(count + 1)]
     places = [constants[value] for value in values[:count]]
     assert len(set(places)) == count
@@ -180,7 +185,7 @@ def native(tmp_path_factory):
     def run(marks, fails_at=0):
         count = ctypes.c_uint32.in_dll(stand_in, "count")
         count.value, ctypes.c_uint64.in_dll(stand_in, "fails_at").value = 0, fails_at
-        part = Part((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
+        part = GridPart((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
         words = launcher.launch_layout(2).pack(77, *marks, 640, 2**63, 12)
         status = launch(launcher.pack_shape(31, 2, part), words)
         seen = (ctypes.c_uint64 * 64).in_dll(stand_in, "seen")
@@ -207,7 +212,7 @@ def test_what_the_driver_refuses_is_told_and_nothing_comes_behind_it(native):
 
 def test_more_words_than_a_launch_holds_are_refused_before_the_driver_sees_them(native):
     _, launch = native
-    part = Part((1, 1, 1, 1, 1, 1), (0,) * 10)
+    part = GridPart((1, 1, 1, 1, 1, 1), (0,) * 10)
     words = launcher.launch_layout(600).pack(77, 0, 0, 0, *range(600))
     assert launch(launcher.pack_shape(31, 600, part), words) == 1
 
@@ -220,10 +225,10 @@ def test_streams_are_put_in_order():
             return lambda *args: calls.append((name, *args)) or (0,)
 
     device = object.__new__(CudaDevice)
-    device._driver, device._lock = Streams(), threading.RLock()
-    device._enter, device.stream = lambda: None, "ours"
+    device.driver, device.lock = Streams(), threading.RLock()
+    device.enter, device.stream = lambda: None, "ours"
     exchange = object.__new__(CudaExchange)
-    exchange._device, exchange._mark = device, "mark"
+    exchange._device, exchange._event = device, "mark"
     exchange.hand_over(5)
     exchange.follow(6)
     assert calls == [
@@ -244,7 +249,7 @@ def test_visible_memory_is_managed_or_the_hosts(concurrent):
         return lambda *args: calls.append((name, *args)) or (0, ctypes.addressof(memory))
 
     device = object.__new__(CudaDevice)
-    device._driver = types.SimpleNamespace(
+    device.driver = types.SimpleNamespace(
         CUdevice_attribute=types.SimpleNamespace(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS=89),
         CUmemAttach_flags=types.SimpleNamespace(CU_MEM_ATTACH_GLOBAL=1),
         CU_MEMHOSTALLOC_PORTABLE=1,
@@ -252,9 +257,9 @@ def test_visible_memory_is_managed_or_the_hosts(concurrent):
         **{name: called(name) for name in ("cuMemAllocManaged", "cuMemFree", "cuMemHostAlloc",
                                            "cuMemFreeHost", "cuStreamSynchronize")},
     )  # fmt: skip
-    device._lock, device._lost, device._visible = threading.RLock(), "", {}
-    device.name, device.stream, device._enter = "cuda:0", "ours", lambda: None
-    device._attribute = {89: concurrent}.__getitem__
+    device.lock, device._lost, device._visible = threading.RLock(), "", {}
+    device.name, device.stream, device.enter = "cuda:0", "ours", lambda: None
+    device.attribute = {89: concurrent}.__getitem__
     address = device.allocate_visible(10)
     assert memory.raw[:10] == bytes(10)
     device.free(address, 10)
@@ -271,7 +276,7 @@ def test_pinned_memory_is_used_again_when_nobody_holds_it():
         blocks.append(np.empty(nbytes, np.uint8))
         return blocks[-1].ctypes.data
 
-    memory = PinnedMemory(pin, most=2**20)
+    memory = PinnedMemory(pin, max_bytes=2**20)
     first = memory.take(100_000)
     view = first[10:].view(np.uint16)
     assert (first.nbytes, len(blocks), blocks[0].nbytes) == (100_000, 1, 2**17)
@@ -298,7 +303,7 @@ def test_where_nothing_can_be_pinned_memory_is_plain():
 
 def test_reports(caplog):
     assert read_head(bytes(HEAD_BYTES)) is None
-    assert BLOCK_BYTES - HEAD_BYTES == 2**20  # report_block.messages
+    assert BUFFER_BYTES - HEAD_BYTES == 2**20  # report_block.messages
     text = b"\0\0value %d\0"
     size = 48 + 16 + len(text)
     message = struct.pack("=IIQ3I3III", size, 3, 0, 1, 0, 0, 5, 0, 0, 1, 0)
@@ -309,7 +314,7 @@ def test_reports(caplog):
         caplog.at_level(logging.DEBUG, "metalloid.kernels"),
         pytest.raises(mtl.KernelFault) as raised,
     ):
-        pass_on(report, message, "step")
+        deliver(report, message, "step")
     assert caplog.messages == ["[step] value -7 (thread (5, 0, 0) of threadgroup (1, 0, 0))"]
     assert str(raised.value) == (
         "[step] a.metal:12: assertion failed: x > 0, in thread (5, 0, 0) of threadgroup (1, 0, 0)."

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.polls import CANCEL_SYMBOL, poll_loops
+from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
 
 ID = "uint i [[thread_position_in_grid]]"
 

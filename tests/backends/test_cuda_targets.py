@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.geometry import launches_of
-from metalloid.backends.cuda.large_memory import ask_for_memory
+from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
+from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.compiler.ir.parser import definition
 
 PACKAGE = Path(mtl.__file__).parent
@@ -76,7 +76,7 @@ def test_math_modes():
     assert "fma.rn.f32" in ptx(text, math_mode="relaxed")
 
 
-#: What masks.py knows of the members of a simdgroup function, by kernel: how often `activemask` is
+#: What member_masks.py knows of the members of a simdgroup function, by kernel: how often `activemask` is
 #: asked for, once at the start, or once more; and how often threads vote which way they take.
 MEMBERS = {
     "x[i] = simd_sum(x[i]);": (1, 0),
@@ -289,4 +289,4 @@ def test_large_threadgroup_variables_are_asked_for(floats, asked):
     assert declared == {"small": "128", "large": "" if asked else str(4 * (floats - 32))}
     for how in ("\t.shared", ".weak .shared"):  # of a function, of a template
         as_they_were = text.replace("[];", f"[{asked}];").replace(".extern .shared", how)
-        assert ask_for_memory(as_they_were)[1] == asked
+        assert use_dynamic_shared_memory(as_they_were)[1] == asked

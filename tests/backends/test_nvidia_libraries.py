@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda import libraries
+from metalloid.backends.cuda.libraries import bindings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import nvidia_stand_in
@@ -43,11 +43,11 @@ def device(request):
         else:
             for name, module in nvidia_stand_in.stand_ins().items():
                 patch.setitem(sys.modules, f"nvmath.bindings.{name}", module)
-            libraries.bindings.cache_clear()
+            bindings.bindings.cache_clear()
             found = nvidia_stand_in.StandInCard()
         with mtl.config.scope(**ASKED):
             yield found
-    libraries.bindings.cache_clear()
+    bindings.bindings.cache_clear()
 
 
 def real_gpu():
@@ -55,10 +55,10 @@ def real_gpu():
         found = mtl.Device("cuda")
     except mtl.DeviceUnavailable as error:
         pytest.skip(f"cuda: {error}")
-    libraries.bindings.cache_clear()
+    bindings.bindings.cache_clear()
     try:
         for name in NAMES:
-            libraries.bindings(name)
+            bindings.bindings(name)
     except mtl.DeviceUnavailable as error:
         pytest.skip(f"nvmath: {error}")
     return found
@@ -423,7 +423,7 @@ def test_errors_of_a_library_are_ours(device, monkeypatch):
 def test_without_nvmath_it_is_named_to_who_asks_for_it(monkeypatch):
     for name in NAMES:
         monkeypatch.setitem(sys.modules, f"nvmath.bindings.{name}", None)
-    libraries.bindings.cache_clear()
+    bindings.bindings.cache_clear()
     card = nvidia_stand_in.StandInCard()
     a = mtl.ones((128, 128), device=card)
     with mtl.config.scope(**dict.fromkeys(ASKED, "auto")):
@@ -434,7 +434,7 @@ def test_without_nvmath_it_is_named_to_who_asks_for_it(monkeypatch):
     named = r"nvmath-python.*metalloid\[cuda-math\]"
     with mtl.config.scope(products="cublas"), pytest.raises(mtl.DeviceUnavailable, match=named):
         a @ a
-    libraries.bindings.cache_clear()
+    bindings.bindings.cache_clear()
 
 
 def test_nvmath_is_not_imported_before_it_is_needed():

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.exchange import DEFAULT_STREAM, CudaExchange
+from metalloid.backends.cuda.runtime.exchange import DEFAULT_STREAM, CudaExchange
 from metalloid.runtime.devices import registry
 from metalloid.runtime.interop.dlpack import make_capsule, read_capsule
 from metalloid.runtime.interop.strided import Imported

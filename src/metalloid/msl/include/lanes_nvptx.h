@@ -13,8 +13,8 @@
 
 // The thread's number in its simdgroup; the lane of a number; a bit for each number from a bit for
 // each lane; the word of the thread so many numbers below, and above it whether there is one. Which
-// of the two orders a kernel has is settled after its code was seen (backends/cuda/masks.py), by a
-// choice among the functions below.
+// of the two orders a kernel has is settled after its code was seen, by a choice among the functions
+// below (backends/cuda/compile/member_masks.py).
 #define METALLOID_LANE_FUNCTION extern "C" __attribute__((const, nothrow)) uint
 METALLOID_LANE_FUNCTION mtl_lane();
 METALLOID_LANE_FUNCTION mtl_lane_of(uint number);

@@ -1,5 +1,5 @@
 // What kernels say to the host on NVIDIA GPUs: messages and failed assertions, written to a block of
-// memory that backends/cuda/reports.py reads when a launch has ended.
+// memory that backends/cuda/runtime/printf_buffer.py reads when a launch has ended.
 #pragma once
 
 #include "metal_types.h"
@@ -7,7 +7,7 @@
 namespace metalloid {
 namespace nvptx {
 
-// The numbers are read by name in reports.py; messages as by runtime/messages.py.
+// The numbers are read by name in printf_buffer.py; messages as by runtime/messages.py.
 struct report_block {
   uint used, dropped, failed, line;
   uint group[3], place[3];
@@ -50,7 +50,7 @@ METALLOID_INLINE void put_place(device uint* group, device uint* place) {
 }  // namespace nvptx
 }  // namespace metalloid
 
-// Address of the block; set when the kernel is loaded (backends/cuda/ptx.py defines it).
+// Address of the block; set when the kernel is loaded (backends/cuda/compile/pipeline.py defines it).
 extern "C" constant ulong mtl_report_block;
 
 extern "C" inline void __msl_log(uint type, constant char* subsystem, constant char* category,

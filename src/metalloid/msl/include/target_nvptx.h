@@ -2,7 +2,7 @@
 //
 // MSL's functions work on the active threads, so every instruction names the active threads as its
 // members: naming all 32 would wait for ever for those that took the other branch. Which those are
-// is worked out later where it can be (backends/cuda/masks.py).
+// is worked out later where it can be (backends/cuda/compile/member_masks.py).
 #pragma once
 
 #include "lanes_nvptx.h"

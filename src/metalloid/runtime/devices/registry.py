@@ -18,16 +18,16 @@ from metalloid.settings import settings
 #: DeviceUnavailable where there is none.
 _KINDS = {
     "metal": "metalloid.backends.metal.device",
-    "cuda": "metalloid.backends.cuda.device",
+    "cuda": "metalloid.backends.cuda.runtime.device",
     "cpu": "metalloid.backends.cpu.runtime.device",
 }
 
 #: Kinds of device by DLPack's types.
 _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 
-#: Kind of target -> module that offers ``open_target(architecture)``, for compilation only.
+#: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
 _TARGETS = {
-    "cuda": "metalloid.backends.cuda.offline",
+    "cuda": "metalloid.backends.cuda.runtime.offline",
     "cpu": "metalloid.backends.cpu.compile.offline",
 }
 

@@ -1,4 +1,4 @@
-// A launch in one call of Python's: two marks in the stream, the parameters, and the launch between.
+// A launch in one call: record an event, launch the kernel, record another event.
 #include "launch.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ int mtl_enter(handle context) { return enter_it(context); }
 
 __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
                                                       const struct launch* launch) {
-  _Alignas(16) char data[MOST_DATA];
+  _Alignas(16) char data[MAX_DATA];
   const uint64_t word_bytes = shape->word_bytes;
   if (word_bytes + sizeof shape->geometry > sizeof data) return INVALID_VALUE;
   memcpy(data, launch->words, word_bytes);

@@ -1,0 +1,64 @@
+// A kernel's form on NVIDIA GPUs: one CUDA thread is one thread of Metal, a block a threadgroup, a
+// warp a simdgroup.
+#pragma once
+
+#include "parted_barrier.h"
+
+// Memory of the parameters in the threadgroup space; the launch says how much.
+extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
+
+// Index of the first thread in the simdgroup of the thread `index`. It is a function, so that
+// warp_divergence.py can treat the result as uniform across a warp.
+extern "C" __attribute__((const, nothrow)) uint mtl_simdgroup_start(uint index);
+
+namespace metalloid {
+
+// Arguments of a launch (packed by launcher.py). A grid with more threadgroups in y or z than the
+// driver takes is split into several launches, each with its first threadgroup. It is uniform if all
+// threadgroups are full, have the shape of the blocks, and thread i is lane i % 32.
+template <int parameters>
+struct launch_data {
+  void* words[parameters == 0 ? 1 : parameters];
+  unsigned grid[3], group[3], first[3], is_uniform;
+};
+
+METALLOID_INLINE uint least(uint a, uint b) { return a < b ? a : b; }
+METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
+
+template <class Entry>
+METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& launch) {
+  metal::uint3 place = {uint(__nvvm_read_ptx_sreg_tid_x()), uint(__nvvm_read_ptx_sreg_tid_y()),
+                        uint(__nvvm_read_ptx_sreg_tid_z())};
+  const metal::uint3 block = {uint(__nvvm_read_ptx_sreg_ctaid_x()),
+                              uint(__nvvm_read_ptx_sreg_ctaid_y()),
+                              uint(__nvvm_read_ptx_sreg_ctaid_z())};
+  thread_ids ids;
+  ids.dispatched_size = triple(launch.group);
+  ids.grid = triple(launch.grid);
+  ids.group = triple(launch.first) + block;
+  ids.groups = {divide_up(ids.grid.x, ids.dispatched_size.x),
+                divide_up(ids.grid.y, ids.dispatched_size.y),
+                divide_up(ids.grid.z, ids.dispatched_size.z)};
+  const metal::uint3 origin = ids.group * ids.dispatched_size;
+  ids.group_size = ids.dispatched_size;
+  ids.index = place.x + ids.dispatched_size.x * (place.y + ids.dispatched_size.y * place.z);
+  mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
+  if (!launch.is_uniform) {
+    // The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller:
+    // its threads get consecutive indices, so that the first warps run them all. A block has at most
+    // 64 threads in z; deeper threadgroups are launched as one row.
+    const metal::uint3 left = ids.grid - origin;
+    ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
+                      least(left.z, ids.group_size.z)};
+    ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
+    if (ids.index >= volume(ids.group_size)) return;
+    const uint row = ids.index / ids.group_size.x;
+    place = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
+  }
+  ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
+  ids.position_in_threadgroup = place;
+  ids.position_in_grid = origin + place;
+  Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);
+}
+
+}  // namespace metalloid

@@ -1,0 +1,79 @@
+"""The fast launch path: native/fast_launch.c binds and launches without the interpreter."""
+
+from __future__ import annotations
+
+import struct
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from metalloid.backends.cuda.runtime.context import ContextDevice
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.runtime.program import CudaProgram
+from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
+from metalloid.runtime.memory.buffer import Buffer
+from metalloid.settings import settings
+
+_HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
+_ALIGNMENT_MASK = 15  # bits that addresses may not have
+_WHOLE_NUMBERS = (
+    int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+)  # fmt: skip
+_OTHER_NUMBERS = (float, np.float32, np.float64, np.float16)
+#: Free-threaded interpreters have other structures, and no stable interface.
+_HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+class _Plan(NamedTuple):
+    """What native/fast_launch.c reads of a kernel; it has the same names in this order."""
+
+    head: bytes
+    sizes: Mapping[Any, Any]
+    shapes: Mapping[Any, list[bytes]]
+    device: ContextDevice
+    constants: Mapping[bytes, int]
+    free_events: list[tuple[int, int]]
+    is_timed: bool
+    settings: Any
+    buffer: type
+    whole_numbers: tuple[type, ...]
+    other_numbers: tuple[type, ...]
+    timed_event: type
+    event: type
+    program: CudaProgram
+    uses_printf: bool
+    acquire: Callable[[], Any]
+    release: Callable[[], Any]
+    fail: Callable[[int], NoReturn]
+
+
+def fast_launch(
+    device: ContextDevice,
+    program: CudaProgram,
+    parameters: Sequence[PlainParameter],
+    sizes: Mapping[Any, Any],
+) -> FastLaunch | None:
+    """See `Launcher.quick`."""
+    words = max(1, len(program.signature.sources))
+    if not _HAS_GIL:
+        return None
+    head = _HEAD.pack(
+        int(device.context), device.stream_handle, program.dynamic_shared_bytes, words,
+        len(parameters), _ALIGNMENT_MASK if program.needs_alignment else 0,
+    )  # fmt: skip
+    for p in parameters:
+        kind = ord(p.number) if p.number else 0
+        head += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)
+
+    def fail(status: int) -> NoReturn:
+        raise device.failure(device.driver.CUresult(status), program.name)
+
+    timer = device.timer
+    plan = _Plan(
+        head, sizes, program.shapes, device, device.constants, timer.free, timer.is_timing,
+        settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
+        program.uses_printf, device.lock.acquire, device.lock.release, fail,
+    )  # fmt: skip
+    return device.native.fast_launch(plan)

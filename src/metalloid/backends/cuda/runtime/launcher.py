@@ -1,0 +1,91 @@
+"""Builds and loads the C functions of `native`, which launch kernels in one call each."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metalloid.backends.cuda.runtime.driver import check, driver
+from metalloid.backends.cuda.runtime.geometry import GridPart
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import Cache, shared_cache
+from metalloid.errors import DeviceUnavailable
+from metalloid.runtime.launch.launches import FastLaunch
+
+_SOURCES = Path(__file__).parents[1] / "native"
+_MIN_CUDA = 12000  # the version of the functions; later drivers have them, too
+_SHAPE = struct.Struct("=2Q6I10I")
+
+#: Takes a shape and a launch; returns the driver's status.
+LaunchFunction = Callable[[bytes, bytes], int]
+_lock = threading.Lock()
+
+
+def pack_shape(function: int, words: int, part: GridPart) -> bytes:
+    """`struct shape` of native/launch.h, for launches with so many words."""
+    return _SHAPE.pack(function, 8 * words, *part.dimensions, *part.data)
+
+
+def launch_layout(words: int) -> struct.Struct:
+    """`struct launch` of native/launch.h: stream, two timing events, threadgroup memory, words."""
+    return struct.Struct(f"=4Q{words}Q")
+
+
+class Native(NamedTuple):
+    """The functions of the sources in `native`.
+
+    Attributes
+    ----------
+    use_driver : callable
+        Takes the addresses of cuLaunchKernel, cuEventRecord and cuCtxSetCurrent.
+    launch : callable
+    fast_launch : callable
+        Takes a plan (fast_launch.py); returns the function that launches by it.
+    """
+
+    use_driver: Callable[[int, int, int], None]
+    launch: LaunchFunction
+    fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
+
+
+def build(cache: Cache) -> Path:
+    """The library of the sources in `native`, compiled if it is not in `cache`."""
+    return native_build.build(_SOURCES, "launch", cache, (native_build.OF_PYTHON,))
+
+
+def load(path: Path) -> Native:
+    """The functions of a library that `build` made."""
+    library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
+    use, launch = library.mtl_use_driver, library.mtl_launch
+    fast_launch = interpreters.mtl_fast_launch
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
+    launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
+    fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
+    return Native(use, launch, fast_launch)
+
+
+@functools.cache
+def _native() -> Native:
+    native = load(build(shared_cache()))
+    functions = ("cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent")
+    native.use_driver(*map(_address, functions))
+    return native
+
+
+def native() -> Native:
+    """The functions, compiled once per machine and loaded once per process."""
+    with _lock:
+        return _native()
+
+
+def _address(name: str) -> int:
+    outcome = driver().cuGetProcAddress(name.encode(), _MIN_CUDA, 0)
+    address = int(check(outcome, f"looking for {name}"))
+    if not address:
+        raise DeviceUnavailable(f"[cuda] the driver is older than CUDA 12: it has no {name}.")
+    return address

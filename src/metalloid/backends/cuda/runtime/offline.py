@@ -1,0 +1,40 @@
+"""NVIDIA GPUs as compile-only targets, on any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metalloid.backends.cuda.compile.pipeline import compile_ptx
+from metalloid.backends.cuda.compile.target import cuda_target
+from metalloid.backends.cuda.runtime.program import OfflineProgram
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.runtime.devices.offline import OfflineDevice
+
+
+class CudaTarget(OfflineDevice):
+    """A compile-only device of one architecture."""
+
+    def __init__(self, architecture: str) -> None:
+        self.name = f"cuda:{architecture}"
+        self.target = cuda_target(architecture)
+
+    def compile(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> OfflineProgram:
+        """See `Device.compile`."""
+        max_threads = entry.limits.most or 0
+        kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), max_threads)
+        return OfflineProgram(kernel, entry, self.target.name)
+
+
+def open_target(architecture: str) -> CudaTarget:
+    """The target of an architecture such as ``"sm_90"``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it is not an architecture that we support.
+    """
+    return CudaTarget(architecture)

@@ -1,0 +1,191 @@
+"""A kernel on an NVIDIA GPU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL
+from metalloid.backends.cuda.compile.coarsened_kernel import COARSENED_SYMBOL
+from metalloid.backends.cuda.compile.pipeline import PRINTF_SYMBOL, PtxKernel
+from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
+from metalloid.backends.cuda.runtime.assemble import cubin
+from metalloid.backends.cuda.runtime.driver import check, driver
+from metalloid.backends.cuda.runtime.geometry import launches_of
+from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+
+_DEFAULT_THREADS = 256  # of a threadgroup
+_MAX_SHAPES = 1024  # of launches, in the cache of a program
+
+
+@dataclass(frozen=True)
+class Function:
+    """Machine code that the driver can launch.
+
+    Attributes
+    ----------
+    handle : CUfunction
+    max_threads : int
+        Threads that a threadgroup may have, given the registers of each.
+    """
+
+    handle: Any
+    max_threads: int
+
+
+class _Shapes(dict[tuple[Size, Size], list[bytes]]):
+    """A cache of packed launch shapes."""
+
+    def __init__(self, make: Callable[[Size, Size], list[bytes]]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, size: tuple[Size, Size]) -> list[bytes]:
+        if len(self) >= _MAX_SHAPES:
+            self.clear()
+        made = self[size] = self._make(*size)
+        return made
+
+
+class OfflineProgram(Program):
+    """A kernel compiled for a GPU that this machine need not have."""
+
+    def __init__(self, kernel: PtxKernel, entry: EntryPoint, architecture: str) -> None:
+        self.signature = build_signature(entry, kernel.layouts)
+        self.engine = f"cuda: {architecture}"
+        if kernel.coarsening > 1:
+            self.engine += f"; on large grids {kernel.coarsening} threads in one"
+        self._kernel = kernel
+        limits = self.signature.limits
+        self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
+                                  MAX_THREADS_PER_THREADGROUP)  # fmt: skip
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and PTX."""
+        return {name: path.read_text() for name, path in self._kernel.stages.items()}
+
+    def default_group_size(self, grid: Size) -> Size:
+        """See `Program.default_group_size`."""
+        left = min(self.max_group_size, _DEFAULT_THREADS)
+        return spread(grid, left)
+
+
+class CudaProgram(OfflineProgram):
+    """A kernel that the driver has loaded.
+
+    Attributes
+    ----------
+    name : str
+    uses_printf : bool
+        Whether it logs or asserts.
+    pack : callable
+        Packs `struct launch` of native/launch.h.
+    shapes : dict
+        The packed `struct shape`s of native/launch.h for a grid and a threadgroup.
+    needs_alignment : bool
+        Whether these shapes require addresses that are multiples of 16 (`shapes_for`).
+    """
+
+    def __init__(
+        self,
+        kernel: PtxKernel,
+        entry: EntryPoint,
+        architecture: str,
+        with_threads: Callable[[int], PtxKernel],
+        printf_buffer: int,
+        multiprocessors: int,
+        add_flag: Callable[[int], None],
+        wait: Callable[[], None],
+    ) -> None:
+        super().__init__(kernel, entry, architecture)
+        self.name = self.signature.name
+        self._architecture, self._with_threads = architecture, with_threads
+        self.uses_printf, self._printf_buffer = kernel.uses_printf, printf_buffer
+        self._add_flag, self._wait = add_flag, wait
+        self._lanes_in_order, self.dynamic_shared_bytes = (
+            kernel.lanes_in_order,
+            kernel.dynamic_shared_bytes,
+        )
+        module = self._load(kernel)
+        self._plain = self._find(module, ENTRY_SYMBOL)
+        self._largest: Function | None = None
+        self._coarsened: Function | None = None
+        if kernel.coarsening > 1:
+            self._coarsened = self._find(module, COARSENED_SYMBOL)
+        self._multiprocessors = multiprocessors
+        count = max(1, len(self.signature.sources))
+        self.pack = launch_layout(count).pack
+        self.needs_alignment = kernel.is_vectorized
+        self.shapes = _Shapes(functools.partial(self._pack_shapes, self._coarsened))
+        self._unaligned_shapes = _Shapes(functools.partial(self._pack_shapes, None))
+
+    def shapes_for(self, words: Sequence[int], grid: Size, group: Size) -> list[bytes]:
+        """The packed shapes to launch with these argument words."""
+        if self.needs_alignment and not is_aligned(words):
+            return self._unaligned_shapes[grid, group]
+        return self.shapes[grid, group]
+
+    def _pack_shapes(self, form: Function | None, grid: Size, group: Size) -> list[bytes]:
+        words = max(1, len(self.signature.sources))
+        threads, factor = group[0] * group[1] * group[2], 1
+        function = coarsened = self._function(threads)
+        if form is not None and threads <= form.max_threads:
+            coarsened = form.handle
+            saturated = self._multiprocessors * self._kernel.coarsening * threads
+            is_whole = not self.needs_alignment or group[0] % self._kernel.coarsening == 0
+            if (
+                is_whole and grid[0] * grid[1] * grid[2] >= saturated
+            ):  # all multiprocessors still have work
+                factor = self._kernel.coarsening
+        return [
+            pack_shape(int(coarsened if part.coarsening > 1 else function), words, part)
+            for part in launches_of(grid, group, self._lanes_in_order, factor)
+        ]
+
+    def _function(self, threads: int) -> Any:
+        if threads <= self._plain.max_threads:
+            return self._plain.handle
+        if self._largest is None:
+            module = self._load(self._with_threads(self.max_group_size))
+            self._largest = self._find(module, ENTRY_SYMBOL)
+        return self._largest.handle
+
+    def _load(self, kernel: PtxKernel) -> Any:
+        """Assemble a kernel and load the module."""
+        bindings, name = driver(), self.signature.name
+        code = cubin(kernel.text, self._architecture, shared_cache(), name)
+        # The driver waits for the launches so far, and nothing could cancel them there.
+        self._wait()
+        module = check(bindings.cuModuleLoadData(code), f"loading {name}")
+        if kernel.uses_printf:
+            address = check(
+                bindings.cuModuleGetGlobal(module, PRINTF_SYMBOL.encode()), f"loading {name}"
+            )
+            check(bindings.cuMemsetD32(address, self._printf_buffer & 0xFFFFFFFF, 1), "loading")
+            check(bindings.cuMemsetD32(int(address) + 4, self._printf_buffer >> 32, 1), "loading")
+        if kernel.is_cancellable:
+            outcome = bindings.cuModuleGetGlobal(module, CANCEL_SYMBOL.encode())
+            self._add_flag(int(check(outcome, f"loading {name}")))
+        return module
+
+    def _find(self, module: Any, symbol: str) -> Function:
+        bindings, name = driver(), self.name
+        handle = check(bindings.cuModuleGetFunction(module, symbol.encode()), f"finding {name}")
+        attributes = bindings.CUfunction_attribute
+        if self.dynamic_shared_bytes:
+            attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            outcome = bindings.cuFuncSetAttribute(handle, attribute, self.dynamic_shared_bytes)
+            check(outcome, f"asking for the threadgroup memory of {name}")
+        attribute = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        limit = check(
+            bindings.cuFuncGetAttribute(attribute, handle), f"asking for limits of {name}"
+        )
+        return Function(handle, int(limit))
