@@ -129,9 +129,9 @@ def test_launches_that_ctrl_c_ended_say_so():
         for read in (first.wait, second.wait, lambda: np.asarray(x), lambda: np.asarray(y)):
             raises(mtl.LaunchCancelled, read)
         lib.add(y, threads=8)
-        print(np.asarray(y)[0])
+        print(np.asarray(y)[0] in (1, 2))  # the GPU may have run the launch behind `spin`
     """)
-    assert output == "<Event: spin, failed> <Event: add, failed>\n1\n"
+    assert output == "<Event: spin, failed> <Event: add, failed>\nTrue\n"
 
 
 @on_the_cpu
