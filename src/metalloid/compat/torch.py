@@ -257,7 +257,7 @@ def _memory(tensor: Any, device: Any) -> Any:
     flat = flat.reshape(-1).view(importlib.import_module("torch").uint8)
     if flat.device.type == "cpu":
         return memoryview(flat.numpy())
-    memory = device.exchange.borrow(flat)
+    memory = device.exchange.import_memory(flat)
     return flat if memory is None else ImportedBuffer(device, memory)
 
 

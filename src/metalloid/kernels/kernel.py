@@ -49,7 +49,7 @@ class Kernel:
         self._binder = SignatureBinder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
         plain = self._binder.plain()
-        self._quick = None if plain is None else device.quick(program, plain, self._sizes)
+        self._fast_launch = None if plain is None else device.fast_launcher(program, plain, self._sizes)
 
     @property
     def signature(self) -> Signature:
@@ -167,8 +167,8 @@ class Kernel:
             If it ran for longer than `timeout` and was waited for.
         """
         usual = timeout is None and (wait is None or wait is True) and not named
-        if usual and self._quick is not None:
-            event = self._quick(args, threads, group_size)
+        if usual and self._fast_launch is not None:
+            event = self._fast_launch(args, threads, group_size)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:

@@ -124,7 +124,7 @@ def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
     if isinstance(value, Buffer | np.ndarray) or hasattr(value, "__metalloid_memory__"):
         return value
     try:
-        memory = device.exchange.borrow(value)
+        memory = device.exchange.import_memory(value)
     except (ArgumentError, BufferError, RuntimeError) as error:
         raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
     if memory is None:

@@ -229,11 +229,11 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         start, stop = 0, start
     if step == 0:
         raise ValueError("[arange] the step must not be 0.")
-    is_whole = all(isinstance(n, int | np.integer) for n in (start, stop, step))
-    wanted = (int64 if is_whole else float32) if dtype is None else as_dtype(dtype)
+    is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
+    wanted = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
     size = max(math.ceil((stop - start) / step), 0)
     target = get_device(device)
-    if not is_whole or kind_of(wanted) not in "iu":
+    if not is_integer or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(wanted), target))
     indices = iota((size,), 0, target)

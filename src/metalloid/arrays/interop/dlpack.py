@@ -45,7 +45,7 @@ def imported(value: Any, device: str | Device | None, where: str) -> Node | None
     if owner is None:
         return None
     try:
-        memory = owner.exchange.borrow(value)
+        memory = owner.exchange.import_memory(value)
     except (ArgumentError, RuntimeError) as error:
         raise BufferError(f"[{where}] {error}") from None
     if memory is None:

@@ -51,7 +51,7 @@ class _DroppedError(threading.local):
     error: BaseException
     time = 0.0
 
-    def keep(self, node: Node, error: BaseException) -> None:
+    def record(self, node: Node, error: BaseException) -> None:
         self.node, self.error, self.time = node, error, time.monotonic()
 
     def throw(self, node: Node) -> None:
@@ -133,14 +133,14 @@ class Interop(BufferExporter):
         require_cuda(self._node.device.exchange)
         exported = export_of(self._node)
         # Consumers hold the array, which may drop this memory.
-        weakref.finalize(self, _keep, exported.owner).atexit = False
+        weakref.finalize(self, _hold_reference, exported.owner).atexit = False
         return exported.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
         try:
             array = self.__array__()
         except BaseException as error:
-            _dropped.keep(self._node, error)
+            _dropped.record(self._node, error)
             raise
         return array.data
 
@@ -185,7 +185,7 @@ class Interop(BufferExporter):
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 
-def _keep(memory: Any) -> None:
+def _hold_reference(memory: Any) -> None:
     """Finalizer that keeps the memory alive until it is called."""
 
 

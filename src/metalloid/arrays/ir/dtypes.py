@@ -105,10 +105,10 @@ def promote(a: DType, b: DType) -> DType:
         return a
     rank_a, rank_b = _RANK[kind_of(a)], _RANK[kind_of(b)]
     if rank_a == 1 and rank_b == 1:
-        together = np.promote_types(a, b)
-        if together.kind == "f":
+        promoted = np.promote_types(a, b)
+        if promoted.kind == "f":
             raise TypeError(f"[promotion] no integer type holds both {a} and {b}. Convert one.")
-        return together
+        return promoted
     if rank_a == rank_b:
         # Neither 16-bit format can represent the other.
         return float32 if {a, b} == {float16, bfloat16} else _wider(a, b)

@@ -274,15 +274,15 @@ def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
 
 def _weak_scalar(node: Node, value: Any) -> Node:
     """A Python scalar in the type that it adopts next to `node`."""
-    is_found_again = value and value == value  # -0 == 0, and NaN != NaN
-    make = _shared_number if is_found_again else _shared_number.__wrapped__
+    is_cacheable = value and value == value  # -0 == 0, and NaN != NaN
+    make = _shared_number if is_cacheable else _shared_number.__wrapped__
     return make(value, node.dtype, node.device)
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
-def _shared_number(value: Any, beside: DType, device: Device) -> Node:
+def _shared_number(value: Any, partner: DType, device: Device) -> Node:
     kind = next(t for t in _SCALARS if isinstance(value, t))
-    return as_number(value, type_of_number(kind, beside), device)
+    return as_number(value, type_of_number(kind, partner), device)
 
 
 def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:

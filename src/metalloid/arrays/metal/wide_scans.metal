@@ -97,8 +97,8 @@ METAL_FUNC T scan_parts_of_tile(thread T *before, const thread T *totals, thread
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < scan_parts; ++k) {
-    const uint place = k * scan_simdgroups + simdgroup;
-    const T earlier = place > 0 ? shared[place - 1] : Op<T>::none();
+    const uint partial_index = k * scan_simdgroups + simdgroup;
+    const T earlier = partial_index > 0 ? shared[partial_index - 1] : Op<T>::none();
     const T within = from_before(up_to[k], 1);
     before[k] = lane > 0 ? Op<T>::of(earlier, within) : earlier;
   }

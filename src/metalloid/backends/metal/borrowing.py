@@ -105,7 +105,7 @@ class Borrower:
 
 def _structs(arguments: Arguments) -> Iterator[tuple[int, EncodedStruct]]:
     """Those that a launch keeps, and those that these lead to."""
-    for kept in arguments.keep:
+    for kept in arguments.keep_alive:
         if isinstance(kept, EncodedStruct):
             yield kept.memory.__array_interface__["data"][0], kept
             yield from _structs(kept.arguments)

@@ -89,12 +89,12 @@ class ShaderProducts(Products):
                 self._matrix(each, count, held.buffer)
                 for each, held in zip((left, right, result), memory, strict=True)
             ]
-            turned = left.is_turned, right.is_turned
+            turned = left.is_transposed, right.is_transposed
             product = self._product(*turned, result.rows, result.columns, left.columns, count)
         return ProductCommand(product, matrices, memory)
 
     def _matrix(self, of: Matrices, count: int, buffer: Any) -> Any:
-        rows, columns = (of.columns, of.rows) if of.is_turned else (of.rows, of.columns)
+        rows, columns = (of.columns, of.rows) if of.is_transposed else (of.rows, of.columns)
         make = self._module.MPSMatrixDescriptor.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_  # noqa: E501
         kind = getattr(self._module, _TYPES[of.dtype])
         shape = make(rows, columns, count, of.row_bytes, of.matrix_bytes, kind)

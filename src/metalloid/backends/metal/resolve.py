@@ -42,7 +42,7 @@ def command_of(
     if foreign or program.resources:
         borrower = Borrower(command, device)
         for position, index, writes, layout in foreign:
-            _bind_foreign(words[position], index, writes, layout, borrower)
+            _bind_imported(words[position], index, writes, layout, borrower)
         for position, index, layout in program.resources:
             _bind_resources(words[position], index, layout, borrower)
     if program.threadgroup:
@@ -55,7 +55,7 @@ def command_of(
     return command
 
 
-def _bind_foreign(
+def _bind_imported(
     address: int, index: int, writes: bool, layout: Layout, borrower: Borrower
 ) -> None:
     """Bind what does not begin where a buffer of the device does."""

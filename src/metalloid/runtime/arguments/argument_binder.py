@@ -74,7 +74,7 @@ class ArgumentBinder(ABC):
             return None
         self.check_mutable(value)
         try:
-            memory = self.device.exchange.borrow(value)
+            memory = self.device.exchange.import_memory(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
             raise self.refuse(value, str(error)) from None
         if memory is None:

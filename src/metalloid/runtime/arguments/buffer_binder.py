@@ -128,14 +128,14 @@ class BufferBinder(ArgumentBinder):
             address = ctypes.addressof(first)
             if address % self._alignment == 0:
                 bound.host_memory = True
-                bound.keep.append(first)
+                bound.keep_alive.append(first)
                 if self.stages:
                     self.stage(bound, address, len(value), self._writes)
                 return address
         for types, convert in self._converters:
             if isinstance(value, types):
                 return convert(value, bound)
-        return self._bind_foreign(value, bound)
+        return self._bind_imported(value, bound)
 
     # -- arrays
 
@@ -168,7 +168,7 @@ class BufferBinder(ArgumentBinder):
                 "Pass a copy (x.copy()), not a slice that starts between two elements.",
             )
         bound.host_memory = True
-        bound.keep.append(array)
+        bound.keep_alive.append(array)
         if self.stages:
             self.stage(bound, address, nbytes, self._writes)
         return address
@@ -232,7 +232,7 @@ class BufferBinder(ArgumentBinder):
             )
         if buffer.nbytes % self._bytes or (self._is_reference and buffer.nbytes < self._bytes):
             raise self._wrong_size(buffer, buffer.nbytes)
-        bound.keep.append(buffer)
+        bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
         return buffer.address
 
@@ -246,11 +246,11 @@ class BufferBinder(ArgumentBinder):
             )
         if window.nbytes % self._bytes or (self._is_reference and window.nbytes < self._bytes):
             raise self._wrong_size(window, window.nbytes)
-        bound.keep.append(buffer)
+        bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
         return buffer.address + window.start
 
-    def _bind_foreign(self, value: Any, bound: Arguments) -> int:
+    def _bind_imported(self, value: Any, bound: Arguments) -> int:
         """Anything with the buffer protocol, DLPack or CUDA's array interface."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
@@ -316,7 +316,7 @@ class BufferBinder(ArgumentBinder):
         if self.stages:
             bound.constants.append((self.position, bytes(memory)))
             return 0
-        bound.keep.append(memory)
+        bound.keep_alive.append(memory)
         return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:

@@ -97,7 +97,7 @@ class _Word(MemberWriter):
         if len(bound.constants) > constants:  # a number for a pointer
             _, number = bound.constants.pop()
             copy = ctypes.create_string_buffer(number, len(number))
-            bound.keep.append(copy)
+            bound.keep_alive.append(copy)
             word = ctypes.addressof(copy)
             bound.staged.append(HostMemory(word, len(number), False))
         memory[:WORD_BYTES].view(np.uint64)[0] = word
@@ -122,7 +122,7 @@ class _Value(MemberWriter):
             source: Any = copied.constants[-1][1]
             address, nbytes = source, len(source)
         else:
-            source = copied.keep[-1]
+            source = copied.keep_alive[-1]
             nbytes = source.nbytes if isinstance(source, np.ndarray) else ctypes.sizeof(source)
         if nbytes != self._bytes:
             raise self._binder.refuse(value, f"it has {nbytes} bytes, the member {self._bytes}")

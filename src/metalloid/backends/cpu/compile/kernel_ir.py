@@ -82,7 +82,7 @@ class KernelIR:
     cpp : str
         The text that clang compiled.
     ir : str
-    beside : callable
+    store_predicate : callable
         Compiles generated C++ that is independent of the kernel to IR, cached.
     parameters : int
         Their number.
@@ -102,7 +102,7 @@ class KernelIR:
 
     cpp: str
     ir: str
-    beside: Callable[[str], str]
+    store_predicate: Callable[[str], str]
     parameters: int
     layouts: tuple[int, ...]
     synchronises: bool
@@ -182,7 +182,7 @@ def kernel_ir(
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]
 
-    def beside(text: str) -> str:
+    def store_predicate(text: str) -> str:
         key = digest("beside", toolchain_digest(), target.identity, *target.flags, text)
         files = cache.load(key)
         if files is None:
@@ -224,7 +224,7 @@ def kernel_ir(
     ):
         ir = adapt(ir)
     return KernelIR(
-        text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
+        text, ir, store_predicate, len(entry.parameters), layouts, synchronises, shares, reports, logs,
         target.vectors,
     )  # fmt: skip
 

@@ -205,6 +205,6 @@ MTL_EXPORT _Noreturn void __msl_barrier_missed(uint32_t arrived, uint32_t expect
 }
 
 /* `thread` is one that waits elsewhere. */
-MTL_EXPORT _Noreturn void __msl_barriers_differ(uint32_t thread) {
-    leave(fault_of(MTL_BARRIERS_DIFFER, thread));
+MTL_EXPORT _Noreturn void __msl_barrier_mismatch(uint32_t thread) {
+    leave(fault_of(MTL_BARRIER_MISMATCH, thread));
 }

@@ -257,7 +257,7 @@ static int32_t ballot(mtl_exchange *call) {
     return MTL_OK;
 }
 
-static int32_t meet_only(mtl_exchange *call) {
+static int32_t synchronize(mtl_exchange *call) {
     (void)call;
     return MTL_OK;
 }
@@ -273,13 +273,13 @@ MTL_EXPORT void __msl_site(uint32_t number) {
     self->depth = 0;
 }
 
-/* That call is in a loop, whose first call is number `first`, in iteration `round`. The outermost
+/* That call is in a loop, whose first call is number `first`, in iteration `iteration`. The outermost
  * loop comes first. */
-MTL_EXPORT void __msl_round(uint32_t first, uint32_t round) {
+MTL_EXPORT void __msl_round(uint32_t first, uint32_t iteration) {
     mtl_fibre *self = mtl_current->running;
     if (self->depth == MTL_LOOPS) return;
     self->loops[self->depth][0] = first;
-    self->loops[self->depth++][1] = round;
+    self->loops[self->depth++][1] = iteration;
 }
 
 /* The call site, and with it the lanes that count as together, is where the kernel called us. */
@@ -292,7 +292,7 @@ MTL_EXPORT void __msl_threadgroup_barrier(uint32_t flags) {
 
 MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
     (void)flags;
-    mtl_exchange_wait(mtl_current, meet_only, MTL_SIMD_WIDTH, SITE);
+    mtl_exchange_wait(mtl_current, synchronize, MTL_SIMD_WIDTH, SITE);
 }
 
 MTL_EXPORT uint32_t __msl_simd_lane(void) { return mtl_current->running->lane; }

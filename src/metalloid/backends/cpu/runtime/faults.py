@@ -18,7 +18,7 @@ from metalloid.runtime.launch.program import Size
     BARRIER_NOT_REACHED,
     LANE_OUT_OF_RANGE,
     NO_MEMORY,
-    BARRIERS_DIFFER,
+    BARRIER_MISMATCH,
     BAD_MODULO,
     _BAD_DESCRIPTOR,  # checked by `Kernel`
     _UNKNOWN_TICKET,
@@ -136,7 +136,7 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
             "Every thread of a threadgroup must reach it: no return and no branch around it. "
             f"{_RELAXED}",
         )
-    if status == BARRIERS_DIFFER:
+    if status == BARRIER_MISMATCH:
         return (
             "the threads wait at different threadgroup barriers",
             f"Every thread of a threadgroup must reach the same one. {_RELAXED}",

@@ -93,7 +93,7 @@ class CpuProgram(Program):
         """Address and flags of the variant that a launch needs."""
         initial = self._first.variant
         assert initial is not None
-        by_shape = initial.kind in (Kind.SINGLE_ROW, Kind.ONE_WIDE)
+        by_shape = initial.kind in (Kind.SINGLE_ROW, Kind.SINGLE_COLUMN)
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
         if variant.for_group_of(grid, group) == initial:
             variant = initial

@@ -115,10 +115,10 @@ class CudaDevice(ContextDevice):
             event.wait()
         return event
 
-    def quick(
+    def fast_launcher(
         self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
-        """See `Device.quick`."""
+        """See `Device.fast_launcher`."""
         return fast_launch(self, program, parameters, sizes)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
