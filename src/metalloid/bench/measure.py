@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 Clock = Callable[[], float]
 
 _TURN = 0.002  # seconds, at least
-_MOST_RUNS = 100
+_MAX_RUNS = 100
 
 
 def in_turns(
@@ -51,7 +51,7 @@ def in_turns(
     for action in actions:
         action()
         seconds = _seconds(action, 1, clock)
-        runs.append(1 + int(_TURN / max(seconds, _TURN / _MOST_RUNS)))
+        runs.append(1 + int(_TURN / max(seconds, _TURN / _MAX_RUNS)))
     taken: list[list[float]] = [[] for _ in actions]
     turns = list(zip(taken, actions, runs, strict=True))
     order = random.Random(0)

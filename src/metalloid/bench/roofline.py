@@ -94,14 +94,18 @@ def draw(
         textcoords="offset points", ha="right",
     )  # fmt: skip
     above: dict[float, float] = {}
-    for point in sorted(counted, key=lambda one: one.seconds / one.operations):
+    for point in sorted(counted, key=lambda p: p.seconds / p.operations):
         rate = point.operations / point.seconds / 1e9
         axes.plot(point.intensity, rate, "o")
         # Not over the name of one right above it.
-        place = (5, -10 if above.get(point.intensity, math.inf) < 1.2 * rate else -3)
+        shift = (5, -10 if above.get(point.intensity, math.inf) < 1.2 * rate else -3)
         above[point.intensity] = rate
         axes.annotate(
-            point.name, (point.intensity, rate), place, textcoords="offset points", fontsize=8
+            point.name,
+            (point.intensity, rate),
+            shift,
+            textcoords="offset points",
+            fontsize=8,
         )
     axes.set(xlabel="operations per byte", ylabel="GFLOP/s", title=title)
     axes.grid(which="major", alpha=0.3)

@@ -92,8 +92,8 @@ class MPSMatrixDescriptor(Descriptor):
         data_type: int,
     ) -> MPSMatrixDescriptor:  # fmt: skip
         """Of several."""
-        made = cls()
-        made._settings = {
+        descriptor = cls()
+        descriptor._settings = {
             "rows": unsigned(rows), "columns": unsigned(columns), "matrices": unsigned(matrices),
             "rowBytes": unsigned(row_bytes), "matrixBytes": unsigned(matrix_bytes),
             "dataType": unsigned(data_type),
@@ -114,7 +114,7 @@ class MPSMatrixDescriptor(Descriptor):
         if matrices > 1 and (matrix_bytes < rows * row_bytes or matrix_bytes % row_bytes):
             fail(selector, f"matrixBytes({matrix_bytes}) must be a multiple of rowBytes, "
                  f">= {rows * row_bytes}")  # fmt: skip
-        return made
+        return descriptor
 
 
 class MPSMatrix:
@@ -195,7 +195,7 @@ class MPSMatrix:
 class MPSMatrixMultiplication:
     """``alpha * left @ right + beta * result`` of matrices, which may be read transposed."""
 
-    __slots__ = ("_alpha", "_beta", "_device", "_first", "_many", "_shape", "_turned")
+    __slots__ = ("_alpha", "_beta", "_device", "_first", "_many", "_shape", "_transposed")
 
     @classmethod
     def alloc(cls) -> MPSMatrixMultiplication:
@@ -215,7 +215,7 @@ class MPSMatrixMultiplication:
         alpha: float, beta: float,
     ) -> MPSMatrixMultiplication:  # fmt: skip
         """All there is to say."""
-        self._device, self._turned = instance(device, MTLDevice), (bool(left), bool(right))
+        self._device, self._transposed = instance(device, MTLDevice), (bool(left), bool(right))
         self._shape = unsigned(rows), unsigned(columns), unsigned(depth)
         self._alpha, self._beta = float(alpha), float(beta)
         self._first, self._many = 0, _ALL
@@ -244,9 +244,10 @@ class MPSMatrixMultiplication:
         rows, columns, depth = self._shape
         shapes = [(rows, depth), (depth, columns), (rows, columns)]
         matrices = [instance(each, MPSMatrix) for each in (left, right, result)]
-        for matrix, wanted, turned in zip(matrices, shapes, (*self._turned, False), strict=True):
+        flips = (*self._transposed, False)
+        for matrix, wanted, flip in zip(matrices, shapes, flips, strict=True):
             shape = matrix.rows(), matrix.columns()
-            shape = shape[::-1] if turned else shape
+            shape = shape[::-1] if flip else shape
             if any(extent < least for extent, least in zip(shape, wanted, strict=True)):
                 self._fail(f"a matrix of {shape} is smaller than {wanted}")
         if len({matrix.dataType() for matrix in matrices}) > 1:
@@ -261,8 +262,8 @@ class MPSMatrixMultiplication:
         rows, columns, depth = self._shape
         batch = slice(self._first, min(self._first + self._many, len(result)))
         x, y = (
-            (array.swapaxes(1, 2) if turned else array)[batch].astype(np.float32)
-            for array, turned in zip((left, right), self._turned, strict=True)
+            (array.swapaxes(1, 2) if transposed else array)[batch].astype(np.float32)
+            for array, transposed in zip((left, right), self._transposed, strict=True)
         )
         z = result[batch, :rows, :columns]
         with np.errstate(all="ignore"):

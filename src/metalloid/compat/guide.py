@@ -63,8 +63,8 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
 
     def run(input_array: np.ndarray) -> np.ndarray:
         nbytes = input_array.nbytes
-        room = (nbytes // granule + 1) * granule
-        memories = bytearray(room), bytearray(room)
+        capacity = (nbytes // granule + 1) * granule
+        memories = bytearray(capacity), bytearray(capacity)
         memories[0][:nbytes] = np.ascontiguousarray(input_array).reshape(-1).view(np.uint8).data
         bound = [memories[index] for index, _ in parameters]
         kernel(*bound, threads=input_array.size, wait=True)

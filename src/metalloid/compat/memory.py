@@ -93,7 +93,7 @@ class CopiedBytes:
         return self._contents[: len(self._contents) // element * element]
 
 
-def fits_whole(element: int) -> bool:
+def divides_evenly(element: int) -> bool:
     """Whether every `SharedMemory` holds a whole number of such elements."""
     return GRANULE % element == 0
 

@@ -119,8 +119,10 @@ class Builder:
         outputs = []
         for parameter, operand in zip(self.out_params, given, strict=True):
             if operand is None:
-                made = new_output(shape, types[parameter.type], as_buffer)
-                operand = Operand(f"[{self.name}] {parameter.name!r}", made, True, parameter.is_raw)
+                output = new_output(shape, types[parameter.type], as_buffer)
+                operand = Operand(
+                    f"[{self.name}] {parameter.name!r}", output, True, parameter.is_raw
+                )
             elif operand.shape != shape and not parameter.is_raw:
                 raise ArgumentError(
                     f"{operand.label} has the shape {operand.shape}; the result has {shape}."

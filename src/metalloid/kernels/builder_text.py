@@ -62,20 +62,20 @@ class Argument:
             return f"constant {self.type} &{self.memory}"
         return f"device {'' if self.is_written else 'const '}{self.type} *{self.memory}"
 
-    def element(self, index: str, place: str) -> str:
+    def element(self, index: str, position: str) -> str:
         """The statement that makes its element known by its name; empty if the body does that.
 
         Parameters
         ----------
         index : str
             Its number, for flat arguments.
-        place : str
+        position : str
             Where it lies, for all others.
         """
         if self.form in ("number", "raw"):
             return ""
         kind = f"device {self.type} &" if self.is_written else f"const {self.type} "
-        return f"{kind}{self.name} = {self.memory}[{index if self.form == 'flat' else place}];"
+        return f"{kind}{self.name} = {self.memory}[{index if self.form == 'flat' else position}];"
 
 
 def typedefs(parameters: Sequence[BuilderParameter], types: Mapping[str, np.dtype[Any]]) -> str:

@@ -20,7 +20,7 @@ from metalloid.kernels.builder_text import (
     typedefs,
 )
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
-from metalloid.kernels.operands import MOST_ELEMENTS, Operand, broadcast_shape, collapse
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand, broadcast_shape, collapse
 
 
 class ElementwiseKernel(Builder):
@@ -135,17 +135,17 @@ class ElementwiseKernel(Builder):
                 count = operator.index(size)
             except TypeError:
                 count = -1
-            if followed or not 0 <= count <= MOST_ELEMENTS:
+            if followed or not 0 <= count <= MAX_ELEMENTS:
                 why = "is for kernels whose arrays are all raw" if followed else f"is {size!r}"
                 raise ArgumentError(f"[{self.name}] size {why}. Leave it out, or give a count.")
             return (count,)
         if not followed and any(parameter.is_raw for parameter in self.in_params):
             raise ArgumentError(f"[{self.name}] all arrays are raw: size= says how many elements.")
         shape = broadcast_shape(self.name, followed)
-        if math.prod(shape) > MOST_ELEMENTS:
+        if math.prod(shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{self.name}] the shape {shape} has {math.prod(shape)} elements; "
-                f"a grid has at most {MOST_ELEMENTS}."
+                f"a grid has at most {MAX_ELEMENTS}."
             )
         return shape
 

@@ -125,8 +125,8 @@ class Library:
             program = self.device.compile(self._unit, entry, values)
             if self._portable:
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
-            origin = (_restored_kernel, (self._recipe, name, dict(values)))
-            self._kernels[key] = Kernel(program, self.device, self.source, origin)
+            recipe = (_restored_kernel, (self._recipe, name, dict(values)))
+            self._kernels[key] = Kernel(program, self.device, self.source, recipe)
         return self._kernels[key]
 
     def _require_kernels(self) -> None:
@@ -142,8 +142,8 @@ class Library:
         name, stage = next(iter(self._unit.other_stages.items()))
         lines = self.source.splitlines()
         head = re.compile(rf"\b{re.escape(name)}\s*\(")
-        found = ((line, at) for line, text in enumerate(lines, 1) if (at := head.search(text)))
-        line, at = next(found, (1, None))
+        matches = ((line, at) for line, text in enumerate(lines, 1) if (at := head.search(text)))
+        line, at = next(matches, (1, None))
         message = (
             f"{stage} functions ({name!r}) are not supported: metalloid runs compute kernels only"
         )
@@ -309,12 +309,12 @@ def library(
     if target is not None and device is not None:
         raise ArgumentError("[library] wants device= or target=, not both.")
     where = get_target(target) if target else get_device(device)
-    made = Library(text, file, options, where, portable)
+    result = Library(text, file, options, where, portable)
     if portable:
         require_portable(text, file, options, where.target, shared_cache())
-    made._require_kernels()
-    show_warnings(made.warnings)
-    return made
+    result._require_kernels()
+    show_warnings(result.warnings)
+    return result
 
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:

@@ -157,8 +157,8 @@ def launch_sizes(
             f"[{where}] threadgroup {(x, y, z)} has {x * y * z} threads; "
             f"a threadgroup of this kernel has at most {max_group_size}."
         )
-    most_x, most_y, most_z = (max(extent, 1) for extent in threads)
-    return threads, (min(x, most_x), min(y, most_y), min(z, most_z))
+    max_x, max_y, max_z = (max(extent, 1) for extent in threads)
+    return threads, (min(x, max_x), min(y, max_y), min(z, max_z))
 
 
 def _extents(where: str, what: str, value: Any, least: int) -> Size:

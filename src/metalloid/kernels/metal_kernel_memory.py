@@ -79,9 +79,11 @@ class InputMemory:
         self.memory: np.ndarray | Buffer | Window = array
         self._written: np.ndarray | None = None
         if isinstance(array, np.ndarray):
-            self._place(label, array, row_contiguous, is_written)
+            self._bind_array(label, array, row_contiguous, is_written)
 
-    def _place(self, label: str, array: np.ndarray, row_contiguous: bool, is_written: bool) -> None:
+    def _bind_array(
+        self, label: str, array: np.ndarray, row_contiguous: bool, is_written: bool
+    ) -> None:
         if is_written and not array.flags.writeable:
             raise ArgumentError(f"{label} is updated in place and is read-only. Pass a copy.")
         is_native = array.dtype.isnative and array.flags.aligned
@@ -119,7 +121,7 @@ class InputMemory:
             self._written[...] = self.memory
 
 
-def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
+def shared_memory_of(label: str, value: Any, device: Device, is_written: bool) -> Any:
     """Another library's memory of the device as a Buffer; anything else as it is."""
     if isinstance(value, Buffer | np.ndarray) or hasattr(value, "__metalloid_memory__"):
         return value
@@ -227,8 +229,8 @@ def _known_dtypes() -> dict[Any, np.dtype[Any]]:
     known[complex64.name] = complex64
     known[bool] = np.dtype(bool)
     for scalar in SCALARS:
-        for way in (scalar, scalar.numpy_name, scalar.dtype, scalar.dtype.type):
-            known[way] = scalar.dtype
+        for spelling in (scalar, scalar.numpy_name, scalar.dtype, scalar.dtype.type):
+            known[spelling] = scalar.dtype
     return known
 
 
@@ -277,9 +279,9 @@ def _initial(label: str, dtype: np.dtype[Any], value: Any) -> np.ndarray:
             warnings.simplefilter("ignore")
             try:
                 converted = np.array(value).astype(dtype)
-                is_kept = dtype.kind not in "biu" or bool(converted == value)
+                is_exact = dtype.kind not in "biu" or bool(converted == value)
             except (TypeError, ValueError, OverflowError):
-                is_kept = False
-        if is_kept and not (isinstance(value, complex) and dtype.kind != "c"):
+                is_exact = False
+        if is_exact and not (isinstance(value, complex) and dtype.kind != "c"):
             return converted
     raise ArgumentError(f"{label} is an array of {dtype}, which cannot hold init_value {value!r}.")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import as_array, in_place, number_array
+from metalloid.kernels.metal_kernel_memory import as_array, number_array, shared_memory_of
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.memory.buffer import Buffer
 
 #: Ids are 32-bit, so that this many elements can have a thread each.
-MOST_ELEMENTS = 2**32 - 1
+MAX_ELEMENTS = 2**32 - 1
 
 
 class Operand:
@@ -55,17 +55,17 @@ class Operand:
         if self.is_number:
             self.dtype = number_array(label, value).dtype
             return
-        value = in_place(label, value, get_device(), is_written)
+        value = shared_memory_of(label, value, get_device(), is_written)
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
         if isinstance(array, np.ndarray):
             if is_written and not array.flags.writeable:
                 raise ArgumentError(f"{label} is an output and is read-only. Pass a copy.")
-            self._place(array, is_written, is_raw)
+            self._bind_array(array, is_written, is_raw)
         else:
             self.memory, self.strides = array, row_major(self.shape)
 
-    def _place(self, array: np.ndarray, is_written: bool, is_raw: bool) -> None:
+    def _bind_array(self, array: np.ndarray, is_written: bool, is_raw: bool) -> None:
         size = array.itemsize
         is_walkable = array.dtype.isnative and array.flags.aligned and size > 0
         if is_raw:

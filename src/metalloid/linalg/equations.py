@@ -282,11 +282,11 @@ def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...
     """NumPy's `lstsq` for stacks of matrices."""
     a, b = _double(a), _double(b if b.ndim > 1 else b[:, None])
     u, s, vh = np.linalg.svd(a, full_matrices=False)
-    kept = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
-    inverse = np.divide(1, s, where=kept, out=np.zeros_like(s))
+    significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
+    inverse = np.divide(1, s, where=significant, out=np.zeros_like(s))
     solution = _adjoint(vh) @ (inverse[..., None] * (_adjoint(u) @ b))
     residuals = np.square(np.abs(a @ solution - b)).sum(axis=-2)
-    return solution, residuals, kept.sum(axis=-1), s
+    return solution, residuals, significant.sum(axis=-1), s
 
 
 def _adjoint(a: np.ndarray) -> np.ndarray:

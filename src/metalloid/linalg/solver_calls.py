@@ -33,8 +33,8 @@ def is_for_solver(name: str, node: Node) -> bool:
     if solver is None or settings.decompositions == "host" or 0 in node.shape:
         return False
     *stack, rows, columns = node.shape
-    is_asked = settings.decompositions == "cusolver"
-    return is_asked or solver.suits(name, math.prod(stack), rows, columns)
+    is_requested = settings.decompositions == "cusolver"
+    return is_requested or solver.suits(name, math.prod(stack), rows, columns)
 
 
 def cholesky(node: Node, upper: bool) -> Node:

@@ -131,7 +131,7 @@ def lower_member_functions(stream: TokenStream) -> None:
 
 def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
     """``(space word, ')' of the parameters, token behind the qualifiers, '{' of the class)``."""
-    found, scopes = [], []
+    variables, scopes = [], []
     for position in stream.where("{", "}", *SPACES):
         token = stream.text(position)
         if token == "{":
@@ -151,8 +151,8 @@ def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int,
                 continue
             if stream.before(stream.partner[closing]) in _NOT_A_FUNCTION:
                 continue
-            found.append((position, closing, after, scopes[-1] if scopes else -1))
-    return found
+            variables.append((position, closing, after, scopes[-1] if scopes else -1))
+    return variables
 
 
 def _is_function_qualifier(token: str) -> bool:

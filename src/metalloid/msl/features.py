@@ -63,7 +63,7 @@ _OF_KERNELS = (
     "elements of less than a byte",
 )  # fmt: skip
 #: What is there, behind a header that a text has to include.
-_BEHIND_HEADERS = {
+_HEADER_FEATURES = {
     **dict.fromkeys(
         ("tensor", "tensor_handle", "tensor_inline", "tensor_offset", "extents", "dextents"),
         "<metal_tensor>",
@@ -94,7 +94,7 @@ def refusal(name: str) -> str | None:
     >>> refusal("intersector")
     "ray tracing ('intersector') is not supported: metalloid runs compute kernels only"
     """
-    if header := _BEHIND_HEADERS.get(name):
+    if header := _HEADER_FEATURES.get(name):
         return f"{name!r} needs #include {header}"
     feature = _FEATURES.get(name)
     if feature is None:
@@ -110,8 +110,8 @@ def named_refusal(messages: Iterable[Diagnostic]) -> Diagnostic | None:
             continue
         # What the message is about comes first: "no member named 'intersector' in namespace ...".
         quoted = _QUOTED.search(message.message)
-        place = quoted[1] if quoted else message.source_line[message.column - 1 :]
-        name = _WORD.search(place)
+        quoted_text = quoted[1] if quoted else message.source_line[message.column - 1 :]
+        name = _WORD.search(quoted_text)
         if name and (text := refusal(name[0])):
             return replace(message, message=text)
     return None

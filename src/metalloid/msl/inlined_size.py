@@ -52,7 +52,7 @@ def _functions(stream: TokenStream, templates: bool) -> tuple[dict[str, int], di
     """Tokens of each function that is defined once; and what all call."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = defaultdict(list)
-    several: set[str] = set()
+    repeated: set[str] = set()
     end = -1
     for opening in stream.where("{"):
         name = _name_of_function(stream, opening) if opening > end else None
@@ -61,14 +61,14 @@ def _functions(stream: TokenStream, templates: bool) -> tuple[dict[str, int], di
         end = stream.partner.get(opening, opening)
         tokens = [stream.tokens[position] for position in stream.significant(opening, end)]
         if stream.text(name) in calls or (not templates and _is_template(stream, name)):
-            several.add(stream.text(name))
+            repeated.add(stream.text(name))
         own[stream.text(name)] = len(tokens)
         calls[stream.text(name)] += [
             word
             for word, following in itertools.pairwise(tokens)
             if following == "(" and is_identifier(word) and word not in _NOT_A_CALL
         ]
-    return {name: count for name, count in own.items() if name not in several}, dict(calls)
+    return {name: count for name, count in own.items() if name not in repeated}, dict(calls)
 
 
 def _name_of_function(stream: TokenStream, opening: int) -> int | None:

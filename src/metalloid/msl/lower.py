@@ -81,7 +81,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     _lower_directives(stream)
     attributes = lower_attributes(stream)
     constants = lower_function_constants(stream, attributes)
-    found = find_entry_points(stream, attributes)
+    entry_points = find_entry_points(stream, attributes)
     _refuse_id_variables(stream, attributes)
     lower_threadgroup_variables(stream)
     lower_array_parameters(stream)
@@ -92,7 +92,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_literals(stream)
     _drop_coherence(stream)
     return Lowered(
-        stream.render(), tuple(found.kernels), found.other_stages, tuple(constants),
+        stream.render(), tuple(entry_points.kernels), entry_points.other_stages, tuple(constants),
         tuple(attributes), _has_large_calls(stream),
     )  # fmt: skip
 

@@ -108,10 +108,10 @@ def _member_names(stream: TokenStream, opening: int, ids: Mapping[int, str]) -> 
         elif token in _NO_MEMBER:
             position = _end_of_declaration(stream, position)
         elif token not in (";", "__extension__"):
-            found, position = _declared_names(stream, position, ids)
-            if found is None:
+            declared, position = _declared_names(stream, position, ids)
+            if declared is None:
                 return None
-            names |= found
+            names |= declared
         position = stream.next(position)
     return names
 

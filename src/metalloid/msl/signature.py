@@ -202,12 +202,12 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
         if layout.form == "absent":
             absent.append(parameter.name)
             continue
-        made = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
-        index = _explicit_index(parameter, made.resource)
+        resolved = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
+        index = _explicit_index(parameter, resolved.resource)
         if index is None:
-            index = _free_index(entry, made.resource, bound)
-        bound.setdefault(made.resource, []).append(replace(made, index=index))
-        declared.append(made.resource)
+            index = _free_index(entry, resolved.resource, bound)
+        bound.setdefault(resolved.resource, []).append(replace(resolved, index=index))
+        declared.append(resolved.resource)
     for parameters in bound.values():
         _check_indices(entry, parameters)
         parameters.sort(key=lambda p: p.index)

@@ -174,7 +174,9 @@ class WideRowWriter(VectorWriter, RowWriter):
         inner = self._depth
         self._open(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
         thread_stride = self._element_strides[1]
-        self._line(f"const uint {self._inner} = j + e{f' * {thread_stride}' if thread_stride > 1 else ''};")
+        self._line(
+            f"const uint {self._inner} = j + e{f' * {thread_stride}' if thread_stride > 1 else ''};"
+        )
         if self.steps and not self._packed:
             self._open(f"if ({self._inner} < row_end) {{")
         self._write_element(statements, is_result, results)

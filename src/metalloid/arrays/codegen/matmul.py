@@ -61,7 +61,9 @@ SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True
 #: Tilings whose tiles hold the factors' type, not the accumulators'.
 TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_capacity<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
 WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_capacity<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
-SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_capacity<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
+SMALL_TENSORS = Form(
+    "tensors", 128, 128, 128, "tensor_capacity<{T}, 2, 2>()", _BLOCKS, True, "2, 2"
+)
 #: Bytes per asynchronous copy to threadgroup memory.
 _COPIED_BYTES = 16
 #: Minimum number of large tiles that keep a device busy.
@@ -92,7 +94,7 @@ def _is_large(kernel: ProductKernel, form: Form) -> bool:
 _COORDINATES = ("row", "column")
 
 
-def _adjacent_coordinates(is_down: bool) -> tuple[str, str]:
+def _element_coordinates(is_down: bool) -> tuple[str, str]:
     """Row and column of one of several adjacent elements."""
     return ("at", "column") if is_down else ("row", "at")
 
@@ -144,7 +146,7 @@ class _PartWriter(Writer):
             value = f"numpy::read_four({self._address(load)})"
             self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
         self._begin_loop(packed, "q{}[e]", f"{'row' if is_down else 'column'} + e")
-        self._compute([self.kernel.result], set(), _adjacent_coordinates(is_down))
+        self._compute([self.kernel.result], set(), _element_coordinates(is_down))
         self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
         head = f"  METAL_FUNC void four(uint row, uint column, thread {type_} *to) const {{"
         return [head, *self.lines, "    }", "  }"]
@@ -165,7 +167,10 @@ class _PartWriter(Writer):
         for load in sorted(packed):
             self._line(f"to.q{load} = numpy::read_four({self._address(load)});")
         for load in sorted(set(loads) - packed):
-            pointer, index = self.axes.accesses[load].pointer, self._index(load, _adjacent_coordinates(is_down))
+            pointer, index = (
+                self.axes.accesses[load].pointer,
+                self._index(load, _element_coordinates(is_down)),
+            )
             self._begin_loop((), "", at)
             self._line(f"to.q{load}[e] = {pointer}[{index}];")
             self._depth -= 1
@@ -173,7 +178,7 @@ class _PartWriter(Writer):
         fetch = [*self.lines, "    return to;", "  }"]
         self.lines, self._depth = [], 2
         self._begin_loop(loads, "from.q{}[e]", at)
-        self._compute([self.kernel.result], set(), _adjacent_coordinates(is_down))
+        self._compute([self.kernel.result], set(), _element_coordinates(is_down))
         self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
         location = "uint row, uint column, uint last"
         return [
@@ -195,12 +200,12 @@ class _PartWriter(Writer):
             self._line(f"numpy::four<{self._type(result)}> results;")
         self._begin_loop(packed - {RESULT}, "q{}[e]", "column + e")
         self._line(f"const {sum_type} sum = sums[e];")
-        self._compute([result], set(), _adjacent_coordinates(False))
+        self._compute([result], set(), _element_coordinates(False))
         if RESULT in packed:
             self._line(f"results[e] = {self._names[result]};")
             self.lines += ["    }", f"    numpy::write_four({self._address(RESULT)}, results);"]
         else:
-            self._store(self._names[result], _adjacent_coordinates(False))
+            self._store(self._names[result], _element_coordinates(False))
             self.lines.append("    }")
         head = "  METAL_FUNC void four(uint row, uint column, const thread"
         return [f"{head} {sum_type} (&sums)[4]) const {{", *self.lines, "  }"]
@@ -413,7 +418,7 @@ def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
 def _is_down(factor: Factor) -> bool:
     """Whether a factor is column-major."""
     ends = [tuple(map(abs, e.strides[-2:])) for e in factor.ops if e.kind in _READS]
-    plain_strides = [
+    strides = [
         (down, right) for down, right in ends if down and right
     ]  # broadcast operands do not count
-    return any(down == 1 for down, _ in plain_strides) and not any(right == 1 for _, right in plain_strides)
+    return any(down == 1 for down, _ in strides) and not any(right == 1 for _, right in strides)

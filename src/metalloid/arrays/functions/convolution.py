@@ -24,7 +24,7 @@ from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, cast, permute, reshape
 from metalloid.arrays.ir.operands import binary, binary_operands, op
-from metalloid.arrays.ir.views import joined, sliced, full_slices
+from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
 
 PerAxis = int | Sequence[int]

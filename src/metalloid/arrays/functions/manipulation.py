@@ -283,4 +283,6 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
         raise ValueError(f"[pad] mode must be 'constant' or 'edge', got {mode!r}.")
     border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
     inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
-    return Array(views.joined([border, x._node], [views.full_slices(shape), inside], shape, x.dtype))
+    return Array(
+        views.joined([border, x._node], [views.full_slices(shape), inside], shape, x.dtype)
+    )

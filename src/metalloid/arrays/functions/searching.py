@@ -13,7 +13,7 @@ from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.node import broadcast, cast, iota
 from metalloid.arrays.ir.operands import axes_of, binary_operands
-from metalloid.arrays.ir.views import concatenated, sliced, full_slices
+from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.library.sort import insertion_indices
 from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
 from metalloid.arrays.lowering.reductions import Axis, summed

@@ -13,7 +13,7 @@ from metalloid.arrays.functions.manipulation import permute_dims
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.node import Node, reshape
 from metalloid.arrays.ir.operands import axes_of, binary_operands
-from metalloid.arrays.ir.views import sliced, full_slices
+from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.lowering.matmul import matrix_product
 
 

@@ -24,7 +24,7 @@ from metalloid.arrays.ir.operands import (
     to_node,
     where_node,
 )
-from metalloid.arrays.ir.views import joined, sliced, full_slices
+from metalloid.arrays.ir.views import full_slices, joined, sliced
 
 
 class Selection:

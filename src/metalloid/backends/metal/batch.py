@@ -56,7 +56,7 @@ class Batch:
         for allocation in command.writes:
             allocation.batch = self
         for copy in command.copies:
-            self._device.heap.lend(copy.source)
+            self._device.heap.add_loan(copy.source)
 
     def commit(self) -> None:
         """Encode and hand over; the device's lock is held."""
@@ -95,12 +95,12 @@ class Batch:
         self._encode_launches([command])
         self._copy(Image.empty, [image for image in images if image.is_written])
 
-    def _copy(self, way: Callable[[Image, Any], None], images: Collection[Image]) -> None:
+    def _copy(self, encode_copy: Callable[[Image, Any], None], images: Collection[Image]) -> None:
         """Copy texels between textures and buffers."""
         if images:
             encoder = self._buffer.blitCommandEncoder()
             for image in images:
-                way(image, encoder)
+                encode_copy(image, encoder)
             encoder.endEncoding()
 
     def _encode_launches(self, commands: Sequence[Command]) -> None:
@@ -134,8 +134,8 @@ class Batch:
                 program = command.program
                 set_pipeline(program.pipeline)
             for index, buffer, offset in command.buffers:
-                known, place = bound.get(index, (None, 0))
-                if known is not buffer or place != offset:
+                known, bound_offset = bound.get(index, (None, 0))
+                if known is not buffer or bound_offset != offset:
                     set_buffer(buffer, offset, index)
                     bound[index] = (buffer, offset)
             for index, contents, nbytes in command.inline:
@@ -198,7 +198,7 @@ class Batch:
             for source, nbytes in command.copies:
                 if copy:
                     ctypes.memmove(source.stands_for, source.address, nbytes)
-                self._device.heap.take_back(source)
+                self._device.heap.remove_loan(source)
         self.commands, self._buffer = [], None
         self._is_finished = True
 
@@ -214,8 +214,8 @@ class Batch:
         text = self._fault
         if not text.startswith("["):  # Metal does not say which kernel it was
             others = [name for name in self._names if name != kernel]
-            together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
-            text = f"[{kernel}] {text}{together}"
+            also_ran = f" (or in {', '.join(others)}, which ran with it)" if others else ""
+            text = f"[{kernel}] {text}{also_ran}"
         raise KernelFault(text, kernel=kernel, reason=self._fault)
 
 

@@ -32,10 +32,10 @@ from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
-_MOST_LAUNCHES = 64
+_MAX_LAUNCHES = 64
 _LONGEST_BATCH = 0.002
 #: Batches on their way at most: Metal's queues take 64 command buffers.
-_MOST_IN_FLIGHT = 48
+_MAX_IN_FLIGHT = 48
 
 
 #: Families of GPUs that a report names.
@@ -170,7 +170,7 @@ class MetalDevice(Device):
         if batch is None:
             batch = self._open = Batch(self)
         batch.add(command)
-        if wait or batch.count >= _MOST_LAUNCHES or batch.is_old(_LONGEST_BATCH):
+        if wait or batch.count >= _MAX_LAUNCHES or batch.is_old(_LONGEST_BATCH):
             self._commit(batch)
         return batch
 
@@ -186,11 +186,11 @@ class MetalDevice(Device):
             dispatch: Callable[[Size, Size], Any] = encoder.dispatchThreads_threadsPerThreadgroup_
             return dispatch
 
-        def whole(grid: Size, group: Size) -> None:
+        def dispatch_groups(grid: Size, group: Size) -> None:
             groups = tuple(n // g for n, g in zip(grid, group, strict=True))
             encoder.dispatchThreadgroups_threadsPerThreadgroup_(groups, group)
 
-        return whole
+        return dispatch_groups
 
     def flush(self, batch: Batch) -> None:
         """Commit a batch, if it is still open."""
@@ -200,7 +200,7 @@ class MetalDevice(Device):
 
     def _commit(self, batch: Batch) -> None:
         self._open = None
-        while len(self._in_flight) >= _MOST_IN_FLIGHT:
+        while len(self._in_flight) >= _MAX_IN_FLIGHT:
             self._in_flight.popleft().wait(None)
         while self._in_flight and self._in_flight[0].is_over():
             self._in_flight.popleft().finish()

@@ -27,13 +27,13 @@ def translated(struct: EncodedStruct, layout: Layout, borrower: Borrower) -> np.
 def _words(members: tuple[Layout, ...], start: int) -> Iterator[tuple[int, Layout]]:
     """Offset and layout of each pointer, texture or sampler."""
     for member in members:
-        place = start + member.offset
+        offset = start + member.offset
         if member.form != "value":
             for number in range(max(member.count, 1)):
-                yield place + number * WORD_BYTES, member
+                yield offset + number * WORD_BYTES, member
         elif member.members:
             for number in range(max(member.count, 1)):
-                yield from _words(member.members, place + number * member.bytes)
+                yield from _words(member.members, offset + number * member.bytes)
 
 
 def _gpu_word(word: int, member: Layout, borrower: Borrower) -> int:
@@ -55,8 +55,8 @@ def _gpu_address(address: int, pointer: Layout, borrower: Borrower) -> int:
         allocation = borrower.take_in(translated(struct, pointer, borrower))
         command.used.append((allocation.buffer, True))
         return int(allocation.buffer.gpuAddress())
-    found = borrower.find(address, not pointer.read_only)
-    if found is None:
+    pointee = borrower.find(address, not pointer.read_only)
+    if pointee is None:
         return int(heap.nothing.buffer.gpuAddress())
-    command.used.append((found.buffer, True))
-    return int(found.buffer.gpuAddress()) + found.place(address)
+    command.used.append((pointee.buffer, True))
+    return int(pointee.buffer.gpuAddress()) + pointee.offset_of(address)

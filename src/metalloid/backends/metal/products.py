@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TYPES = {"float32": "MPSDataTypeFloat32", "float16": "MPSDataTypeFloat16"}
 #: Products of so many shapes are kept ready.
-_KEPT = 256
+_CACHE_SIZE = 256
 
 
 class ProductCommand:
@@ -54,7 +54,7 @@ class ShaderProducts(Products):
 
     def __init__(self, device: MetalDevice) -> None:
         self._device, self._gpu, self._binding = device, device.gpu, device.binding
-        self._product = functools.lru_cache(_KEPT)(self._made)
+        self._product = functools.lru_cache(_CACHE_SIZE)(self._make_product)
 
     @functools.cached_property
     def _module(self) -> Any:
@@ -68,7 +68,9 @@ class ShaderProducts(Products):
     @property
     def dtypes(self) -> frozenset[str]:
         """See `Products.dtypes`."""
-        return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
+        return frozenset(
+            name for name, data_type in _TYPES.items() if hasattr(self._module, data_type)
+        )
 
     def multiply(
         self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
@@ -89,8 +91,8 @@ class ShaderProducts(Products):
                 self._matrix(each, count, held.buffer)
                 for each, held in zip((left, right, result), memory, strict=True)
             ]
-            turned = left.is_transposed, right.is_transposed
-            product = self._product(*turned, result.rows, result.columns, left.columns, count)
+            transposed = left.is_transposed, right.is_transposed
+            product = self._product(*transposed, result.rows, result.columns, left.columns, count)
         return ProductCommand(product, matrices, memory)
 
     def _matrix(self, of: Matrices, count: int, buffer: Any) -> Any:
@@ -101,7 +103,7 @@ class ShaderProducts(Products):
         matrix = self._module.MPSMatrix.alloc()
         return matrix.initWithBuffer_offset_descriptor_(buffer, of.start, shape)
 
-    def _made(
+    def _make_product(
         self, left: bool, right: bool, rows: int, columns: int, depth: int, count: int
     ) -> Any:
         new = self._module.MPSMatrixMultiplication.alloc()

@@ -12,7 +12,7 @@ from metalloid.backends.metal.binding import Binding
 from metalloid.backends.metal.constants import constant_values
 from metalloid.backends.metal.diagnostics import compile_error, error_at
 from metalloid.backends.metal.limits import Limits
-from metalloid.backends.metal.source import whole_text
+from metalloid.backends.metal.source import inline_includes
 from metalloid.backends.metal.textures import TYPES
 from metalloid.compiler.frontend.parameter_table import parameter_table
 from metalloid.compiler.frontend.stdlib_pch import include_folder
@@ -123,7 +123,7 @@ class Programs:
             known = self._libraries.get(key)
         if known is not None:
             return known
-        text = whole_text(source, file, unit.options, shared_cache())
+        text = inline_includes(source, file, unit.options, shared_cache())
         library, error = self._gpu.newLibraryWithSource_options_error_(
             text, self._options(unit, may_log(text)), None
         )

@@ -21,7 +21,7 @@ _EXPANDED = re.compile(
 _FLAGS = re.compile(r'^(# \d+ "[^"\n]*")(?: \d)+$', re.M)
 
 
-def whole_text(source: str, file: str, options: Options, cache: Cache) -> str:
+def inline_includes(source: str, file: str, options: Options, cache: Cache) -> str:
     """`source` with the files it includes; itself if those are Metal's own only.
 
     Parameters

@@ -53,19 +53,19 @@ class MTLBuffer(MetalObject):
     memory : SharedMemory
     writer : weakref.ref or None
         The last command buffer that writes it, and when that was committed; see `hazards`.
-    is_told : bool
+    is_synchronized : bool
         Whether an event is signalled behind what writes it.
     written : int
     """
 
-    __slots__ = ("_options", "is_told", "memory", "writer", "written")
+    __slots__ = ("_options", "is_synchronized", "memory", "writer", "written")
 
     def __init__(self, device: MTLDevice, memory: SharedMemory, options: int) -> None:
         super().__init__(device)
         self.memory, self._options = memory, unsigned(options)
         self.writer: weakref.ref[Any] | None = None
         self.written = 0
-        self.is_told = False
+        self.is_synchronized = False
         device.allocated_bytes += memory.bytes.nbytes
         weakref.finalize(self, device.forget, memory.bytes.nbytes).atexit = False
 

@@ -73,7 +73,7 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
         if isinstance(command, Signal):
             command.event.queues.add(queue)
             for buffer in written:
-                buffer.is_told = True
+                buffer.is_synchronized = True
         elif isinstance(command, Wait):
             # The host may signal it, or who has not been committed yet: that is not looked into.
             for other in command.event.queues or {None}:
@@ -85,14 +85,14 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
                     _check_known(queue, writer, buffer)
             for buffer in command.writes:
                 buffer.writer, buffer.written = itself, turn
-                buffer.is_told = False
+                buffer.is_synchronized = False
                 written.append(buffer)
 
 
 def _check_known(queue: MTLCommandQueue, writer: MTLCommandBuffer, buffer: MTLBuffer) -> None:
     """Raise if a queue has not waited for what another one writes now."""
     known = max(queue.ordered.get(writer.commandQueue(), 0), queue.ordered.get(None, 0))
-    if known < buffer.written and under_way(buffer) is not None:
+    if known < buffer.written and pending_writer(buffer) is not None:
         fail(
             "MTLCommandBuffer commit",
             "it uses a buffer that a command buffer of another queue has yet to write: wait for "
@@ -100,7 +100,7 @@ def _check_known(queue: MTLCommandQueue, writer: MTLCommandBuffer, buffer: MTLBu
         )
 
 
-def under_way(buffer: MTLBuffer) -> MTLCommandBuffer | None:
+def pending_writer(buffer: MTLBuffer) -> MTLCommandBuffer | None:
     """The command buffer that writes a buffer now.
 
     What still waits in line, perhaps for this queue or the host, is not looked into.
@@ -117,7 +117,7 @@ def check_host(buffer: MTLBuffer) -> None:
     Behind what writes it an event may be signalled, by which the host knows before the command
     buffer is done: that is not looked into.
     """
-    if under_way(buffer) is not None and not buffer.is_told:
+    if pending_writer(buffer) is not None and not buffer.is_synchronized:
         fail(
             "MTLBuffer contents",
             "the host uses a buffer that a command buffer under way writes: wait until it has "
@@ -125,7 +125,7 @@ def check_host(buffer: MTLBuffer) -> None:
         )
 
 
-class Borrowed:
+class UnretainedResources:
     """Buffers of a command buffer that does not retain them."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ _WORDS = {
         "never", "less", "equal", "less_equal", "greater", "not_equal", "greater_equal", "always",
     ),
 }  # fmt: skip
-_MOST_LOD = 3.4028234663852886e38  # FLT_MAX
+_MAX_LOD = 3.4028234663852886e38  # FLT_MAX
 
 
 class MTLSamplerDescriptor(Descriptor):
@@ -53,7 +53,7 @@ class MTLSamplerDescriptor(Descriptor):
     reductionMode, setReductionMode_ = setting("reductionMode", 0, unsigned)
     maxAnisotropy, setMaxAnisotropy_ = setting("maxAnisotropy", 1, unsigned)
     lodMinClamp, setLodMinClamp_ = setting("lodMinClamp", 0.0, float)
-    lodMaxClamp, setLodMaxClamp_ = setting("lodMaxClamp", _MOST_LOD, float)
+    lodMaxClamp, setLodMaxClamp_ = setting("lodMaxClamp", _MAX_LOD, float)
     lodBias, setLodBias_ = setting("lodBias", 0.0, float)
     normalizedCoordinates, setNormalizedCoordinates_ = setting("normalizedCoordinates", True, bool)
     supportArgumentBuffers, setSupportArgumentBuffers_ = setting(

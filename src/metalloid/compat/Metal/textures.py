@@ -61,24 +61,24 @@ class MTLTextureDescriptor(Descriptor):
         cls, pixel_format: int, width: int, height: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
         """Of a texture of two dimensions, perhaps with all its mip levels."""
-        made = cls()
-        made.setPixelFormat_(pixel_format)
-        made.setWidth_(width)
-        made.setHeight_(height)
+        descriptor = cls()
+        descriptor.setPixelFormat_(pixel_format)
+        descriptor.setWidth_(width)
+        descriptor.setHeight_(height)
         if mipmapped:
-            made.setMipmapLevelCount_(max(width, height).bit_length())
-        return made
+            descriptor.setMipmapLevelCount_(max(width, height).bit_length())
+        return descriptor
 
     @classmethod
     def textureCubeDescriptorWithPixelFormat_size_mipmapped_(
         cls, pixel_format: int, size: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
         """Of a cube, perhaps with all its mip levels."""
-        made = cls.texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
+        descriptor = cls.texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
             pixel_format, size, size, mipmapped
         )
-        made.setTextureType_(constants.MTLTextureTypeCube)
-        return made
+        descriptor.setTextureType_(constants.MTLTextureTypeCube)
+        return descriptor
 
 
 class MTLTexture(MetalObject):
@@ -201,11 +201,11 @@ class MTLTexture(MetalObject):
         image = self._levels[level][slice_]
         origin, size = box(region)
         extents = image.shape[2::-1]
-        if any(at + n > most for at, n, most in zip(origin, size, extents, strict=True)):
+        if any(at + n > extent for at, n, extent in zip(origin, size, extents, strict=True)):
             fail(selector, f"region {origin} + {size} must lie in {extents}")
         (x, y, z), (width, height, depth) = origin, size
-        found: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
-        return found
+        texels: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
+        return texels
 
     def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLTexture {selector}", what)
@@ -227,14 +227,14 @@ def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTextur
         "cube": (6, height, width), "cube_array": (wanted.arrayLength(), 6, height, width),
     }[kind]  # fmt: skip
     try:
-        made = mtl.Texture(
+        texture = mtl.Texture(
             extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid, visible=True
         )
     except mtl.ArgumentError as failure:
         fail(selector, str(failure))
     except mtl.OutOfMemory:
         return None
-    return MTLTexture(device, made, wanted)
+    return MTLTexture(device, texture, wanted)
 
 
 def check_use(texture: MTLTexture, parameter: Any, kernel: str, selector: str) -> None:

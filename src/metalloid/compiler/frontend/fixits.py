@@ -11,7 +11,7 @@ could not have it: one with constructors takes no ``{value}``.)
 
 from __future__ import annotations
 
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap
+from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.tokens import TokenStream, is_identifier
 
 _REPAIRABLE = ("incompatible operand types", "conditional expression is ambiguous")
@@ -20,13 +20,13 @@ _NO_COPY = "is implicitly deleted because variant field"
 _COPIES = "METALLOID_COPIED_AS_BYTES("
 
 
-def repair(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair(stream: TokenStream, places: SourceMap, messages: list[Diagnostic]) -> bool:
     """Mend what `messages` refuse; whether anything was changed."""
     conditionals = repair_conditionals(stream, places, messages)
     return repair_unions(stream, places, messages) or conditionals
 
 
-def repair_unions(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair_unions(stream: TokenStream, places: SourceMap, messages: list[Diagnostic]) -> bool:
     """Give a copy to the unions whose members deny it; whether anything was changed."""
     changed = False
     for message in messages:
@@ -52,7 +52,7 @@ def _opening_brace(stream: TokenStream, inside: int) -> int:
     return position
 
 
-def repair_conditionals(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair_conditionals(stream: TokenStream, places: SourceMap, messages: list[Diagnostic]) -> bool:
     """Wrap the arms of the conditionals that `messages` refuse; whether anything was changed."""
     changed = False
     for message in messages:

@@ -11,7 +11,7 @@ from metalloid.compiler.frontend.unit import Options, TranslationUnit
 from metalloid.compiler.toolchain.cache import Cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap, parse_messages, report
+from metalloid.msl.diagnostics import Diagnostic, SourceMap, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.conversions import check_conversions
@@ -51,10 +51,10 @@ def portability_findings(
     )  # fmt: skip
     read = functools.partial(translate.read_source, {file: source})
     text = Text(
-        stream, list(lowered.attributes), parse_dump(outcome.text), PlaceMap(stream, read), []
+        stream, list(lowered.attributes), parse_dump(outcome.text), SourceMap(stream, read), []
     )
     for message in parse_messages(outcome.messages):
-        position = text.places.token_at(message)
+        position = text.source_map.token_at(message)
         if message.message.startswith("variable length array") and position is not None:
             text.report(position, _VARIABLE_LENGTH)
     check_words(text)

@@ -27,10 +27,10 @@ from metalloid.compiler.toolchain.target import Target, math_flags
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import (
     Diagnostic,
-    PlaceMap,
+    SourceMap,
     parse_messages,
     report,
-    without_own_places,
+    without_generated_positions,
 )
 from metalloid.msl.entry_points import EntryPoint, parse_line_marker
 from metalloid.msl.features import named_refusal, with_hint
@@ -139,7 +139,7 @@ def preprocess(
     )
     messages = parse_messages(outcome.messages)
     read = functools.partial(read_source, {file: source})
-    places = PlaceMap(TokenStream(""), read)
+    places = SourceMap(TokenStream(""), read)
     messages = [places.localise(message) for message in messages]
     if outcome.status != 0:
         raise _compile_error(messages, outcome.messages)
@@ -197,7 +197,7 @@ def _check(
         stream,
         lambda text: wrapped(f"{unknown}\n{text}{uses}"),
     )
-    places = PlaceMap(stream, read)
+    places = SourceMap(stream, read)
     raw = parse_messages(outcome.messages)
     found = [places.localise(message) for message in _about_the_text(raw, target)]
     if outcome.status != 0:
@@ -230,7 +230,7 @@ def run_repairing(
         outcome = clang.run(command, embed(stream.render()))
         if outcome.status == 0:
             return outcome
-        places = PlaceMap(stream, lambda file: None)
+        places = SourceMap(stream, lambda file: None)
         if not repair(stream, places, parse_messages(outcome.messages)):
             return outcome
 
@@ -238,7 +238,7 @@ def run_repairing(
 def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnostic]:
     # clang names what is no file in angle brackets: the lines we put around the user's text.
     own = ("<", str(include_folder()), str(target.entry_header.parent))
-    return without_own_places(messages, lambda file: file.startswith(own))
+    return without_generated_positions(messages, lambda file: file.startswith(own))
 
 
 def compile_command(text: str, options: Options, target: Target, cache: Cache) -> list[str]:
@@ -335,7 +335,7 @@ def compile_entry(
         text = stream.render()
     if outcome.status == 0:
         return embed(text), outcome.text
-    places = PlaceMap(stream, functools.partial(read_source, unit.sources))
+    places = SourceMap(stream, functools.partial(read_source, unit.sources))
     found = []
     for message in _about_the_text(parse_messages(outcome.messages), target):
         if message.file == ENTRY_FILE:

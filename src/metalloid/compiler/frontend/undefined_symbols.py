@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from metalloid.compiler.frontend.translate import read_source
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap, report
+from metalloid.msl.diagnostics import Diagnostic, SourceMap, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.tokens import TokenStream
 
@@ -88,7 +88,7 @@ def undefined(
         "call its own functions and those of Metal's standard library only."
     )
     file, line, column = _first_use(symbol, compile_with_lines()) or (entry.file, entry.line, 1)
-    places = PlaceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
+    places = SourceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
     found = places.localise(Diagnostic("error", file, line, column, message))
     return CompileError(report([found]), [found])
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 
 from metalloid.msl.diagnostics import Diagnostic
 
-_PLACE = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
+_LOCATION = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
 _NODE = re.compile(
     r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ "
     r"(?:parent 0x[0-9a-f]+ )?(?:prev 0x[0-9a-f]+ )?"
-    rf"<{_PLACE}(?:, {_PLACE})?>(?: {_PLACE}(?= |$))?(?P<rest>.*)$"
+    rf"<{_LOCATION}(?:, {_LOCATION})?>(?: {_LOCATION}(?= |$))?(?P<rest>.*)$"
 )
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
 _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """A place in the lowered text, in the numbering of the user's file."""
 
     file: str
@@ -30,7 +30,7 @@ class Place:
     column: int
 
     def diagnostic(self) -> Diagnostic:
-        """As what `PlaceMap` takes."""
+        """As what `SourceMap` takes."""
         return Diagnostic("error", self.file, self.line, self.column, "")
 
 
@@ -51,9 +51,9 @@ class Node:
     """
 
     kind: str
-    begin: Place | None
-    end: Place | None
-    name: Place | None
+    begin: SourceLocation | None
+    end: SourceLocation | None
+    name: SourceLocation | None
     text: str
     parent: Node | None
     children: list[Node] = field(default_factory=list)
@@ -105,19 +105,19 @@ def parse_dump(dump: str) -> list[Node]:
         match = _NODE.match(text)
         if match is None:
             continue
-        places: list[Place | None] = []
+        locations: list[SourceLocation | None] = []
         groups = match.groups()
         for first in (2, 6, 10):
             where, in_line, in_column, column = groups[first : first + 4]
             if where is not None:
                 file, line = (file if where == "line" else where), int(in_line)
             column = column or in_column
-            places.append(Place(file, line, int(column)) if column else None)
+            locations.append(SourceLocation(file, line, int(column)) if column else None)
         depth = len(match["tree"])
         while path and path[-1][0] >= depth:
             path.pop()
         parent = path[-1][1] if path else None
-        begin, end, name = places
+        begin, end, name = locations
         node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
         if parent is not None:
             parent.children.append(node)

@@ -57,9 +57,9 @@ class BufferBinder(ArgumentBinder):
         "_is_padded",
         "_is_plain",
         "_is_reference",
-        "_least",
         "_least_bytes",
-        "_most",
+        "_maximum",
+        "_minimum",
         "_pack",
         "_takes_floats",
         "_takes_ints",
@@ -79,13 +79,16 @@ class BufferBinder(ArgumentBinder):
         self._ctype = _CTYPES.get((layout.kind, layout.scalar_bytes))
         bits = 8 * layout.scalar_bytes
         signed = layout.kind == "i"
-        self._least, self._most = (-(2 ** (bits - 1)) if signed else 0), 2 ** (bits - signed) - 1
+        self._minimum, self._maximum = (
+            (-(2 ** (bits - 1)) if signed else 0),
+            2 ** (bits - signed) - 1,
+        )
         self._is_reference = layout.form == "reference"
         self._least_bytes = self._bytes if self._is_reference else 0
         self._pack = _PACKERS.get((layout.kind, layout.scalar_bytes)) if self.stages else None
-        one = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
-        self._takes_floats = one and layout.kind == "f"
-        self._takes_ints = one and layout.kind in "iu"
+        scalar = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
+        self._takes_floats = scalar and layout.kind == "f"
+        self._takes_ints = scalar and layout.kind in "iu"
         self._converters: tuple[tuple[Any, Callable[[Any, Arguments], int]], ...] = (
             (Buffer, self._bind_buffer),
             (Window, self._bind_window),
@@ -119,7 +122,7 @@ class BufferBinder(ArgumentBinder):
             return buffer.address
         if kind is float and self._takes_floats:
             return self._bind_scalar(value, bound)
-        if kind is int and self._takes_ints and self._least <= value <= self._most:
+        if kind is int and self._takes_ints and self._minimum <= value <= self._maximum:
             return self._bind_scalar(value, bound)
         if kind is np.ndarray:
             return self._bind_array(value, bound)
@@ -330,8 +333,8 @@ class BufferBinder(ArgumentBinder):
         if kind == "b" and value not in (0, 1):
             raise self.refuse(value, "it is neither true nor false")
         number = int(value)
-        if kind in "iu" and not self._least <= number <= self._most:
-            raise self.refuse(value, f"it is outside [{self._least}, {self._most}]")
+        if kind in "iu" and not self._minimum <= number <= self._maximum:
+            raise self.refuse(value, f"it is outside [{self._minimum}, {self._maximum}]")
         return number
 
     def _bind_sequence(self, value: Sequence[Any], bound: Arguments) -> int:
@@ -372,9 +375,9 @@ class BufferBinder(ArgumentBinder):
 
 def aligned_bytes(nbytes: int) -> np.ndarray:
     """Zeroed bytes, aligned for every type."""
-    room = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
-    start = -room.__array_interface__["data"][0] % HOST_ALIGNMENT
-    return room[start : start + nbytes]
+    padded = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
+    start = -padded.__array_interface__["data"][0] % HOST_ALIGNMENT
+    return padded[start : start + nbytes]
 
 
 def _dtype_expression(dtype: np.dtype) -> str:

@@ -63,9 +63,9 @@ def writer_for(
     """
     is_value = layout.form == "value"
     if layout.count and not (is_value and not layout.members):
-        one = replace(layout, count=0)
+        element = replace(layout, count=0)
         writers = [
-            writer_for(binder, f"{path}[{number}]", one, make_binder)
+            writer_for(binder, f"{path}[{number}]", element, make_binder)
             for number in range(layout.count)
         ]
         return _Array(binder, path, writers, layout.bytes if is_value else WORD_BYTES)

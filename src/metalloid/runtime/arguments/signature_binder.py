@@ -97,9 +97,9 @@ class SignatureBinder:
 
     def plain(self) -> list[PlainParameter] | None:
         """All parameters in the form for fast launches; None if one has none."""
-        found = [binder.plain for binder in self._binders]
-        plain = [parameter for parameter in found if parameter is not None]
-        return None if self._threadgroup or len(plain) < len(found) else plain
+        parameters = [binder.plain for binder in self._binders]
+        plain = [parameter for parameter in parameters if parameter is not None]
+        return None if self._threadgroup or len(plain) < len(parameters) else plain
 
     def _arrange(
         self, args: Sequence[Any], named: Mapping[str, Any]

@@ -108,7 +108,7 @@ class Arguments:
     """
 
     __slots__ = (
-        "buffers", "constants", "host_memory", "keep", "limit_ns", "pointers", "staged",
+        "buffers", "constants", "host_memory", "keep_alive", "limit_ns", "pointers", "staged",
         "threadgroup_bytes", "words",
     )  # fmt: skip
 

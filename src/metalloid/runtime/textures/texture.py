@@ -215,9 +215,9 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
             )
         return wanted
     for element_kind in ("f", "u", "i"):
-        found = format_of(texels.dtype, channels, element_kind)
-        if found is not None:
-            return found
+        pixel_format = format_of(texels.dtype, channels, element_kind)
+        if pixel_format is not None:
+            return pixel_format
     raise ArgumentError(
         f"[Texture] no pixel format has components of {texels.dtype}. "
         "Convert the array, to float32 for example."

@@ -224,8 +224,8 @@ def kernel_ir(
     ):
         ir = adapt(ir)
     return KernelIR(
-        text, ir, store_predicate, len(entry.parameters), layouts, synchronises, shares, reports, logs,
-        target.vectors,
+        text, ir, store_predicate, len(entry.parameters), layouts, synchronises, shares, reports,
+        logs, target.vectors,
     )  # fmt: skip
 
 

@@ -139,8 +139,8 @@ def variant_for(
     waits : bool
         Whether threads wait for each other.
     by_shape : bool
-        Whether `SINGLE_ROW` and `SINGLE_COLUMN` variants are worth their compilation: the kernel uses
-        positions in the threadgroup.
+        Whether `SINGLE_ROW` and `SINGLE_COLUMN` variants are worth their compilation: the kernel
+        uses positions in the threadgroup.
     """
     if not waits and math.prod(grid) <= _MAX_THREADS_WITHOUT_MASKS:
         return Variant(Kind.FULL, widths[0])

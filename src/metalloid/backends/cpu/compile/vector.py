@@ -242,8 +242,9 @@ def _simdgroup_loops(
         for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
     )
     return Rounds(
-        full_name, part, vectorized[0].outcomes, forms[0].width, max(each.state_bytes for each in vectorized),
-        vectorized[0].common, uses, changes, all(each.in_step for each in vectorized), first, own_bytes,
+        full_name, part, vectorized[0].outcomes, forms[0].width,
+        max(each.state_bytes for each in vectorized), vectorized[0].common, uses, changes,
+        all(each.in_step for each in vectorized), first, own_bytes,
     )  # fmt: skip
 
 
@@ -314,4 +315,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.store_predicate(driver)), "driver")

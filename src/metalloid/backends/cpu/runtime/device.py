@@ -227,7 +227,9 @@ class CpuDevice(Device):
         """See `Device.launch_batch`."""
         if not wait or len(launches) == 1:
             return super().launch_batch(launches, wait)
-        jobs = [launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches]
+        jobs = [
+            launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches
+        ]
         outcome = native_library.Outcome()
         done = self.runtime.run_row(b"".join(jobs), len(jobs), outcome)
         if any(launch.program.logs for launch in launches):

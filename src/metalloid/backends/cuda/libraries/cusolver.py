@@ -66,10 +66,10 @@ class CusolverSolver(Solver):
         def batched(pivots: int) -> np.ndarray:
             outcome = ctypes.c_int()
             solve = calls.by_letter("cublas", "getrs_batched", a.dtype)
-            with calls.addresses(b) as addresses:
+            with calls.addresses(b) as pointers:
                 return self._lu_batched(a, pivots, lambda matrices: solve(
-                    calls.blas, _NO_TRANSPOSE, a.rows, b.columns, matrices, a.rows, pivots, addresses,
-                    b.rows, ctypes.addressof(outcome), a.matrices,
+                    calls.blas, _NO_TRANSPOSE, a.rows, b.columns, matrices, a.rows, pivots,
+                    pointers, b.rows, ctypes.addressof(outcome), a.matrices,
                 ))  # fmt: skip
 
         def each(pivots: int) -> np.ndarray:
@@ -190,7 +190,9 @@ class CusolverSolver(Solver):
                 workspace(self._device, size * a.rows * small) as unused_left,
                 workspace(self._device, size * a.columns * small) as unused_right,
             ):
-                return self._rotated(a, values, False, True, [(unused_left, unused_right)] * a.matrices)
+                return self._rotated(
+                    a, values, False, True, [(unused_left, unused_right)] * a.matrices
+                )
 
         return self._work("svd", [a.buffer, values, *(factor.buffer for factor in factors)], work)
 
