@@ -64,7 +64,7 @@ class CompileError(MetalloidError, SyntaxError):
 
 
 class CompileWarning(UserWarning):
-    """What the compiler warns of in a text that `library` or `load` compiled.
+    """A warning of the compiler about a text that `library` or `load` compiled.
 
     It is issued where the program calls them; ``Library.warnings`` has the same as objects. Silence
     it with ``warnings.filterwarnings("ignore", category=metalloid.CompileWarning)``.
@@ -123,7 +123,7 @@ class KernelFault(MetalloidError, RuntimeError):
     kernel : str
         Name of the kernel.
     reason : str
-        What happened, without the place.
+        The message without its location.
     threadgroup, thread : tuple of int or None
         Position of the threadgroup in the grid and of the thread in its threadgroup, where known.
     """

@@ -1,4 +1,4 @@
-"""What only Apple's GPUs have."""
+"""Features that only Apple's GPUs have."""
 
 from __future__ import annotations
 

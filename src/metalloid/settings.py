@@ -46,7 +46,7 @@ def _truth(text: str) -> bool:
 
 
 class _Choice:
-    """Parses one of some words."""
+    """Parses one of a set of words."""
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices

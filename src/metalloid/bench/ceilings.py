@@ -16,7 +16,7 @@ _CHAINS, _ITERATIONS = 8, 1000  # in multiply_adds
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What no kernel can exceed.
+    """Upper bounds for every kernel.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ def in_turns(
 ) -> list[list[float]]:
     """Seconds per run of each action; they take turns, so that noise meets all of them.
 
-    The order changes from turn to turn, always in the same way.
+    The order changes from turn to turn, deterministically.
 
     A turn of a quick action is several runs: what happens before the first, such as a launch from
     Python whose code has left the caches, is not what is to be measured.
@@ -39,7 +39,7 @@ def in_turns(
     pause : float
         Seconds before each turn, for thread pools that spin for a while when their work has ended.
     warm : float
-        Seconds of runs that do not count behind the pause: a processor that slept is slow, and so
+        Seconds of runs after the pause that do not count: a processor that slept is slow, and so
         are threads that did.
 
     Examples
@@ -56,7 +56,7 @@ def in_turns(
     turns = list(zip(taken, actions, runs, strict=True))
     order = random.Random(0)
     for _ in range(repeat):
-        # Behind AVX-512 code a processor is slower for a while: nobody shall always come next.
+        # After AVX-512 code a processor is slower for a while: no program shall always run next.
         order.shuffle(turns)
         for own, action, number in turns:
             if pause:

@@ -23,7 +23,7 @@ class Point:
     seconds : float
         Median of its launches.
     operations, traffic : float
-        Floating-point operations, 0 if nobody counts them, and bytes of the algorithm.
+        Floating-point operations, 0 if they are not counted, and bytes of the algorithm.
     engine : str
         What ran it.
     """

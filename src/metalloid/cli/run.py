@@ -89,7 +89,7 @@ def _act(options: argparse.Namespace) -> int:
 def _destinations(
     items: Sequence[str], arrays: Mapping[str, Any], positional: Sequence[Any]
 ) -> list[tuple[np.ndarray, str]]:
-    """What ``--save`` asks for: each array and its file. Nothing has run yet."""
+    """The arrays that ``--save`` names, each with its file; called before the launch."""
     import numpy as np
 
     parameters = []

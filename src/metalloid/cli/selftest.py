@@ -50,7 +50,7 @@ def _act(options: argparse.Namespace) -> int:
 def _outcome(
     check: Callable[[Library, Device], bool], lib: Library, device: Device
 ) -> tuple[str, float]:
-    """What came out, and how long it took with everything compiled."""
+    """The result of a check, and its time once everything is compiled."""
     try:
         check(lib, device)
         started = time.perf_counter()

@@ -66,7 +66,7 @@ def MPSSupportsMTLDevice(device: MTLDevice | None) -> bool:
 
 
 class MPSMatrixDescriptor(Descriptor):
-    """Matrices of one shape that lie behind each other in a buffer."""
+    """Contiguous matrices of one shape in a buffer."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class MPSMatrixDescriptor(Descriptor):
     def matrixDescriptorWithRows_columns_rowBytes_dataType_(
         cls, rows: int, columns: int, row_bytes: int, data_type: int
     ) -> MPSMatrixDescriptor:
-        """Of one matrix."""
+        """Describe one matrix."""
         return cls.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_(
             rows, columns, 1, row_bytes, unsigned(rows) * unsigned(row_bytes), data_type
         )
@@ -91,7 +91,7 @@ class MPSMatrixDescriptor(Descriptor):
         cls, rows: int, columns: int, matrices: int, row_bytes: int, matrix_bytes: int,
         data_type: int,
     ) -> MPSMatrixDescriptor:  # fmt: skip
-        """Of several."""
+        """Describe a batch of matrices."""
         descriptor = cls()
         descriptor._settings = {
             "rows": unsigned(rows), "columns": unsigned(columns), "matrices": unsigned(matrices),
@@ -130,13 +130,13 @@ class MPSMatrix:
     def initWithBuffer_descriptor_(
         self, buffer: MTLBuffer, descriptor: MPSMatrixDescriptor
     ) -> MPSMatrix:
-        """Those at the begin of a buffer."""
+        """Matrices at the start of a buffer."""
         return self.initWithBuffer_offset_descriptor_(buffer, 0, descriptor)
 
     def initWithBuffer_offset_descriptor_(
         self, buffer: MTLBuffer, offset: int, descriptor: MPSMatrixDescriptor
     ) -> MPSMatrix:
-        """Those behind some bytes of a buffer."""
+        """Matrices at an offset of a buffer."""
         self._buffer, self._offset = instance(buffer, MTLBuffer), unsigned(offset)
         self._descriptor = instance(descriptor, MPSMatrixDescriptor)
         size, selector = self.dtype.itemsize, "MPSMatrix initWithBuffer:offset:descriptor:"
@@ -157,11 +157,11 @@ class MPSMatrix:
         return self._offset
 
     def rows(self) -> int:
-        """Of each matrix."""
+        """The rows of each matrix."""
         return int(self._descriptor.rows())
 
     def columns(self) -> int:
-        """Of each matrix."""
+        """The columns of each matrix."""
         return int(self._descriptor.columns())
 
     def matrices(self) -> int:
@@ -177,12 +177,12 @@ class MPSMatrix:
         return int(self._descriptor.matrixBytes())
 
     def dataType(self) -> int:
-        """Of the elements: ``MPSDataTypeFloat32`` ..."""
+        """The type of the elements: ``MPSDataTypeFloat32`` ..."""
         return int(self._descriptor.dataType())
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the elements, as NumPy calls it."""
+        """NumPy's type of the elements."""
         return _DTYPES[self.dataType()]
 
     def array(self) -> np.ndarray:
@@ -257,7 +257,7 @@ class MPSMatrixMultiplication:
         encoder.endEncoding()
 
     def multiply(self, left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
-        """What the command does."""
+        """Compute the products."""
         self._device.metalloid.synchronize()
         rows, columns, depth = self._shape
         batch = slice(self._first, min(self._first + self._many, len(result)))

@@ -58,7 +58,7 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
             f"bound: {kernel.signature}. Use metalloid.library."
         )
 
-    # As behind any memory of Metal's there is room, and whole elements of whatever type.
+    # Like Metal's, the memory is padded to whole elements of every type.
     granule = math.lcm(GRANULE, *(element for _, element in parameters))
 
     def run(input_array: np.ndarray) -> np.ndarray:

@@ -314,7 +314,7 @@ def _memory(array: Any, mx: Any) -> np.ndarray:
 
 
 def _input(value: Any, mx: Any) -> Any:
-    """What our kernel is given: memory in place, numbers in the types that MLX has for them."""
+    """The argument for our kernel: memory without a copy, numbers in MLX's types."""
     if type(value) is np.ndarray and value.dtype not in _NARROWED:
         return value  # the usual one first
     if mx is not None and isinstance(value, mx.array):

@@ -3,7 +3,7 @@
 // all of them to registers and put them back in the order in which the next stage wants them.
 //
 // What is longer than a threadgroup's memory takes several passes: a row of a * b elements is
-// transformed along its columns, turned by factors, and then along its rows. What has large prime
+// transformed along its columns, multiplied by twiddle factors, and transformed along its rows. What has large prime
 // factors is a convolution with a chirp (L. Bluestein, 1970).
 //
 // An inverse transform is a transform with real and imaginary parts exchanged, before and after.
@@ -27,8 +27,8 @@ METAL_FUNC uint quotient(uint number, Divisor divisor) {
   return divisor.by == 1 ? number : mulhi(number, divisor.factor);
 }
 
-// Memory on one side of a pass. An element is found by its transform (in three axes) and its index
-// in that, which depends on its place in this pass and the row.
+// Source or destination of a pass. An element is addressed by its transform (in three axes) and its
+// index in that, which depends on its index in this pass and the row.
 struct Operand {
   long start, batch, middle, row;           // in memory
   long step;                                // of the index, in memory
@@ -36,7 +36,7 @@ struct Operand {
   uint count;      // elements of a transform there are: others are 0, or not written
   uint mirror;     // length of a transform with Hermitian symmetry, of which there is half; or 0
   uint by_rows;    // whether neighbours are of different rows
-  uint exchanged;  // whether real and imaginary parts change places
+  uint exchanged;  // whether real and imaginary parts are swapped
 };
 
 // How a threadgroup goes about its rows.
@@ -54,13 +54,13 @@ struct Plan {
 struct Pass {
   Operand from, to;
   uint rows;
-  uint around;                  // factors behind the stages turn once in so many steps; 0: none
+  uint around;                  // steps of a full rotation of the twiddle factors; 0: none
   uint coarse, fine, fine_bits; // where their tables begin, and bits of the second one's index
   uint is_chirp;                // whether they turn with the square of the row
   Plan plan;
 };
 
-// A number of a threadgroup's: of which row, and which place in that.
+// The row and the element of a thread's number.
 METAL_FUNC uint2 row_and_element(constant Plan &plan, bool by_rows, uint number) {
   const Divisor divisor = by_rows ? plan.of_across : plan.of_length;
   const uint outer = quotient(number, divisor), within = number - outer * divisor.by;
@@ -145,7 +145,7 @@ METAL_FUNC Complex<T> read(device const From *values, thread const Reach &reach,
   return reach.is_exchanged ? value.yx : value;
 }
 
-// The factors behind the stages: a coarse turn and a fine one.
+// Twiddle factors after the stages: a coarse rotation times a fine one.
 template <typename T>
 METAL_FUNC Complex<T> twiddled(Complex<T> value, constant Pass &given,
                              device const Complex<T> *turns, uint row, uint element) {

@@ -1,4 +1,4 @@
-"""What ReductionKernel and ScanKernel have in common: parameters, arguments, temporary memory."""
+"""The base of ReductionKernel and ScanKernel: parameters, arguments, temporary memory."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AxisKernel(Builder):
         return inputs, given, types, AxisPlan(self.name, self.in_params, inputs, axis)
 
     def _text(self, operands: Sequence[Operand], plan: AxisPlan, types: Types) -> AxisText:
-        """What this call's text is made of; arguments that are followed, by their strides."""
+        """The source for this call; arguments whose strides are followed have them in it."""
         arguments = []
         for k, (parameter, operand) in enumerate(zip(self._parameters, operands, strict=True)):
             form = "raw" if parameter.is_raw else "number" if operand.is_number else "strided"
@@ -83,7 +83,7 @@ class AxisKernel(Builder):
 
 
 def input_values(inputs: Sequence[Operand], plan: AxisPlan) -> list[Any]:
-    """What the parameters of ``Inputs`` are given."""
+    """The arguments for the parameters of ``Inputs``."""
     return [*(operand.bound for operand in inputs), layout_value(plan.layout)]
 
 

@@ -1,4 +1,4 @@
-"""The MSL text that reductions and scans share: a source of mapped elements by row and place."""
+"""The MSL text that reductions and scans share: a source of mapped elements by row and index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metalloid.kernels.builder_text import Argument, signature
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
 
-#: Names that the texts of reductions and scans use themselves, beside those of the user's.
+#: Names that the texts of reductions and scans use themselves.
 AXIS_NAMES = (
     "i",
     "a",
@@ -32,7 +32,7 @@ GROUP_IDS = (
 
 @dataclass(frozen=True)
 class AxisText:
-    """What the text of a reduction or a scan is made of.
+    """The parts of the text of a reduction or a scan.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all builders have in common: parameters, and what calls make of their arguments."""
+"""The base of all builders: parameters, and the conversion of arguments."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Builder:
 
 
 def result_of(outputs: Sequence[Operand], inputs: Sequence[Operand]) -> Any:
-    """What a call returns: the one output, or a tuple of all; lazy arrays if an input is one."""
+    """The result of a call: the one output, or a tuple of all; lazy arrays if an input is one."""
     lazy = next((i.value for i in inputs if hasattr(i.value, "__metalloid_wrap__")), None)
     values = tuple(
         output.value if lazy is None or not isinstance(output.value, np.ndarray)

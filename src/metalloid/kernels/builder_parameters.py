@@ -98,7 +98,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
 
 
 def msl_name(dtype: np.dtype[Any]) -> str:
-    """What elements of `dtype` are called in MSL."""
+    """The MSL name of the type of elements of `dtype`."""
     return _MSL_NAMES[dtype]
 
 

@@ -79,7 +79,7 @@ class Argument:
 
 
 def typedefs(parameters: Sequence[BuilderParameter], types: Mapping[str, np.dtype[Any]]) -> str:
-    """What makes the placeholders types."""
+    """The typedefs of the placeholders."""
     used = dict.fromkeys(p.type for p in parameters if p.is_placeholder)
     return "".join(f"typedef {msl_name(types[name])} {name};\n" for name in used)
 

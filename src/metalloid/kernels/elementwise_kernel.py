@@ -37,7 +37,7 @@ class ElementwiseKernel(Builder):
     name : str, optional
         Of the kernel in its text, and in messages.
     preamble : str, optional
-        MSL in front of the kernel: functions, types, includes.
+        MSL to insert before the kernel: functions, types, includes.
     math_mode : {"safe", "relaxed", "fast"}, optional
         As for `library`.
 

@@ -16,7 +16,7 @@ from metalloid.runtime.devices.device import Device
 
 #: What the name of a piece that we wrote ends in.
 SIGNATURE = ".signature"
-#: Likewise, of a file of the package that stands in front of the text.
+#: Likewise, for a file of the package that precedes the text.
 UTILITIES_END = ".metal"
 
 

@@ -55,7 +55,7 @@ class Kernel:
 
     @property
     def signature(self) -> Signature:
-        """What the kernel wants: its parameters, their types and indices."""
+        """The kernel's parameters, their types and indices."""
         return self._program.signature
 
     @property

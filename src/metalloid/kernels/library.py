@@ -24,7 +24,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
 
-#: How names of files end that somebody may pass in place of a text.
+#: Suffixes of file names, which are a likely mistake for a text.
 _FILE_NAMES = (".metal", ".h", ".msl", ".metallib")
 _MACRO_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 
@@ -249,7 +249,7 @@ def library(
     source : str
         The text; or give `path`.
     path : path-like, optional
-        A ``.metal`` file. Its ``#include "..."`` are searched beside it.
+        A ``.metal`` file. Its ``#include "..."`` are searched in its folder.
     include_dirs : path-like or sequence of path-like, optional
         Folders searched for includes.
     math_mode : {"safe", "relaxed", "fast"}, optional

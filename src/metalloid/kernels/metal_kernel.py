@@ -191,7 +191,7 @@ class MetalKernel:
     def _values(
         self, wanted: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]
     ) -> list[Any]:
-        """What the kernel's parameters are given: arrays, and shapes and strides it asks for."""
+        """The arguments of the kernel: arrays, and the shapes and strides that it uses."""
         values: dict[str, Any] = {}
         if len(wanted) > len(memories) + len(outputs):
             for name, memory in zip(self.input_names, memories, strict=True):
@@ -310,7 +310,7 @@ def metal_kernel(
     source : str
         The body, without braces.
     header : str, optional
-        What the body needs in front of the kernel: functions, types, macros, includes.
+    MSL to insert before the kernel: functions, types, macros, includes.
     ensure_row_contiguous : bool, optional
         Whether inputs that are not row-contiguous are copied first (default). Without, the body
         must follow their strides.

@@ -1,4 +1,4 @@
-"""What a `metal_kernel` and its calls are given, checked."""
+"""Checks of the arguments of `metal_kernel` and of its calls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_names(
 
 
 def check_texts(source: Any, header: Any) -> None:
-    """Raise ArgumentError if the texts cannot be a body and what stands in front of it."""
+    """Raise ArgumentError if the texts cannot be a body and a header."""
     for what, text in (("source", source), ("header", header)):
         if not isinstance(text, str):
             raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {describe(text)}.")

@@ -43,7 +43,7 @@ _MAX_EXTENT = 2**31 - 1  # a shape is an array of int
 
 @functools.cache
 def msl_type(dtype: np.dtype[Any]) -> str:
-    """What elements of `dtype` are called in a signature; empty if MSL has no such type."""
+    """The MSL name of `dtype` in a signature; empty if MSL has no such type."""
     return _MSL_TYPES.get(dtype.name, "")
 
 
@@ -99,12 +99,12 @@ class InputMemory:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """What one step along each axis is, in elements."""
+        """The strides, in elements."""
         return _row_major(self.shape) if self._strides is None else self._strides
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def companions(self, name: str) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _all_memory(array: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _known_dtypes() -> dict[Any, np.dtype[Any]]:
-    """Every way to say a dtype that means the same to NumPy and to MSL.
+    """Every spelling of a dtype that NumPy and MSL share.
 
     Python's ``float`` is not among them: NumPy takes it for a double, MSL does not.
     """

@@ -13,7 +13,7 @@ from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utili
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.msl.signature import IDS
 
-#: The utilities every body may use, in front of each generated text.
+#: The utilities every body may use, at the start of each generated text.
 UTILITIES = "metal_kernel_utils.metal"
 
 #: The ids that are vectors; all others are single numbers.
@@ -34,7 +34,7 @@ _VECTOR_IDS = frozenset(
 
 @dataclass(frozen=True)
 class InputText:
-    """What the text says about an input.
+    """The properties of an input in the text.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class InputText:
 
 @dataclass(frozen=True)
 class OutputText:
-    """What the text says about an output; attributes as in `InputText`."""
+    """The properties of an output in the text; attributes as in `InputText`."""
 
     name: str
     type: str

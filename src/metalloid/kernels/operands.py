@@ -80,7 +80,7 @@ class Operand:
             self._original = array
 
     def detach_from(self, outputs: Sequence[Operand]) -> None:
-        """Copy the memory if an output lies in it in another way: threads read what was there."""
+        """Copy the memory if an output overlaps it differently: threads read the old elements."""
         if not isinstance(self.memory, np.ndarray):
             return
         for output in outputs:
@@ -106,7 +106,7 @@ class Operand:
 
     @property
     def bound(self) -> Any:
-        """What a launch is given: complex numbers as pairs of floats."""
+        """The argument for the launch: complex numbers as pairs of floats."""
         if isinstance(self.memory, np.ndarray) and not self.memory.size:
             return np.zeros(2, self.dtype).view(
                 np.float32 if self.dtype.kind == "c" else self.dtype

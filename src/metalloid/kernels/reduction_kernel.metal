@@ -1,4 +1,4 @@
-// Reductions of ReductionKernel: what is fixed about them. In front of this text stand
+// The fixed text of ReductionKernel's reductions. It is preceded by
 // `reduce_type`, `reduce(a, b)` and `identity()`.
 //
 // A pass makes chunks of the elements that are reduced and leaves one number for each; passes

@@ -1,8 +1,8 @@
-// Prefix scans of ScanKernel: what is fixed about them. In front of this text stand `reduce_type`,
+// The fixed text of ScanKernel's prefix scans. It is preceded by `reduce_type`,
 // `reduce(a, b)` and `identity()`.
 //
 // Every chunk of a row is scanned by a threadgroup, which leaves its total; the totals are scanned
-// in the same way, and each chunk takes up what stands before it.
+// likewise, and each chunk adds the total of the chunks before it.
 constant constexpr uint scan_threads = 256;        // of a threadgroup
 constant constexpr uint elements_per_thread = 8;
 constant constexpr uint scan_chunk = scan_threads * elements_per_thread;

@@ -41,7 +41,7 @@ class ScanKernel(AxisKernel):
     identity : str or number
         What changes nothing: ``"0"``. An exclusive scan begins with it.
     inclusive : bool, optional
-        Whether an element counts in its own place (default).
+        Whether the scan includes the element itself (default).
     post_map_expr : str, optional
         Statement that makes the outputs of the result ``a``; without, the first output is ``a``.
     name : str, optional
@@ -55,7 +55,7 @@ class ScanKernel(AxisKernel):
     Notes
     -----
     Elements are combined in their order, by a tree: rounding errors grow like the logarithm of
-    their count. Chunks are scanned by threadgroups, their totals in the same way.
+    their count. Chunks are scanned by threadgroups, as are their totals.
 
     The parts are those of PyOpenCL's ``GenericScanKernel``, the form is `ReductionKernel`'s.
 

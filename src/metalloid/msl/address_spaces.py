@@ -1,4 +1,4 @@
-"""Address spaces where MSL and clang disagree on the place of the word.
+"""Address spaces where MSL and clang disagree on the position of the keyword.
 
 clang knows the spaces (as qualifiers of OpenCL) but refuses automatic variables in one, parameters
 of array type in one, and member functions qualified by the space of ``this``.
@@ -130,7 +130,7 @@ def lower_member_functions(stream: TokenStream) -> None:
 
 
 def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
-    """``(space word, ')' of the parameters, token behind the qualifiers, '{' of the class)``."""
+    """``(space word, ')' of the parameters, token after the qualifiers, '{' of the class)``."""
     variables, scopes = [], []
     for position in stream.where("{", "}", *SPACES):
         token = stream.text(position)
@@ -205,7 +205,7 @@ def _member_key(stream: TokenStream, start: int, closing: int) -> str:
 
 
 def member_end(stream: TokenStream, position: int) -> int:
-    """Last token of the member whose body or ``;`` begins at `position` or behind."""
+    """Last token of the member whose body or ``;`` begins at or after `position`."""
     if stream.text(position) == ":":  # constructor initialisers
         position = stream.next(position)
         while position < len(stream):

@@ -127,12 +127,12 @@ def in_msl_words(message: str) -> str:
 
 
 class SourceMap:
-    """Maps places in a lowered text back to the text its author wrote.
+    """Maps positions in a lowered text back to the text its author wrote.
 
     Lines need no mapping (line markers survive every stage). A column is found in two steps: the
     token stream knows which preprocessed token a lowered one came from, and the n-th token of a
     spelling in the preprocessed line is the n-th of it in the author's line. Where a macro was
-    expanded the place is that of the macro's name.
+    expanded the position is that of the macro's name.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class SourceMap:
         if not lines:
             return diagnostic
         if diagnostic.line > len(lines):
-            # Something is missing, which clang notices in the text we put behind the user's.
+            # Something is missing, which clang reports in the text that we append to the user's.
             end = lines[-1]
             return replace(diagnostic, line=len(lines), column=len(end) + 1, source_line=end)
         source_line = lines[diagnostic.line - 1]

@@ -45,7 +45,7 @@ class Parameter:
 
 
 class GroupLimits(NamedTuple):
-    """What a kernel says of its threadgroups.
+    """The limits that a kernel declares for its threadgroups.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class EntryPoint:
 
 @dataclass
 class EntryPoints:
-    """What `find_entry_points` found."""
+    """The result of `find_entry_points`."""
 
     kernels: list[EntryPoint] = field(default_factory=list)
     other_stages: dict[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class AttributeIndex:
         self._positions = [attribute.position for attribute in self._attributes]
 
     def within(self, start: int, stop: int) -> list[Attribute]:
-        """Those that begin in ``[start, stop)``."""
+        """Attributes that begin in ``[start, stop)``."""
         low = bisect_left(self._positions, start)
         return self._attributes[low : bisect_left(self._positions, stop)]
 
@@ -283,7 +283,7 @@ def _instantiations(
         if definition is not None:
             scope = scopes.prefix(position)
             full = definition.qualified_name
-            if not f"::{full}".endswith(f"::{name}"):  # by way of an alias of a namespace
+            if not f"::{full}".endswith(f"::{name}"):  # through an alias of a namespace
                 full = scope + name
             full += arguments
             opening = _parameter_list(stream, position)
@@ -333,7 +333,7 @@ def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]
     A ``::`` that says "from the outermost namespace" is left out.
     """
     last = stream.previous(end)
-    # Attributes may stand behind the name.
+    # Attributes may follow the name.
     while stream.text(last) == "]" and last in stream.partner:
         last = stream.previous(stream.partner[last])
     if stream.text(last) == ")" and last in stream.partner:

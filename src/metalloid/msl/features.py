@@ -1,4 +1,4 @@
-"""What of Metal stays out: the names by which a text asks for it, and what it is told.
+"""Unsupported features of Metal: the names that use them, and the messages.
 
 A text is refused for such a name only where clang does not know it either: an author's own
 ``struct mesh`` is as good as any.
@@ -62,7 +62,7 @@ _OF_KERNELS = (
     "operations on tensors beside matmul2d", "simdgroups of a number known at run time only",
     "elements of less than a byte",
 )  # fmt: skip
-#: What is there, behind a header that a text has to include.
+#: Supported features that a text gets by including a header.
 _HEADER_FEATURES = {
     **dict.fromkeys(
         ("tensor", "tensor_handle", "tensor_inline", "tensor_offset", "extents", "dextents"),

@@ -1,4 +1,4 @@
-"""How large the functions of a text become where every call is inlined, in tokens."""
+"""Sizes of a text's functions after inlining every call, in tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_A_CALL = {
 
 
 def largest_inlined_size(stream: TokenStream, templates: bool) -> int:
-    """Tokens of the largest function, with all that it calls in the place of the calls.
+    """Tokens of the largest function, with every call inlined.
 
     Only functions that could stay functions count: those by which no thread waits for others, and
     whose name alone tells which one is called.

@@ -24,7 +24,7 @@ from metalloid.msl.records import describe_records
 from metalloid.msl.signature import IDS
 from metalloid.msl.tokens import TokenStream, is_identifier
 
-#: What may stand in ``coherent(...)``, and beside ``coherent`` alone: elsewhere it is a name.
+#: Arguments of ``coherent(...)``, and words after a lone ``coherent``: elsewhere it is a name.
 _SCOPES = ("device", "system")
 _QUALIFIERS = ("device", "const", "volatile")
 #: What follows the name of a type, but not that of a variable.
@@ -77,7 +77,7 @@ def lower(preprocessed: str) -> Lowered:
 
 
 def lower_stream(stream: TokenStream) -> Lowered:
-    """`lower`, keeping the stream for those who need to map places back."""
+    """`lower`, which also returns the stream, to map positions back."""
     _lower_directives(stream)
     attributes = lower_attributes(stream)
     constants = lower_function_constants(stream, attributes)

@@ -61,7 +61,7 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
         elif token == "namespace":
             scopes[stream.find_from(position, ("{", ";", "="))] = token
         elif token == "extern":
-            block = stream.next(stream.next(position))  # behind the language
+            block = stream.next(stream.next(position))  # after the language
             if stream.text(block) == "{":
                 scopes[block] = token
         elif token in ("struct", "class", "union"):

@@ -227,9 +227,9 @@ template <typename T>
 METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
-// Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// Shifts by the number of bits or more leave nothing but the sign.
 // In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
-// which looks at 32 of 64 bits. Negative numbers of places are large.
+// which looks at 32 of 64 bits. Negative amounts are large.
 template <typename T>
 METAL_FUNC T shift_left(T x, T amount) {
   const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));

@@ -95,7 +95,7 @@ METAL_FUNC complex<T> tanh(complex<T> z) {
   return {derivative * metal::sqrt(T(1) + sine * sine) * sine / divisor, tangent / divisor};
 }
 
-// Each of these is the hyperbolic function of iz, turned back.
+// Each of these is the hyperbolic function of iz, divided by i.
 template <typename T>
 METAL_FUNC complex<T> swapped(complex<T> z) { return {z.im, z.re}; }
 template <typename T>

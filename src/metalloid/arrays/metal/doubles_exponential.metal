@@ -14,7 +14,7 @@ METAL_FUNC Exponent exponent_of(double high, double low = 0.0) {
   const double integer = metal::rint(high * LN2_INVERSE);
   // Exact, as the difference is small and a multiple of 2^-54.
   const double near = metal::fma(-integer, LN2.high, high);
-  // Where the second is the larger one, both are too small to matter beside 2^power.
+  // Where the second is the larger one, both are negligible compared with 2^power.
   const Pair rest = sum_of_larger(near, metal::fma(-integer, LN2.low, low));
   return {rest.high, rest.low, int(integer)};
 }

@@ -19,7 +19,7 @@ METAL_FUNC Angle angle_of(double x) {
   return {sum.high, sum.low, int(n)};
 }
 
-// The bits of 2/pi behind 32 zeros.
+// The bits of 2/pi after 32 zeros.
 constant constexpr uint TWO_OVER_PI[] = {
     0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
     0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu,

@@ -1,4 +1,4 @@
-// Random numbers by counting: each is a function of a key and of its place. Plain MSL.
+// Counter-based random numbers: each is a function of a key and of its offset. Plain MSL.
 namespace numpy {
 
 template <ushort A, ushort B, ushort C, ushort D>
@@ -30,7 +30,7 @@ METAL_FUNC uint2 threefry(uint key0, uint key1, long offset) {
   return threefry(uint2(key0, key1), uint2(uint(ulong(offset) >> 32), uint(offset)));
 }
 
-// The random bits of a place: all 64 of a block, or both halves folded into one, as JAX has it.
+// The random bits at an offset: all 64 of a block, or both halves folded into one, as JAX has it.
 template <typename T>
 METAL_FUNC T random_bits(uint key0, uint key1, long offset) {
   const uint2 words = threefry(key0, key1, offset);
@@ -41,7 +41,7 @@ METAL_FUNC T random_bits(uint key0, uint key1, long offset) {
   }
 }
 
-// A word of the key that belongs to a place.
+// A word of the key for an offset.
 METAL_FUNC uint key_word(uint key0, uint key1, long offset, long word) {
   const uint2 words = threefry(key0, key1, offset);
   return word == 0 ? words.x : words.y;

@@ -1,6 +1,6 @@
 // Searches in sorted rows, and counts.
 
-// Where values would go in a sorted array: before those equal to them, or behind (`is_right`).
+// Where values would go in a sorted array: before elements equal to them, or after (`is_right`).
 // The steps are the same for all threads.
 template <typename Bits>
 [[kernel]] void search(device const Bits *sorted, device const Bits *values, device uint *indices,

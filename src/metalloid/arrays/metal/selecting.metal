@@ -17,7 +17,7 @@ METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count
       const uint k = first + lane;
       if (k < count) {
         const Bits begin = Bits(order.key(values[k]) >> (8 * pass));
-        // What is out of the running is counted as well, each lane's in a place of its own.
+        // Excluded elements are counted as well, in a counter of each lane.
         const uint digit = Bits(begin >> 8) == prefix ? uint(begin) & 0xFF : digits + lane;
         atomic_fetch_add_explicit(&counts[digit], 1, memory_order_relaxed);
       }
@@ -43,9 +43,9 @@ METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count
   return prefix;
 }
 
-// Keeps the first `max_count` of the order, in the order in which they stand, and their places; of equal
-// ones the first. A simdgroup takes a chunk. A row of results has `max_count` for each chunk but the
-// last, which may be shorter. Elements that were chosen before have places already.
+// Selects the first `max_count` of the order, in their original order, with their indices; of equal
+// elements the first. A simdgroup takes a chunk. A row of results has `max_count` for each chunk but the
+// last, which may be shorter. Elements that were selected before have indices already.
 template <typename Bits>
 [[kernel]] void top_chunks(device const Bits *values, device const uint *indices, device Bits *top,
                            device uint *top_indices, constant ulong &start, constant uint &count,

@@ -43,7 +43,7 @@ METAL_FUNC void count_digits(device const Bits *values, uint count, uint shift, 
 }
 
 // Elements moved to where the next with their digit belongs, equal digits in the order of the
-// elements. Places are moved along; those of the first pass are `at`, `at + 1` ...
+// elements. Indices are moved as well; those of the first pass are `at`, `at + 1` ...
 template <typename Bits, bool with_indices>
 METAL_FUNC void move_elements(device const Bits *values, device const uint *indices, uint at,
                               bool is_first, uint count, uint shift, Order<Bits> order,
@@ -72,7 +72,7 @@ METAL_FUNC void move_elements(device const Bits *values, device const uint *indi
 }
 
 // A simdgroup sorts a row, pass by pass. The last pass writes to `sorted`, the one before to
-// `spare`, and so on. Elements that have places already (`has_indices`) have them where the first
+// `spare`, and so on. Given indices (`has_indices`) are stored where the first
 // pass does not write.
 template <typename Bits, bool with_indices>
 [[kernel]] void sort_rows(device const Bits *values, device Bits *sorted, device uint *indices,
@@ -111,7 +111,7 @@ template <typename Bits, bool with_indices>
   }
 }
 
-// A thread finds the place of an element in a short row by comparing it with all others. The first
+// A thread finds the rank of an element in a short row by comparing it with all others. The first
 // `max_results` of each row are kept.
 template <typename Bits, bool with_indices>
 [[kernel]] void sort_short_rows(device const Bits *values, device const uint *given_indices,

@@ -3,8 +3,8 @@
 // METALLOID_TENSOR_BLOCKS is defined the functions of tensor_blocks.metal are instructions.
 //
 // Each simdgroup makes 64 x 64 sums. The depth goes through a ring of stages in threadgroup memory:
-// while one is multiplied, those behind it come from memory. Blocks are taken from a stage while
-// those before them are multiplied, so that nobody waits for them either.
+// while one is multiplied, the next ones are loaded from memory. Blocks are loaded from a stage
+// while the blocks before them are multiplied, which hides their latency too.
 namespace numpy {
 
 // Rows and columns of a simdgroup.
@@ -21,13 +21,13 @@ template <typename T>
 constexpr uint tensor_depth() { return 32 / sizeof(T); }
 template <typename T>
 constexpr uint tensor_step() { return 2 * tensor_depth<T>(); }
-// Of both factors, for so many simdgroups below and beside each other.
+// Elements of both factors, for `down` times `across` simdgroups.
 template <typename T, uint down, uint across>
 constexpr uint tensor_stage() { return (down + across) * simdgroup_extent * tensor_step<T>(); }
 template <typename T, uint down, uint across>
 constexpr uint tensor_capacity() { return tensor_stages * tensor_stage<T, down, across>(); }
 
-// Where an element of a factor lies in a stage: in groups, as in the factor. Groups change places
+// The index of an element of a factor in a stage: in groups, as in the factor. Groups are swapped
 // so that those of eight lines, which are read together, lie in different banks.
 template <typename T, bool along_depth, uint lines>
 METAL_FUNC uint tensor_index(uint line, uint depth) {
@@ -41,7 +41,7 @@ METAL_FUNC uint tensor_index(uint line, uint depth) {
 }
 
 // A block of a factor for all lanes. Quarters of a left one are below each other first, those of a
-// right one beside each other along the depth.
+// right one adjacent along the depth.
 template <typename T, bool is_left, bool along_depth, uint lines>
 METAL_FUNC void take_block(thread uint (&to)[4], threadgroup const T *stage, uint line, uint depth,
                            uint lane) {
@@ -65,10 +65,10 @@ METAL_FUNC void take_block(thread uint (&to)[4], threadgroup const T *stage, uin
   }
 }
 
-// A factor on its way to a stage. If it lies in memory as it is it is copied there, 16 bytes at a
-// time. Otherwise what it is made of is fetched four by four, held while others are multiplied, and
-// put there. Beyond its end are zeros; other places are read for them, so that there are no
-// branches.
+// The transfer of a factor to a stage. A factor that is stored in memory is copied, 16 bytes at a
+// time. Otherwise its operands are loaded four by four, held in registers during a multiplication,
+// and the computed elements stored. Beyond its end are zeros; valid addresses are read for them to
+// avoid branches.
 template <typename T, bool is_left, bool along_depth, bool is_copied, uint lines, uint threads,
           typename Factor>
 struct tensor_factor {
@@ -83,7 +83,7 @@ struct tensor_factor {
   typename Factor::Fetched held[groups * fours];
   uint held_depth;
 
-  // The groups that a thread brings: a line and a place of the depth.
+  // The groups that a thread loads: a line and an index along the depth.
   METAL_FUNC uint2 group(uint k) const {
     const uint n = k * threads + own;
     return along_depth ? uint2(n / (step / size), n % (step / size) * size)

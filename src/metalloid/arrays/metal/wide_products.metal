@@ -1,4 +1,4 @@
-// Products of matrices on devices with many thin threads: 256 of them make a tile, each in a square
+// Products of matrices on SIMT devices: 256 threads compute a tile, each in a square
 // of sums. While they multiply a step of the depth, the next one comes from memory.
 namespace numpy {
 
@@ -7,8 +7,8 @@ constexpr constant uint square_threads = 256;
 constexpr constant uint step_elements = 4 * square_threads;
 
 // Rows and columns of a tile, elements of the depth in a step, and those of a line of it in
-// threadgroup memory. The few that are too many keep writers down its columns out of each other's
-// way.
+// threadgroup memory. The padding avoids bank conflicts between
+// writers down its columns.
 template <uint each>
 constexpr uint square_tile() { return 16 * each; }
 template <uint each>
@@ -19,7 +19,7 @@ constexpr uint square_line() { return square_tile<each>() + 4; }
 template <uint each>
 constexpr uint square_capacity() { return 4 * square_step<each>() * square_line<each>(); }
 
-// The four elements of a factor that a thread brings: along the depth, or along the tile.
+// The four elements of a factor that a thread loads: along the depth, or along the tile.
 template <typename T, uint each, bool is_left, bool along_depth, typename Factor>
 METAL_FUNC void load_four(thread T *to, Factor factor, uint first, uint depth, uint2 end, uint own) {
   constexpr uint tile = square_tile<each>(), step = square_step<each>();

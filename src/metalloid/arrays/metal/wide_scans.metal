@@ -1,6 +1,6 @@
-// Running sums and products of rows on devices with many thin threads: a threadgroup adds up a
+// Running sums and products of rows on SIMT devices: a threadgroup adds up a
 // tile, another one the totals of all tiles of a row, and each tile is gone through again, from
-// where the one before it ends. In front of this text stands `Op`: `of(a, b)` and `none()`.
+// where the one before it ends. The text is preceded by `Op`: `of(a, b)` and `none()`.
 constant constexpr uint scan_threads = 256;
 constant constexpr uint scan_simdgroups = scan_threads / 32;
 constant constexpr uint scan_parts = 4;  // of a tile; a thread has four elements in each

@@ -1,4 +1,4 @@
-// Sorting by digits on devices with many thin threads: a threadgroup takes a tile of a row, finds
+// Radix sort on SIMT devices: a threadgroup takes a tile of a row, finds
 // where each of its elements belongs among those of the tile (A. Adinets, D. Merrill, "Onesweep",
 // 2022, without its look back), and writes runs of equal digits, neighbours by neighbours.
 constant constexpr uint tile_threads = 256;  // one for each value of a digit
@@ -50,7 +50,7 @@ METAL_FUNC uint sum_before(uint x, threadgroup uint *totals, uint own) {
   return sum;
 }
 
-// How often each digit occurs in each tile of a row: counts of a digit stand behind each other.
+// How often each digit occurs in each tile of a row: counts of a digit are contiguous.
 template <typename Bits>
 [[kernel]] void count_tiles(device const Bits *values, device uint *counts, constant ulong &start,
                             constant uint &given_count, constant uint &given_shift,
@@ -127,7 +127,7 @@ template <typename Bits, bool with_indices>
                            uint2 groups [[threadgroups_per_grid]],
                            uint own [[thread_index_in_threadgroup]]) {
   constexpr uint each = tile_each<Bits>();
-  // Elements at first, places after them.
+  // Elements first, indices after them.
   threadgroup ulong storage[tile_elements<Bits>() * (sizeof(Bits) > 4 ? 8 : 4) / 8];
   threadgroup Bits *sorted = reinterpret_cast<threadgroup Bits *>(storage);
   threadgroup uint *sorted_indices = reinterpret_cast<threadgroup uint *>(storage);

@@ -1,9 +1,9 @@
 // Windows over an array whose channels come last: convolution and pooling. Plain MSL.
 //
-// What a window has at one of its places lies at three distances, added up: that of the row of
-// windows, of which there is a table; that of the window in its row, which grows by a step; and
-// that of the place, of which there is a table again. So windows with any number of axes, strides
-// and gaps are the same here.
+// The address of an element of a window is the sum of three offsets: that of the row of windows,
+// from a table; that of the window in its row, a multiple of a step; and that of the element within
+// the window, from a second table. So windows with any number of axes, strides and dilations share
+// this code.
 namespace numpy {
 
 struct Windows {
@@ -12,14 +12,14 @@ struct Windows {
   uint width;     // windows of a row
   uint step;      // from one to the next
   uint count;     // of all windows
-  uint depth;     // places
+  uint depth;     // elements of a window
   uint channels;  // of a group
   uint outputs;   // of a group
   uint all;       // outputs of all groups
 };
 
-// A matrix with the contents of a window in each row, which is nowhere in memory. If `adjacent`, the
-// places of a simdgroup lie beside each other.
+// A matrix with the contents of a window in each row (im2col), which is not stored. If `adjacent`,
+// the elements of a simdgroup are contiguous in memory.
 template <typename T, typename Index, bool adjacent>
 struct Patches {
   device const T *x;

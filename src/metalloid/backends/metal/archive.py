@@ -15,7 +15,7 @@ from metalloid.errors import CompileError, MetalloidError
 
 
 class Archive:
-    """What Metal has made of functions for one GPU, on disk when the process ends.
+    """A binary archive of compiled functions for one GPU, written to disk when the process ends.
 
     An archive that Metal does not take any more is begun again: it holds nothing that cannot be
     made from the text.

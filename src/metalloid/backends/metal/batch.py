@@ -68,7 +68,7 @@ class Batch:
                 self._buffer = device.logs.command_buffer(device.queue, logs)
                 self._encode()
                 self._buffer.commit()
-        except BaseException as error:  # nobody may wait for what does not run
+        except BaseException as error:  # callers must not wait for a batch that does not run
             self._fault = f"it was not encoded: {error}"
             self._end(copy=False)
             raise
@@ -89,7 +89,7 @@ class Batch:
         self._encode_launches(row)
 
     def _encode_with_textures(self, command: Command) -> None:
-        """Textures are filled before the launch, and emptied behind it."""
+        """Textures are filled before the launch and copied back after it."""
         images = command.images.values()
         self._copy(Image.fill, images)
         self._encode_launches([command])

@@ -1,4 +1,4 @@
-"""Metal from Python: PyObjC's module on a Mac, or what the settings put in its place."""
+"""Metal from Python: PyObjC's module on a Mac, or the substitute that the settings name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Binding:
     is_software : bool
         Whether it is not Apple's.
     pool : callable
-        Makes a context at whose end the objects are released that Metal made on the way.
+        Makes a context that releases Metal's temporary objects when it ends.
     """
 
     module: Any

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Borrower:
-    """Finds the memory of one launch, and lends it what is the process's.
+    """Finds the memory of one launch and makes memory of the process available to the GPU.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Borrower:
         self._allocations: dict[int, Allocation] = {}
 
     def struct_at(self, address: int) -> EncodedStruct | None:
-        """What was put together from members, which may be pointers, at an address."""
+        """The struct at an address that was encoded from members, which may be pointers."""
         return self._structs.get(address)
 
     def _block_at(self, address: int) -> Block | None:
@@ -49,7 +49,7 @@ class Borrower:
     def inline(self, address: int) -> bytes:
         """The memory at an address, if Metal can copy it into the command; else empty.
 
-        It is small, one parameter only reads it, and no launch under way has newer contents.
+        It is small, one parameter only reads it, and no pending launch has newer contents.
         """
         block, heap = self._block_at(address), self.device.heap
         if block is None or block.nbytes > MAX_INLINE_BYTES or len(block.uses) > 1:
@@ -91,7 +91,7 @@ class Borrower:
         heap, nbytes = self.device.heap, block.nbytes
         loans = heap.loans_in(block.start, nbytes)
         if len(loans) == 1 and loans[0].covers(block.start, nbytes):
-            allocation = loans[0]  # of a launch under way, newer than the process's
+            allocation = loans[0]  # of a pending launch, newer than the process's
         else:
             if loans:
                 self.device.synchronize()
@@ -104,7 +104,7 @@ class Borrower:
 
 
 def _structs(arguments: Arguments) -> Iterator[tuple[int, EncodedStruct]]:
-    """Those that a launch keeps, and those that these lead to."""
+    """Yield the structs of a launch and, recursively, the structs that they point to."""
     for struct in arguments.keep_alive:
         if isinstance(struct, EncodedStruct):
             yield struct.memory.__array_interface__["data"][0], struct

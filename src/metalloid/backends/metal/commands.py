@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CopyBack(NamedTuple):
-    """What goes from a buffer to memory of the process when the launch has ended."""
+    """A copy from a buffer to memory of the process, made when the launch has ended."""
 
     source: Allocation
     nbytes: int
@@ -79,7 +79,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """The kernel's name."""
         return self.program.signature.name
 
     @property

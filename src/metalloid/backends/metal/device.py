@@ -34,7 +34,7 @@ from metalloid.runtime.launch.program import Size
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
 _MAX_LAUNCHES = 64
 _LONGEST_BATCH = 0.002
-#: Batches on their way at most: Metal's queues take 64 command buffers.
+#: Maximum number of batches in flight: Metal's queues take 64 command buffers.
 _MAX_IN_FLIGHT = 48
 
 
@@ -49,7 +49,7 @@ class MetalDevice(Device):
     """One GPU, by one queue.
 
     Launches are collected in a batch, which becomes a command buffer when it is full or old, or
-    when somebody asks for a result.
+    when a result is requested.
     """
 
     memory = "shared"

@@ -1,4 +1,4 @@
-"""What Metal has only so much of: told as errors of ours, where a driver would end the process."""
+"""Metal's resource limits, checked here because drivers end the process when one is exceeded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from metalloid.runtime.launch.program import Size
 
 #: Textures of a kernel, by the first family of GPUs that has so many; older ones have 31.
 _TEXTURES = {"Apple6": 128, "Mac2": 128, "Apple4": 96}
-#: What the place of ``constant`` memory in a buffer is a multiple of.
+#: Alignment of the offset of ``constant`` memory in a buffer.
 _OF_APPLE, _OF_OTHERS = 4, 256
-#: Of what is copied into a command.
+#: Maximum size of data that is copied into a command.
 MAX_INLINE_BYTES = 4096
-#: Of a threadgroup parameter: Metal takes one of 0 bytes for one that nobody has given.
+#: Minimum size of a threadgroup parameter: Metal takes one of 0 bytes for a missing one.
 LEAST_THREADGROUP_BYTES = 16
 
 
@@ -31,7 +31,7 @@ class Limits:
     threadgroup_bytes : int
         Memory of a threadgroup.
     constant_alignment : int
-        What the place of ``constant`` memory in a buffer is a multiple of.
+Alignment of the offset of ``constant`` memory in a buffer.
     """
 
     def __init__(self, gpu: Any, module: Any) -> None:

@@ -1,4 +1,4 @@
-"""What kernels log (``os_log``), from Metal's log states (macOS 15) to Python's `logging`."""
+"""Passes messages of kernels (``os_log``) from Metal's log states (macOS 15) to `logging`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from metalloid.runtime.launch.log_messages import LOGGER
 
-#: Of the buffer for messages of a command buffer.
+#: Size of the buffer for messages of a command buffer.
 _MAX_BYTES = 2**20
 #: By Metal's number: undefined, debug, info, notice, error, fault.
 _LEVELS = (

@@ -78,7 +78,7 @@ class Heap:
         self.nothing = self.private(mmap.PAGESIZE)
 
     def private(self, nbytes: int, start: int = 0) -> Allocation:
-        """Zeroed memory that nobody finds by its address.
+        """Zeroed memory that is not registered under its address.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Heap:
             loan.owed += 1
 
     def loans_in(self, address: int, nbytes: int) -> list[Allocation]:
-        """What stands for memory of the process, or for a part of it."""
+        """Allocations on loan that overlap a range of the process's memory."""
         with self._lock:
             return [loan for loan in self._loans if loan.meets(address, nbytes)]
 
@@ -167,7 +167,7 @@ class Heap:
                 memory, nbytes_with_padding, self._options, None
             )
             if buffer is None or _address_of(buffer, nbytes_with_padding) != address:
-                return None  # whoever was between us and Metal has made a copy
+                return None  # a layer between us and Metal made a copy
         return Allocation(buffer, address, nbytes_with_padding)
 
 

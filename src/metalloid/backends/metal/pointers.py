@@ -37,7 +37,7 @@ def _words(members: tuple[Layout, ...], start: int) -> Iterator[tuple[int, Layou
 
 
 def _gpu_word(word: int, member: Layout, borrower: Borrower) -> int:
-    """What stands for a resource on the GPU."""
+    """The word by which the GPU addresses a resource."""
     if member.form == "sampler":
         return int(borrower.device.samplers.state(word).gpuResourceID()[0])
     if member.form == "texture":

@@ -31,7 +31,7 @@ _USUAL_GROUP = 256
 
 
 def front_end_target() -> Target:
-    """What our own front end compiles for to learn the parameters: a machine like any.
+    """The target for which our own front end compiles to find the parameters.
 
     It has the name of the processor, so texts that were checked for the CPU are not checked again.
     """

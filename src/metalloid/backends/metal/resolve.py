@@ -82,7 +82,7 @@ def _bind_imported(
 
 
 def _bind_resources(word: int, index: int, layout: Layout, borrower: Borrower) -> None:
-    """Bind a texture or a sampler, or several behind each other."""
+    """Bind a texture or a sampler, or an array of them."""
     words = [word]
     if layout.count:
         words = list((ctypes.c_uint64 * layout.count).from_address(word))

@@ -27,7 +27,7 @@ def inline_includes(source: str, file: str, options: Options, cache: Cache) -> s
     Parameters
     ----------
     file : str
-        Its name, beside which quoted names are searched.
+        Its path; quoted includes are searched in its folder.
     """
     own = set((include_folder() / "header_names.txt").read_text().split())
     if all((quoted or angled) in own for quoted, angled in _INCLUDE.findall(source)):

@@ -143,7 +143,7 @@ def format_name(code: int, is_depth: bool) -> str:
 
 
 def _regions(layout: Layout, levels: list[Level], borrower: Borrower) -> Iterator[CopyRegion]:
-    """What a texture is filled from; one memory holds all its levels."""
+    """Copy regions from which a texture is filled; one memory holds all its levels."""
     assert layout.texture is not None
     is_volume = layout.texture.kind == "3d"
     memory = borrower.find(levels[0].address, not layout.read_only)

@@ -61,7 +61,7 @@ class MTLArgumentEncoder(MetalObject, ResourceRanges):
         return self._struct.bytes
 
     def alignment(self) -> int:
-        """What the offset of an argument buffer is a multiple of."""
+        """The alignment of the offset of an argument buffer."""
         return self._struct.alignment
 
     def setArgumentBuffer_offset_(self, buffer: MTLBuffer | None, offset: int) -> None:
@@ -71,7 +71,7 @@ class MTLArgumentEncoder(MetalObject, ResourceRanges):
     def setArgumentBuffer_startOffset_arrayElement_(
         self, buffer: MTLBuffer | None, offset: int, element: int
     ) -> None:
-        """Choose one of several argument buffers that lie behind each other."""
+        """Choose one of several contiguous argument buffers."""
         selector = "setArgumentBuffer:startOffset:arrayElement:"
         self._choose(selector, buffer, unsigned(offset) + unsigned(element) * self._struct.bytes)
 
@@ -150,7 +150,7 @@ class MTLArgumentEncoder(MetalObject, ResourceRanges):
 def _numbered(members: Sequence[Layout]) -> Iterator[tuple[int, tuple[int, Layout]]]:
     """``id, (offset, layout)`` of the members of a struct, and of those of structs in it.
 
-    A member without an id has the one behind the last of the member before it. Elements of an array
+    A member without an id has the one after the last of the member before it. Elements of an array
     count, and so do members of a struct in a struct, whose own ids begin where that stands.
     """
     free = 0

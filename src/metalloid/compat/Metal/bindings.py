@@ -1,4 +1,4 @@
-"""What an encoder has bound to buffer indices."""
+"""The resources that an encoder has bound to indices."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Bindings:
     def arguments(
         self, pipeline: MTLComputePipelineState, selector: str
     ) -> tuple[list[Any], list[Any]]:
-        """What to pass to the kernel of a pipeline, and whose memory that is.
+        """The arguments for the kernel of a pipeline, and the owners of their memory.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Bindings:
     def threadgroup_arguments(
         self, pipeline: MTLComputePipelineState, limit: int, selector: str
     ) -> list[Any]:
-        """What to pass for parameters that take threadgroup memory: whole elements.
+        """The arguments for parameters that take threadgroup memory: whole elements.
 
         Raises
         ------

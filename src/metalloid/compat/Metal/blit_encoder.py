@@ -125,7 +125,7 @@ class MTLBlitCommandEncoder(CommandEncoder):
     def _rows(
         self, selector: str, buffer: MTLBuffer, offset: int, row: int, image: int, part: np.ndarray
     ) -> _Texels:
-        """Those of a buffer that go with a part of a texture."""
+        """The rows of a buffer that correspond to a region of a texture."""
         depth, height, width, texel = part.shape
         memory, name = instance(buffer, MTLBuffer).memory, f"MTLBlitCommandEncoder {selector}"
         if unsigned(offset) % texel:
@@ -170,7 +170,7 @@ class _Texels(NamedTuple):
         return memoryview(memory[low:high])  # type: ignore[arg-type]
 
     def buffers(self) -> tuple[MTLBuffer, ...]:
-        """Who is looked at for hazards."""
+        """The buffers that are checked for hazards."""
         return () if isinstance(self.owner, MTLTexture) else (self.owner,)
 
 

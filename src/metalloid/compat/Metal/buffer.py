@@ -36,7 +36,7 @@ class Contents:
         self._bytes, self._owner = contents, weakref.ref(owner)
 
     def as_buffer(self, count: int) -> memoryview:
-        """The first `count` bytes, writable, once no command buffer under way writes them."""
+        """The first `count` bytes, writable, once no pending command buffer writes them."""
         owner = self._owner()
         if owner is not None:
             check_host(owner)
@@ -54,7 +54,7 @@ class MTLBuffer(MetalObject):
     writer : weakref.ref or None
         The last command buffer that writes it, and when that was committed; see `hazards`.
     is_synchronized : bool
-        Whether an event is signalled behind what writes it.
+        Whether an event is signalled after the commands that write it.
     written : int
     """
 

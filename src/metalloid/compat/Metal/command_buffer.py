@@ -105,7 +105,7 @@ class MTLCommandBuffer(MetalObject):
         self.add(Wait(instance(event, MTLEvent), unsigned(value)))
 
     def pushDebugGroup_(self, string: str) -> None:
-        """Begin a group for whoever debugs."""
+        """Begin a debug group."""
         text(string)
         self._groups += 1
 
@@ -149,7 +149,7 @@ class MTLCommandBuffer(MetalObject):
         return self._retains
 
     def enqueue(self) -> None:
-        """Take the next place in the queue."""
+        """Take the next position in the queue."""
         if self._status != MTLCommandBufferStatusNotEnqueued:
             self._fail("enqueue", "enqueue of a command buffer that has a place in the queue")
         self._status = MTLCommandBufferStatusEnqueued
@@ -248,13 +248,13 @@ class MTLCommandBuffer(MetalObject):
                     self._error = self._error or _error_of(failure)
             self._start, self._end = self._queue.timeline(seconds)
             self._is_finished = True
-            # Whoever keeps the command buffer does not keep what it used.
+            # A reference to the command buffer does not keep its resources alive.
             self._commands, self._launches, self._retained = [], [], []
 
     # -- afterwards
 
     def status(self) -> int:
-        """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
+        """Its state: ``MTLCommandBufferStatusCompleted`` ..."""
         if self._status < MTLCommandBufferStatusScheduled:
             return self._status
         if not self._is_finished:
@@ -265,7 +265,7 @@ class MTLCommandBuffer(MetalObject):
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted
 
     def error(self) -> NSError | None:
-        """What went wrong; None if nothing did, or it is not done yet."""
+        """The error; None without one, and before completion."""
         return self._error
 
     def GPUStartTime(self) -> float:

@@ -69,10 +69,10 @@ class MTLDevice:
     waiting : set of MTLCommandQueue
         Those with command buffers that cannot be issued yet.
     running : deque of MTLCommandBuffer
-        Those that were issued. They live until they have ended, whoever else has forgotten them.
+        Those that were issued. They live until they have ended, even if unreferenced elsewhere.
     allocated_bytes : int
     alive : set of MetalObject
-        Whatever it has made that nobody has released.
+    Objects of the device that have not been released.
     """
 
     def __init__(self, device: Any, registry_id: int) -> None:

@@ -1,4 +1,4 @@
-"""What Metal leaves to the program, and nobody notices until it goes wrong: found here.
+"""Detects hazards that Metal leaves to the program, and that often go unnoticed.
 
 Metal orders launches of one queue by the buffers they use, and nothing else: not launches of a
 concurrent encoder, not those of another queue, not what the host does. A buffer that a command
@@ -26,7 +26,7 @@ _turns = itertools.count(1)
 
 
 class Overlap:
-    """What launches of a concurrent encoder use that may run at once."""
+    """The resources of launches of a concurrent encoder that may run at the same time."""
 
     def __init__(self) -> None:
         self._read: dict[int, str] = {}
@@ -49,7 +49,7 @@ class Overlap:
             (self._written if id(buffer) in writes else self._read)[id(buffer)] = kernel
 
     def barrier(self, buffers: Iterable[Any] | None = None) -> None:
-        """Order what follows behind what was added; of some buffers only, if they are named."""
+        """Order later launches after the earlier ones; only those that use `buffers`, if given."""
         for used in (self._read, self._written):
             if buffers is None:
                 used.clear()
@@ -75,7 +75,7 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
             for buffer in written:
                 buffer.is_synchronized = True
         elif isinstance(command, Wait):
-            # The host may signal it, or who has not been committed yet: that is not looked into.
+            # The host may signal it, or a buffer not yet committed: that is not checked.
             for other in command.event.queues or {None}:
                 queue.ordered[other] = turn
         elif isinstance(command, Launch):
@@ -114,7 +114,7 @@ def pending_writer(buffer: MTLBuffer) -> MTLCommandBuffer | None:
 def check_host(buffer: MTLBuffer) -> None:
     """Raise if the host looks at what a command buffer writes now.
 
-    Behind what writes it an event may be signalled, by which the host knows before the command
+After the commands that write it an event may be signalled; the host then knows before the command
     buffer is done: that is not looked into.
     """
     if pending_writer(buffer) is not None and not buffer.is_synchronized:

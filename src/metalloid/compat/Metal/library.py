@@ -184,7 +184,7 @@ def _compiled(
 
 
 def _double(library: mtl.Library) -> str:
-    """What Metal's compiler says where a text computes with doubles; empty where none does."""
+    """The message of Metal's compiler for a text that computes with doubles, or ""."""
     if not library.uses("double"):
         return ""
     lines = [line.split("//", 1)[0] for line in library.source.splitlines()]

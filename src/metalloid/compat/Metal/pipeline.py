@@ -67,7 +67,7 @@ class MTLComputePipelineState(MetalObject):
 
 
 class MTLComputePipelineDescriptor:
-    """What a pipeline state is made of."""
+    """The description of a pipeline state."""
 
     __slots__ = ("_function", "_label", "_max_threads", "_multiple")
 
@@ -121,7 +121,7 @@ class MTLComputePipelineDescriptor:
 
 
 def _alignment(layout: Layout) -> int:
-    """What the place of a parameter's memory in a buffer is a multiple of."""
+    """The alignment of the offset of a parameter's memory in a buffer."""
     least = _CONSTANT_ALIGNMENT if layout.space == "constant" else 1
     return max(min(layout.alignment, _MAX_ALIGNMENT), least)
 

@@ -1,4 +1,4 @@
-"""What all encoders of arguments do the same way: several at once."""
+"""Methods of encoders that set a range of resources."""
 
 from __future__ import annotations
 

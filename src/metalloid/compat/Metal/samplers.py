@@ -76,12 +76,12 @@ class MTLSamplerState(MetalObject):
         self.sampler = sampler
 
     def gpuResourceID(self) -> MTLResourceID:
-        """What stands for it in an argument buffer."""
+        """Its handle in an argument buffer."""
         return MTLResourceID(self.sampler.word)
 
 
 def sampler_state(device: MTLDevice, descriptor: MTLSamplerDescriptor) -> MTLSamplerState:
-    """What ``newSamplerStateWithDescriptor:`` makes."""
+    """The result of ``newSamplerStateWithDescriptor:``."""
     numbers = {
         "mag_filter": descriptor.magFilter(), "min_filter": descriptor.minFilter(),
         "mip_filter": descriptor.mipFilter(), "border_color": descriptor.borderColor(),

@@ -38,7 +38,7 @@ KINDS = {
 
 
 class MTLTextureDescriptor(Descriptor):
-    """What a texture is made of."""
+    """The description of a texture."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class MTLTextureDescriptor(Descriptor):
     def texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
         cls, pixel_format: int, width: int, height: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
-        """Of a texture of two dimensions, perhaps with all its mip levels."""
+        """Describe a texture of two dimensions, perhaps with all its mip levels."""
         descriptor = cls()
         descriptor.setPixelFormat_(pixel_format)
         descriptor.setWidth_(width)
@@ -73,7 +73,7 @@ class MTLTextureDescriptor(Descriptor):
     def textureCubeDescriptorWithPixelFormat_size_mipmapped_(
         cls, pixel_format: int, size: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
-        """Of a cube, perhaps with all its mip levels."""
+        """Describe a cube, perhaps with all its mip levels."""
         descriptor = cls.texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
             pixel_format, size, size, mipmapped
         )
@@ -138,7 +138,7 @@ class MTLTexture(MetalObject):
         return self._setting("sampleCount")
 
     def usage(self) -> int:
-        """What kernels may do with it."""
+        """The permitted uses in kernels."""
         return self._setting("usage")
 
     def storageMode(self) -> int:
@@ -146,7 +146,7 @@ class MTLTexture(MetalObject):
         return self._setting("storageMode")
 
     def gpuResourceID(self) -> MTLResourceID:
-        """What stands for it in an argument buffer."""
+        """Its handle in an argument buffer."""
         return MTLResourceID(self.texture.address)
 
     def replaceRegion_mipmapLevel_withBytes_bytesPerRow_(
@@ -212,7 +212,7 @@ class MTLTexture(MetalObject):
 
 
 def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
-    """What ``newTextureWithDescriptor:`` makes; None if there is no room."""
+    """The result of ``newTextureWithDescriptor:``; None without enough memory."""
     selector = "MTLDevice newTextureWithDescriptor:"
     wanted = instance(descriptor, MTLTextureDescriptor)
     kind, pixel_format = KINDS.get(wanted.textureType()), _FORMATS.get(wanted.pixelFormat())

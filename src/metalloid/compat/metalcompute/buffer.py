@@ -35,7 +35,7 @@ class Buffer(BufferExporter):
 
 
 def temporary(source: Any) -> CopiedBytes:
-    """What a buffer of the same source would hold, for one run."""
+    """A temporary buffer for one run."""
     contents, length = _contents(source)
     try:
         return CopiedBytes(contents, length)

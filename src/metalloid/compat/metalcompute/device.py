@@ -12,7 +12,7 @@ from metalloid.compat.metalcompute.function import Function
 
 
 class metalcompute_device(NamedTuple):
-    """What a device is.
+    """The properties of a device.
 
     Attributes
     ----------

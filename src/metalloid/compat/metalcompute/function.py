@@ -62,7 +62,7 @@ def _interrupt_soon() -> None:
 
 
 class Run:
-    """A run under way. When the handle goes away, it waits for the end of the run.
+    """A pending run. When the handle goes away, it waits for the end of the run.
 
     A kernel that fails cannot raise there: Python prints its `KernelFault` as an exception that was
     ignored.

@@ -1,4 +1,4 @@
-"""The thirteen ways in which MetalPy calls its kernels, by what their parameters are."""
+"""The thirteen calling conventions of MetalPy's kernels, by their parameters."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Launchers:
         return float(np.asarray(result)[0])
 
     def launcher_13(self, init: str, final: str, a: MetalArray) -> tuple[int, float]:
-        """A reduction to a place and what is there."""
+        """A reduction to an index and its value."""
         threads, group = _shared_work(a.length)
         first, last = self._kernel(init), self._kernel(final)
         values, value = (

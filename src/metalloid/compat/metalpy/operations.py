@@ -86,7 +86,7 @@ class MetalPy(Launchers):
     Parameters
     ----------
     kernel_path : str
-        A ``.metal`` file with the 51 kernels, or the ``.metallib`` beside it, which is code for
+        A ``.metal`` file with the 51 kernels, or the ``.metallib`` of that name, which is code for
         Apple's GPUs. Without, ours.
 
     Raises
@@ -127,7 +127,7 @@ class MetalPy(Launchers):
         return self.launcher_2("pow_kernel", a, b)
 
     def leaky_relu(self, a: MetalArray, alpha: float = 0.01) -> MetalArray:
-        """What is negative, times `alpha`."""
+        """Multiply negative elements by `alpha`."""
         _check("leaky_relu", a)
         _check_number("leaky_relu", alpha)
         return self.launcher_2("leaky_relu_kernel", a, alpha)

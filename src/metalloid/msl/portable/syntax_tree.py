@@ -23,14 +23,14 @@ _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in the lowered text, in the numbering of the user's file."""
+    """A position in the lowered text, in the numbering of the user's file."""
 
     file: str
     line: int
     column: int
 
     def diagnostic(self) -> Diagnostic:
-        """As what `SourceMap` takes."""
+        """The position in the form that `SourceMap` takes."""
         return Diagnostic("error", self.file, self.line, self.column, "")
 
 
@@ -42,7 +42,7 @@ class Node:
     ----------
     kind : str
         ``"ParmVarDecl"``.
-    begin, end, name : Place or None
+begin, end, name : SourceLocation or None
         Where its text begins, where its last token begins, and where the name it declares stands.
     text : str
         The rest of its line.
@@ -66,7 +66,7 @@ class Node:
 
     @property
     def words(self) -> list[str]:
-        """What stands before its type: properties, and the name last."""
+        """The words before its type: properties, and the name last."""
         return _BEFORE_TYPE.split(self.text, maxsplit=1)[0].split()
 
     @property
@@ -76,7 +76,7 @@ class Node:
 
     @property
     def is_implicit(self) -> bool:
-        """Whether nobody wrote it."""
+        """Whether the compiler added it implicitly."""
         return "implicit" in self.words
 
     def ancestors(self) -> Iterator[Node]:
@@ -94,9 +94,9 @@ class Node:
 
 
 def parse_dump(dump: str) -> list[Node]:
-    """The nodes of a dump that have a place, in its order.
+    """The nodes of a dump that have a location, in its order.
 
-    A place is printed by what differs from the one printed before it, so that every line counts.
+    A location is printed as its difference from the one printed before it, so every line counts.
     """
     nodes: list[Node] = []
     path: list[tuple[int, Node]] = []

@@ -19,7 +19,7 @@ _QUALIFIERS = SPACES | {
 
 @dataclass
 class Text:
-    """What the rules look at.
+    """The input of the rules.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Text:
             self.findings.append(finding)
 
     def token(self, location: SourceLocation | None) -> int | None:
-        """The token at a place of the tree; None if it is not the user's."""
+        """The token at a location of the tree; None if it is not the user's."""
         return None if location is None else self.source_map.token_at(location.diagnostic())
 
     def named(self, node: Node) -> int | None:

@@ -1,5 +1,5 @@
-// Values of Python's as launches want them. Whoever finds one that does not fit says so by false;
-// what Python raised on the way is an error that is set.
+// Conversions of Python values for launches. Functions return false for a value that does not fit;
+// an exception that Python raised meanwhile stays set.
 #pragma once
 #include <math.h>
 #include <stdbool.h>

@@ -28,7 +28,7 @@ from metalloid.msl.entry_points import EntryPoint
 
 
 class Engine(Protocol):
-    """A way to run kernels: a module with these functions."""
+    """An engine that runs kernels: a module with these functions."""
 
     def functions(self, reports: bool, variant: Variant | None, parameters: int) -> str:
         """C++ of the functions that the runtime calls."""

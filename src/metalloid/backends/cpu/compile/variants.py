@@ -2,7 +2,7 @@
 
 A variant is compiled when a launch needs it. Independent threads have ``full`` and ``tail`` ones:
 with complete simdgroups only, or with a mask for incomplete ones. Kernels with barriers have more
-kinds, by the way simdgroups cover a threadgroup. If a kernel is compiled before its first launch,
+kinds, by how simdgroups cover a threadgroup. If a kernel is compiled before its first launch,
 its variant may be for threadgroups of one size only. LLVM then knows the number of simdgroups and
 can keep values in registers across barriers.
 """
@@ -28,7 +28,7 @@ _MIN_MASKED_LANES = 3
 
 
 class Kind(enum.Enum):
-    """How simdgroups cover a threadgroup."""
+    """The mapping of simdgroups to a threadgroup."""
 
     #: All simdgroups are complete.
     FULL = "full"

@@ -8,7 +8,7 @@
  *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds
  *     when all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at
  *     simdgroup functions, those at the lowest call site go on, as the active lanes of that call.
- *     The lowest first keeps lanes that are behind, in an earlier block or still in a loop, moving
+ *     The lowest first keeps lanes that lag, in an earlier block or still in a loop, moving
  *     until they reconverge with the others.
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
@@ -33,7 +33,7 @@ typedef struct shift {
     uint64_t next, end; /* threadgroups taken and not yet started */
 } shift;
 
-/* Time is only asked for between takes that grow, so a short job hardly pays for it. */
+/* The clock is read only between takes, which grow, so it costs a short job little. */
 static bool take(shift *shift) {
     mtl_job *job = shift->context->job;
     if (!mtl_job_check_deadline(job)) return false;

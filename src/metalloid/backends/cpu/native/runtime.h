@@ -74,7 +74,7 @@ typedef struct mtl_outcome {
 _Static_assert(offsetof(mtl_descriptor, arguments) == 64, "Python packs it");
 _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 
-/* A launch on its way. The first block is constant while it runs. */
+/* A launch in progress. The first block is constant while it runs. */
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;

@@ -153,7 +153,7 @@ static uint64_t value_of(const mtl_exchange *call, uint32_t lane) {
     return is_active(call, lane) ? call->lanes[lane].value : 0;
 }
 
-/* In SOURCE: `self`, the reader's place in its segment; `reader`; `width`. A source outside the
+/* In SOURCE: `self`, the reader's index in its segment; `reader`; `width`. A source outside the
  * segment gives the reader's own value. */
 #define SHUFFLE_RULE(NAME, SOURCE)                                          \
     static int32_t NAME(mtl_exchange *call) {                               \
@@ -190,8 +190,8 @@ static int32_t shuffle(mtl_exchange *call) {
     return shuffle_in_range(call);
 }
 
-/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. What moves past the edge
- * of a vector is replaced by what the filling, moved along beside it, brings in. */
+/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. Elements that
+ * move past the edge of a vector are replaced by elements of the filling, moved likewise. */
 static int32_t shift_and_fill(mtl_exchange *call, bool up) {
     for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
         if (!is_active(call, lane)) continue;

@@ -41,7 +41,7 @@ class InFlight(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """The kernel's name."""
 
     @property
     def done(self) -> bool:
@@ -163,7 +163,7 @@ class ContextDevice(Device):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the context is lost or a cancellation under way: `enter` has to come first."""
+        """Whether the context is lost or a cancellation pending: `enter` has to come first."""
         return bool(self._lost) or self.cancellation.is_pending
 
     @property

@@ -27,7 +27,7 @@ _HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
-    """What native/fast_launch.c reads of a kernel; it has the same names in this order."""
+    """The fields of a kernel that native/fast_launch.c reads, which has these names in this order."""
 
     head: bytes
     sizes: Mapping[Any, Any]

@@ -28,7 +28,7 @@ _NARROWED: dict[Any, np.dtype[Any]] = {np.dtype(np.float64): np.dtype(np.float32
 
 
 class MetalBufferState(Enum):
-    """What has become of an allocation."""
+    """The state of an allocation."""
 
     ALLOCATED = 1
     FREED = 2

@@ -20,7 +20,7 @@ class DeviceType(Enum):
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What a device is."""
+    """The properties of a device."""
 
     device_id: int
     device_type: DeviceType

@@ -152,7 +152,7 @@ METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
 
 namespace metalloid::precise {
 
-// Angles too large for the quick reduction stand behind a branch, which ordinary simdgroups skip.
+// Angles too large for the fast reduction take a branch that ordinary simdgroups skip.
 // Largest error 2.0 ulp.
 METALLOID_INLINE float sin(float x) {
   METALLOID_STRICT_FP

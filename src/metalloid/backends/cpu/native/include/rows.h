@@ -18,7 +18,7 @@
 
 extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
-void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
+void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, adjacent in x
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
 void mtl_rows_of_threads(METALLOID_THREAD_PARAMETERS);  // and those below each, mtl_rows of them
 // Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
@@ -101,8 +101,8 @@ METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* rang
   }
 }
 
-// Independent threads of a threadgroup, row by row or several rows at a time. The rest of a row as
-// part of a simdgroup, or one by one, which spares the compiler a second form of the kernel.
+// Independent threads of a threadgroup, row by row or several rows at a time. The rest of a row is
+// run as a masked simdgroup, or thread by thread, which spares the compiler a second form of the kernel.
 template <bool has_tail>
 METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
                                void* const* words, char* memory) {
@@ -167,8 +167,8 @@ METALLOID_INLINE const simdgroup_state& state_of(const char* states, uint simdgr
   return *(const simdgroup_state*)(states + simdgroup * mtl_state_bytes);
 }
 
-// The simdgroups are not all complete at the same place: whether to go on. Fails, unless the launch
-// takes barriers as a GPU does.
+// Whether to continue when some simdgroups are at different barriers or have diverged. Fails,
+// unless the launch has relaxed barriers.
 METALLOID_INLINE bool continue_divergent(const char* states, uint threads, bool relaxed) {
   uint first = 0, arrived = 0, missing = threads, elsewhere = threads;
   for (uint i = 0; i * mtl_width < threads; ++i) {
