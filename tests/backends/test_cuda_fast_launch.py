@@ -65,7 +65,7 @@ class Card(CudaDevice):
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
         self.driver, self.context = Driver(), 9
-        self._has_several, self._lost, self.lock = False, "", threading.RLock()
+        self._has_multiple_gpus, self._lost, self.lock = False, "", threading.RLock()
         self.in_flight, self.cancellation = deque(), Cancellation(self)
         self._thread = types.SimpleNamespace(entered=True)
         self._visible, self.stream, self.stream_handle = {}, 77, 77

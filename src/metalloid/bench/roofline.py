@@ -1,4 +1,4 @@
-"""How near kernels come to the limits of the machine, as numbers and as a picture."""
+"""Rooflines: performance of kernels relative to the limits of the machine, as text and picture."""
 
 from __future__ import annotations
 

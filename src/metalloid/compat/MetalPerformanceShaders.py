@@ -165,7 +165,7 @@ class MPSMatrix:
         return int(self._descriptor.columns())
 
     def matrices(self) -> int:
-        """How many there are."""
+        """The number of matrices."""
         return int(self._descriptor.matrices())
 
     def rowBytes(self) -> int:
@@ -230,7 +230,7 @@ class MPSMatrixMultiplication:
         self._first = unsigned(first)
 
     def batchSize(self) -> int:
-        """How many are multiplied, if there are so many."""
+        """The maximum number of matrices to multiply."""
         return self._many
 
     def setBatchSize_(self, many: int) -> None:

@@ -20,7 +20,7 @@ class SharedMemory:
     Parameters
     ----------
     length : int
-    Requested bytes. They are padded, as on Apple's GPUs, where memory comes in pages:
+        Requested bytes. They are padded, as on Apple's GPUs, where memory comes in pages:
         programs bind 12 bytes to a ``float3``.
     device : Device
     granule : int, optional

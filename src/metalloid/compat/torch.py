@@ -81,7 +81,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     ----------
     source : bytes or path-like
         MSL text, or a file of it. For a ``.metallib``, which holds code for Apple's GPUs, the
-    ``.metal`` of the same name in its folder is read.
+        ``.metal`` of the same name in its folder is read.
 
     Raises
     ------

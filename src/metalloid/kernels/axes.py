@@ -45,7 +45,7 @@ def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 class AxisPlan:
-    """The elements of some inputs as a table: rows along the outer axes, each of the elements to reduce.
+    """The elements of some inputs as a table: a row of elements to reduce for each outer index.
 
     Attributes
     ----------

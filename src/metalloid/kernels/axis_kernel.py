@@ -94,5 +94,5 @@ def temporary(kernel: Kernel, name: str, count: int) -> Buffer:
 
 
 def chunks_of(count: int, size: int) -> int:
-    """How many chunks of `size` there are, and at least one."""
+    """The number of chunks of `size`, at least one."""
     return max(math.ceil(count / size), 1)

@@ -70,7 +70,7 @@ class Kernel:
 
     @property
     def engine(self) -> str:
-        """How the device runs it, and why."""
+        """The engine that runs it, and the reason."""
         return self._program.engine
 
     @property

@@ -310,7 +310,7 @@ def metal_kernel(
     source : str
         The body, without braces.
     header : str, optional
-    MSL to insert before the kernel: functions, types, macros, includes.
+        MSL to insert before the kernel: functions, types, macros, includes.
     ensure_row_contiguous : bool, optional
         Whether inputs that are not row-contiguous are copied first (default). Without, the body
         must follow their strides.

@@ -49,13 +49,13 @@ class GroupLimits(NamedTuple):
 
     Attributes
     ----------
-    most : int or None
+    max_total : int or None
         ``[[max_total_threads_per_threadgroup(n)]]``.
     size : tuple of int or None
         ``[[required_threads_per_threadgroup(x, y, z)]]``.
     """
 
-    most: int | None = None
+    max_total: int | None = None
     size: tuple[int, int, int] | None = None
 
 
@@ -246,7 +246,7 @@ def _limits(attributes: list[Attribute], limits: GroupLimits) -> GroupLimits:
     """The limits among `attributes`, and from `limits` what they leave open."""
     for attribute in attributes:
         if attribute.name == "max_total_threads_per_threadgroup":
-            limits = limits._replace(most=attribute.index or limits.most)
+            limits = limits._replace(max_total=attribute.index or limits.max_total)
         elif attribute.name == "required_threads_per_threadgroup":
             x, y, z, *_ = (*map(integer_value, attribute.argument.split(",")), 1, 1, 1)
             if x is not None and y is not None and z is not None:

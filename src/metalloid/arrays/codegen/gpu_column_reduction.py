@@ -140,7 +140,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
             for index in known:
                 self._names[index] = f"v{index}"
                 type_ = msl_name(self.ops[index].dtype)
-                value = self._found(index, "[e]") if index in searches else f"sum{index}[e]"
+                value = self._indexed_value(index, "[e]") if index in searches else f"sum{index}[e]"
                 self._line(f"const {type_} v{index} = {value};")
             self._compute([result], known)
             if writes:

@@ -288,7 +288,7 @@ class WideRowWriter(VectorWriter, RowWriter):
             self._line(f"{type_} part{index}[{VECTOR_WIDTH}];")
             self._line(UNROLLED)
             self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
-            self._line(f"  part{index}[e] = {self._found(index, '[e]')};")
+            self._line(f"  part{index}[e] = {self._indexed_value(index, '[e]')};")
             self._line("}")
         pairs = [self._combine(index, f"part{index}[{e}]", f"part{index}[{e + 2}]") for e in (0, 1)]
         self._line(f"const {type_} even{index} = {pairs[0]}, odd{index} = {pairs[1]};")

@@ -190,24 +190,26 @@ class RowWriter(Writer):
         return value, REDUCTIONS[op.data].least.format(V=value)
 
     def _look_at(self, index: int, value: str, at: str, of: str = "") -> None:
-        best, found = f"best{index}{of}", f"found{index}{of}"
+        best, best_index = f"best{index}{of}", f"found{index}{of}"
         text = REDUCTIONS[self.ops[index].data].is_better.format(value, best)
         self._line(f"const bool is_better{index} = {text};")
         self._line(f"{best} = is_better{index} ? {value} : {best};")
-        self._line(f"{found} = is_better{index} ? {at} : {found};")
+        self._line(f"{best_index} = is_better{index} ? {at} : {best_index};")
 
     def _close_search(self, index: int) -> None:
         type_ = msl_name(self.ops[index].dtype)
-        self._line(f"{type_} v{index} = {self._found(index)};")
+        self._line(f"{type_} v{index} = {self._indexed_value(index)};")
 
-    def _found(self, index: int, of: str = "") -> str:
+    def _indexed_value(self, index: int, of: str = "") -> str:
         """The value and its index in the array; LONG_MAX in lanes without elements."""
         op = self.ops[index]
         iota = self.ops[op.args[0]].args[1]
-        found = f"found{index}{of}"
+        best_index = f"found{index}{of}"
         start = self.axes.accesses[iota].pointer
-        position = f"long({start}) + long({self._index(iota, [found])})"
-        return f"{msl_name(op.dtype)}(best{index}{of}, {found} < row_end ? {position} : LONG_MAX)"
+        position = f"long({start}) + long({self._index(iota, [best_index])})"
+        return (
+            f"{msl_name(op.dtype)}(best{index}{of}, {best_index} < row_end ? {position} : LONG_MAX)"
+        )
 
     def _start(self, index: int, name: str) -> None:
         """Declare an accumulator with the identity element."""

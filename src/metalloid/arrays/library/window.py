@@ -76,7 +76,7 @@ def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Mem
     else:
         is_simt = _is_simt(x.dtype, x.device)
         is_adjacent = not is_simt and channels % _LANES == 0 and x.dtype.itemsize <= 8
-        name = "convolve_beside" if is_adjacent else "convolve_apart"
+        name = "convolve_adjacent" if is_adjacent else "convolve_strided"
         threads = 256 if is_simt else 512
         tiles = -(-outputs_per_group // TILE), -(-launch.count // TILE)
         grid = {"threads": (tiles[0] * threads, tiles[1], groups), "group_size": (threads, 1, 1)}

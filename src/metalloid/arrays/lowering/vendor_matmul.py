@@ -68,9 +68,9 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
     if count == 1:
         step = lines * line
     is_dense = (inner == 1 or length == 1) and line >= length
-    in_place = isinstance(stack.memory.bound, Buffer)
+    is_bound = isinstance(stack.memory.bound, Buffer)
     is_disjoint = step >= lines * line or (may_repeat and step == 0)
-    if not in_place or not is_dense or not is_disjoint or step % line:
+    if not is_bound or not is_dense or not is_disjoint or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
     start, row, matrix = (n * size for n in (stack.layout.offset, line, step))

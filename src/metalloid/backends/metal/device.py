@@ -181,7 +181,7 @@ class MetalDevice(Device):
             return MetalEvent(self._add(command, False), command.name)
 
     def dispatch_of(self, encoder: Any) -> Callable[[Size, Size], Any]:
-        """How an encoder runs a grid of threads."""
+        """The encoder's method to dispatch a grid of threads."""
         if self.is_exact:
             dispatch: Callable[[Size, Size], Any] = encoder.dispatchThreads_threadsPerThreadgroup_
             return dispatch
@@ -258,7 +258,7 @@ def _gpus(binding: Binding) -> list[Any]:
 
 
 def count_devices() -> int:
-    """How many GPUs there are.
+    """The number of GPUs.
 
     Raises
     ------

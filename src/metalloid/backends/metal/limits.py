@@ -31,7 +31,7 @@ class Limits:
     threadgroup_bytes : int
         Memory of a threadgroup.
     constant_alignment : int
-Alignment of the offset of ``constant`` memory in a buffer.
+        Alignment of the offset of ``constant`` memory in a buffer.
     """
 
     def __init__(self, gpu: Any, module: Any) -> None:

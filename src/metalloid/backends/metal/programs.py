@@ -61,8 +61,8 @@ class MetalProgram(Program):
         self.logs = may_log(source)
         self.threadgroup_bytes = pipeline.staticThreadgroupMemoryLength()
         self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
-        if signature.limits.most:
-            self.max_group_size = min(self.max_group_size, signature.limits.most)
+        if signature.limits.max_total:
+            self.max_group_size = min(self.max_group_size, signature.limits.max_total)
         width = pipeline.threadExecutionWidth()
         self.engine = f"{'software' if software else 'metal'}: simdgroups of {width} threads"
         self.buffers = tuple(

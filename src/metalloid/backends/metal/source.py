@@ -10,8 +10,8 @@ from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import Cache
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
-#: What clang makes of an include of an empty file, as Metal's own headers are here: itself, for who
-#: has the file, or else nothing but line markers.
+#: clang's expansion of an include of an empty file, as Metal's own headers are here: the directive
+#: itself if the file exists, else line markers only.
 _EXPANDED = re.compile(
     r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* \S+ expanded by -frewrite-includes \*/)\n"
     r"(.*\n)#else \1\n(?:# .*\n)*#endif \1\n",

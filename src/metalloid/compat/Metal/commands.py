@@ -27,7 +27,7 @@ class Command(Protocol):
         Returns
         -------
         Event or bool
-        A pending launch; or whether the command has been carried out.
+            A pending launch; or whether the command has been carried out.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class MTLDevice:
         Those that were issued. They live until they have ended, even if unreferenced elsewhere.
     allocated_bytes : int
     alive : set of MetalObject
-    Objects of the device that have not been released.
+        Objects of the device that have not been released.
     """
 
     def __init__(self, device: Any, registry_id: int) -> None:

@@ -114,8 +114,8 @@ def pending_writer(buffer: MTLBuffer) -> MTLCommandBuffer | None:
 def check_host(buffer: MTLBuffer) -> None:
     """Raise if the host looks at what a command buffer writes now.
 
-After the commands that write it an event may be signalled; the host then knows before the command
-    buffer is done: that is not looked into.
+    After the commands that write it an event may be signalled; the host may then
+    continue before the command buffer is done: that is not checked.
     """
     if pending_writer(buffer) is not None and not buffer.is_synchronized:
         fail(

@@ -153,8 +153,8 @@ def library_of_source(
 def library_of_file(device: MTLDevice, path: str) -> tuple[MTLLibrary | None, NSError | None]:
     """The library of a file of MSL.
 
-    Where a ``.metallib`` is asked for that does not exist or is for Apple's GPUs, the ``.metal`` of
-    the same name beside it takes its place.
+    If a ``.metallib`` does not exist or is for Apple's GPUs, the ``.metal`` of
+    the same name in its folder replaces it.
     """
     file = msl_file(text(path))
     if file is not None:

@@ -136,10 +136,10 @@ def pipeline_of(
         kernel = instance(function, MTLFunction).kernel()
     except mtl.MetalloidError as failure:
         return None, NSError(_DOMAIN, _COMPILER_ERROR, str(failure))
-    size, most = kernel.threadgroup_bytes, device.maxThreadgroupMemoryLength()
-    if size > most:
+    size, limit = kernel.threadgroup_bytes, device.maxThreadgroupMemoryLength()
+    if size > limit:
         refused = f"Threadgroup memory size ({size}) exceeds the maximum threadgroup memory allowed"
-        return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({most})")
+        return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({limit})")
     state = MTLComputePipelineState(device, kernel)
     state.setLabel_(function.label())
     return state, None

@@ -37,7 +37,7 @@ _MAX_LOD = 3.4028234663852886e38  # FLT_MAX
 
 
 class MTLSamplerDescriptor(Descriptor):
-    """How a sampler reads a texture."""
+    """The description of a sampler."""
 
     __slots__ = ()
 

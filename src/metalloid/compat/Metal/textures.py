@@ -110,7 +110,7 @@ class MTLTexture(MetalObject):
         return self._setting("textureType")
 
     def pixelFormat(self) -> int:
-        """How its texels lie in memory: ``MTLPixelFormatRGBA8Unorm`` ..."""
+        """The format of its texels: ``MTLPixelFormatRGBA8Unorm`` ..."""
         return self._setting("pixelFormat")
 
     def width(self) -> int:

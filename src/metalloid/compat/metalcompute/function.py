@@ -105,7 +105,7 @@ class Function:
         if len(arguments) == self._usual_length and type(arguments[0]) is int:
             # The usual call, made short: only buffers, used as they are.
             try:
-                bound = [argument.whole for argument in arguments[1:]]
+                bound = [argument.all_bytes for argument in arguments[1:]]
                 return Run(self._kernel(*bound, threads=arguments[0], wait=False))
             except (AttributeError, mtl.MetalloidError):
                 pass  # what is unusual or wrong is found below

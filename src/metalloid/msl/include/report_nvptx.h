@@ -62,15 +62,15 @@ extern "C" inline void __msl_log(uint type, constant char* subsystem, constant c
   uint bytes = sizeof(report_message) + 16 * count + of[0] + of[1] + of[2];
   for (uint k = 0; k < count; ++k)
     if (value[k].kind == 's') bytes += text_bytes((constant char*)value[k].bits);
-  const uint room = (bytes + 7) & ~7u;
-  const uint start = __atomic_fetch_add(&block->used, room, __ATOMIC_RELAXED);
-  if (start + room > sizeof block->messages) {
-    __atomic_fetch_sub(&block->used, room, __ATOMIC_RELAXED);
+  const uint padded_bytes = (bytes + 7) & ~7u;
+  const uint start = __atomic_fetch_add(&block->used, padded_bytes, __ATOMIC_RELAXED);
+  if (start + padded_bytes > sizeof block->messages) {
+    __atomic_fetch_sub(&block->used, padded_bytes, __ATOMIC_RELAXED);
     __atomic_fetch_add(&block->dropped, 1, __ATOMIC_RELAXED);
     return;
   }
   device report_message* message = (device report_message*)(block->messages + start);
-  message->bytes = room;
+  message->bytes = padded_bytes;
   message->type = type;
   message->entry = 0;
   message->count = count;

@@ -66,7 +66,7 @@ template <int axes>
 struct sample_position {
   float coord[axes];
   int offset[axes];
-  uint slice;  // with 3 axes the third one takes its place
+  uint slice;  // unused with 3 axes
 };
 
 METALLOID_INLINE metal::address address_of(metal::sampler s, int axis) {

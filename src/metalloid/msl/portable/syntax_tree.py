@@ -42,7 +42,7 @@ class Node:
     ----------
     kind : str
         ``"ParmVarDecl"``.
-begin, end, name : SourceLocation or None
+    begin, end, name : SourceLocation or None
         Where its text begins, where its last token begins, and where the name it declares stands.
     text : str
         The rest of its line.

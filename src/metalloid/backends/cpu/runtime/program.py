@@ -68,7 +68,8 @@ class CpuProgram(Program):
         )
         self.engine = kernel.engine
         self.max_group_size = min(
-            self.signature.limits.most or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
+            self.signature.limits.max_total or MAX_THREADS_PER_THREADGROUP,
+            MAX_THREADS_PER_THREADGROUP,
         )
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
@@ -127,7 +128,7 @@ class CpuProgram(Program):
         return address, native_library.FIBRES if kernel.fibres else 0
 
     def _fusion(self, grid: Size, group: Size) -> Size:
-        """How many threadgroups are fused along each axis."""
+        """The number of threadgroups to fuse along each axis."""
         if not self.can_fuse:
             return (1, 1, 1)
         axis = lane_axis(group)

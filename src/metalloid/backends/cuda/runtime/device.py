@@ -75,7 +75,7 @@ class CudaDevice(ContextDevice):
 
         self.enter()
         return CudaProgram(
-            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
+            with_threads(entry.limits.max_total or 0), entry, self.target.name, with_threads,
             self.printf_buffer(), self._multiprocessors, self.cancellation.flags.append,
             self._settle_all,
         )  # fmt: skip

@@ -27,7 +27,7 @@ _HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
-    """The fields of a kernel that native/fast_launch.c reads, which has these names in this order."""
+    """The fields of a kernel that native/fast_launch.c reads, in the order of its enumeration."""
 
     head: bytes
     sizes: Mapping[Any, Any]

@@ -64,7 +64,7 @@ class OfflineProgram(Program):
             self.engine += f"; on large grids {kernel.coarsening} threads in one"
         self._kernel = kernel
         limits = self.signature.limits
-        self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
+        self.max_group_size = min(limits.max_total or MAX_THREADS_PER_THREADGROUP,
                                   MAX_THREADS_PER_THREADGROUP)  # fmt: skip
 
     @property

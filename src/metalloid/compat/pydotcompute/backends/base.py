@@ -22,7 +22,7 @@ class BackendType(Enum):
 
 @dataclass
 class KernelExecutionResult:
-    """How a launch went.
+    """The result of a launch.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ class Accelerator:
 
     @property
     def device_count(self) -> int:
-        """How many there are."""
+        """The number of devices."""
         return len(self.devices)
 
     @property
