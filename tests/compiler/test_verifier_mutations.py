@@ -441,7 +441,7 @@ MUTATIONS = [
     (cast_to_the_same_width, FLOW, "soa-private", "zext from i32 to i32"),
     (integer_arithmetic_on_floats, FLOW, "soa-private", "add of float"),
     (comparison_as_a_number, FLOW, "rematerialize", "gives i1"),
-    (member_that_is_missing, FLOW, "rematerialize", "a member of"),
+    (member_that_is_missing, FLOW, "rematerialize", "member 0 of"),
     (exchange_of_two_types, FLOW, "rematerialize", "an exchange of i64 and i32"),
     (atomic_result, FLOW, "defer-atomics", "of type i32 instead of i64"),
     (switch_without_a_target, FLOW, "split-at-barriers", "targets instead of"),

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from metalloid.compiler.ir.function import Instruction, Value
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.matrix_type import MATRIX, PAIR, Matrix
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import (
     FLOAT,
     I1,
@@ -204,8 +204,13 @@ def _alloca(i: Instruction) -> str:
 
 def _extractvalue(i: Instruction) -> str:
     whole = i.operands[0].type
-    if not isinstance(whole, Struct) or i.type not in whole.members:
-        return f"a member of {whole} as {i.type}"
+    [index] = i.indices
+    if (
+        not isinstance(whole, Struct)
+        or not 0 <= index < len(whole.members)
+        or i.type != whole.members[index]
+    ):
+        return f"member {index} of {whole} as {i.type}"
     return ""
 
 
@@ -233,8 +238,8 @@ def _shufflevector(i: Instruction) -> str:
     if (
         not isinstance(first, Vector)
         or second != first
-        or not isinstance(i.type, Vector)
-        or i.type.element != first.element
+        or i.type != Vector(len(i.mask), first.element)
+        or not all(-1 <= n < 2 * first.lanes for n in i.mask)
     ):
         return f"a shuffle of {first} and {second} to {i.type}"
     return ""
@@ -274,9 +279,9 @@ _FLOAT_NAMES = {"bf16": "bfloat", "f16": "half", "f32": "float", "f64": "double"
 
 
 def _call(i: Instruction) -> str:
-    if not i.detail.startswith("@llvm."):
+    if not i.callee.startswith("@llvm."):
         return ""
-    found = _INTRINSIC.match(i.detail)
+    found = _INTRINSIC.match(i.callee)
     if found is None or found[1] not in _ELEMENTWISE:
         return ""
     element = Float(_FLOAT_NAMES[found[3]]) if found[3][0] != "i" else Integer(int(found[3][1:]))
@@ -299,8 +304,9 @@ def _assertion(i: Instruction) -> str:
 
 def _copy(i: Instruction) -> str:
     source, size, target = (operand.type for operand in i.operands)
-    if source not in (POINTER, I8) or not isinstance(size, Integer) or target != POINTER:
-        return f"a copy of {size} bytes from {source} to {target}"
+    wanted = I8 if i.op == "fill" else POINTER
+    if source != wanted or not isinstance(size, Integer) or target != POINTER:
+        return f"{i.op} from {source} to {target}, with a size of type {size}"
     return ""
 
 
@@ -338,7 +344,8 @@ _RULES: dict[str, tuple[int | None, _Rule]] = {
     "shufflevector": (2, _shufflevector),
     "br": (None, _br), "switch": (1, _switch), "unreachable": (0, _nothing),
     "ret": (None, _nothing),  # the verifier knows the function's result
-    "assert": (None, _assertion), "copy": (3, _copy),
+    "assert": (None, _assertion), "assert_not": (None, _assertion),
+    "copy": (3, _copy), "fill": (3, _copy),
     "to_matrix": (2, _of_types(MATRIX, FLOAT, FLOAT)), "of_matrix": (1, _of_types(FLOAT, MATRIX)),
     "load_matrix": (1, _of_types(MATRIX, POINTER)), "multiply_matrices": (3, _multiply_matrices),
     "join_matrices": (2, _of_types(PAIR, MATRIX, MATRIX)),

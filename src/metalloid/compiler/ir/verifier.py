@@ -108,10 +108,10 @@ class _Verifier:
 
     def _targets(self, block: Block) -> Iterator[str]:
         end = block.end
-        wanted = {"br": 1 + len(end.operands), "switch": 1 + len(_cases(end))}.get(end.op, 0)
+        wanted = {"br": 1 + len(end.operands), "switch": 1 + len(end.cases)}.get(end.op, 0)
         if len(end.labels) != wanted:
             yield f"{block.name}: {end.op} with {len(end.labels)} targets instead of {wanted}"
-        if end.op == "switch" and len(set(_cases(end))) != len(_cases(end)):
+        if end.op == "switch" and len(set(end.cases)) != len(end.cases):
             yield f"{block.name}: two cases of the same value"
         for label in end.labels:
             if label not in self._blocks:
@@ -194,11 +194,6 @@ class _Verifier:
         returned = instruction.operands[0].type if instruction.operands else VOID
         if returned != self._function.result:
             yield f"a return of {returned} from a function of {self._function.result}"
-
-
-def _cases(end: Instruction) -> list[str]:
-    """The cases of a ``switch``."""
-    return end.detail.split(",") if end.detail else []
 
 
 def _text(instruction: Instruction) -> str:
