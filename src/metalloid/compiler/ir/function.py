@@ -13,19 +13,17 @@ from typing import NamedTuple
 
 from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, Vector
 
-#: Metadata without contents, as ``!invariant.load`` wants it.
-EMPTY_NODE = "!99999"
-
 #: Instructions that LLVM does not have: passes make them, and the vectoriser writes code for them.
 #:
-#: - ``assert`` (condition, reported...; detail ``true`` or ``false``, which it must be)
-#: - ``copy`` (source or byte, size, target; detail ``fill`` for a byte)
+#: - ``assert`` and ``assert_not`` (condition, reported...): the thread fails if the condition does
+#:   not hold, or if it holds
+#: - ``copy`` (source, size, target), ``fill`` (byte, size, target)
 #: - ``to_matrix``, ``of_matrix``, ``load_matrix``, ``multiply_matrices``, ``join_matrices``,
 #:   ``half_of_pair``: see `transforms.matrix_products`
 DIALECT = frozenset(
     (
-        "assert", "copy", "to_matrix", "of_matrix", "load_matrix", "multiply_matrices",
-        "join_matrices", "half_of_pair",
+        "assert", "assert_not", "copy", "fill", "to_matrix", "of_matrix", "load_matrix",
+        "multiply_matrices", "join_matrices", "half_of_pair",
     )
 )  # fmt: skip
 
@@ -61,9 +59,9 @@ class Value(NamedTuple):
         return {"true": 1, "false": 0, "zeroinitializer": 0}.get(self.name)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Instruction:
-    """One instruction.
+    """One instruction; equal to itself only, so that tables can have instructions as keys.
 
     Attributes
     ----------
@@ -81,10 +79,25 @@ class Instruction:
         memory that never changes, ``"call_invariant"`` if it does not during a call.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
-    detail : str
-        Predicate of a comparison, callee of a call, operation of an ``atomicrmw``, cases of a
-        ``switch`` ("1,2,5"), mask of a ``shufflevector``, indices of ``extractvalue``, ordering
-        of an atomic access.
+    callee : str
+        Of a ``call``, with its ``@``.
+    predicate : str
+        Of ``icmp`` and ``fcmp``.
+    operation : str
+        Of ``atomicrmw``: ``"add"``.
+    ordering : str
+        Of an atomic access or a fence, after its scope if that is one thread; two of ``cmpxchg``.
+        Empty if a load or store is not atomic.
+    cases : tuple of int
+        Of ``switch``: numbers that go to the labels after the first.
+    mask : tuple of int
+        Of ``shufflevector``: elements of both vectors; -1 for poison.
+    indices : tuple of int
+        Of ``extractvalue`` the member; of ``of_matrix`` the element, of ``half_of_pair`` the half,
+        of ``load_matrix`` the steps from a row to the next and from a column to the next.
+    lane_step : int
+        Of ``alloca`` whose elements lie side by side for all lanes: bytes from a lane's first
+        element to the next lane's; 0 if a lane's elements lie side by side.
     source : Type
         What a ``getelementptr`` steps over, and what an ``alloca`` makes.
     align : int
@@ -97,7 +110,14 @@ class Instruction:
     operands: list[Value] = field(default_factory=list)
     flags: tuple[str, ...] = ()
     labels: list[str] = field(default_factory=list)
-    detail: str = ""
+    callee: str = ""
+    predicate: str = ""
+    operation: str = ""
+    ordering: str = ""
+    cases: tuple[int, ...] = ()
+    mask: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
+    lane_step: int = 0
     source: Type = VOID
     align: int = 0
 
@@ -105,6 +125,14 @@ class Instruction:
     def value(self) -> Value:
         """Its result as an operand."""
         return Value(self.type, self.result)
+
+    @property
+    def operation_key(self) -> tuple[object, ...]:
+        """The same for two instructions that differ in their operands only."""
+        return (
+            self.op, self.flags, self.callee, self.predicate, self.operation, self.ordering,
+            self.cases, self.mask, self.indices,
+        )  # fmt: skip
 
     @property
     def reads_the_same(self) -> bool:

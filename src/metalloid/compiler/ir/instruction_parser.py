@@ -3,192 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from metalloid.compiler.ir.function import DIALECT, Instruction, Value, gep_terms
+from metalloid.compiler.ir.function import DIALECT, Instruction, Value
+from metalloid.compiler.ir.lexer import TokenLine
 from metalloid.compiler.ir.matrix_type import matrix_type
-from metalloid.compiler.ir.types import (
-    I1,
-    POINTER,
-    VOID,
-    Array,
-    Struct,
-    Type,
-    Unsupported,
-    Vector,
-    plain_type,
-)
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY, ONE_THREAD
+from metalloid.compiler.ir.types import I1, POINTER, VOID, Struct, Type, Unsupported, Vector
 
-INTEGER_BINARY = frozenset(
-    ("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor")
-)
-FLOAT_BINARY = frozenset(("fadd", "fsub", "fmul", "fdiv", "frem"))
-CASTS = frozenset(
-    (
-        "zext", "sext", "trunc", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp",
-        "ptrtoint", "inttoptr", "bitcast", "addrspacecast",
-    )
-)  # fmt: skip
-#: Flags that permit inexact arithmetic; they hold lane by lane.
-FAST_MATH = frozenset(("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"))
-_FLAGS = FAST_MATH | frozenset(
-    (
-        "nuw", "nsw", "exact", "disjoint", "nneg", "samesign", "inbounds", "nusw", "tail",
-        "musttail", "notail", "volatile", "weak", "fastcc", "inrange", "call_invariant",
-    )
-)  # fmt: skip
-#: Scope of an atomic operation on what no other thread can see.
-ONE_THREAD = 'syncscope("singlethread")'
 _ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
 
-_TOKEN = re.compile(
-    r'[%@]"[^"]*"|[%@][\w.$-]+|c?"(?:[^"\\]|\\.)*"|![\w.]*|\#\d+|\.\.\.'
-    r"|-?(?:0x[HKLMR]?[0-9A-Fa-f]+|\d[\d.]*(?:[eE][-+]?\d+)?)|[A-Za-z_.$][\w.$-]*|[<>{}()\[\],=*:|]"
-)
-_OPENING, _CLOSING = "<[{(", ">]})"
-_INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
+_VALUE_WORDS = frozenset(
+    (
+        "true", "false", "null", "undef", "poison", "zeroinitializer", "getelementptr", "splat",
+        "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
+    )
+)  # fmt: skip
+_MASK_ELEMENT = re.compile(r"\bi32 (\d+|poison|undef)\b")
 
 
-class Line:
-    """The tokens of one line and how far they are read."""
-
-    def __init__(self, text: str, named_type: Callable[[str], Type]) -> None:
-        self._named_type = named_type
-        self._tokens = _TOKEN.findall(text)
-        self._at = 0
-
-    # -- tokens
-
-    def more(self) -> bool:
-        """Whether tokens are left."""
-        return self._at < len(self._tokens)
-
-    def peek(self) -> str:
-        """The next token; empty at the end."""
-        return self._tokens[self._at] if self.more() else ""
-
-    def next(self) -> str:
-        """Take the next token."""
-        token = self.peek()
-        self._at += 1
-        return token
-
-    def skip(self, token: str) -> bool:
-        """Take `token` if it comes next; whether it did."""
-        if self.peek() != token:
-            return False
-        self._at += 1
-        return True
-
-    def flags(self) -> tuple[str, ...]:
-        """Take the flags that come next."""
-        found = []
-        while self.peek() in _FLAGS or self.peek().startswith("deferred."):
-            found.append(self.next())
-        return tuple(found)
-
-    def until_comma(self) -> list[str]:
-        """Tokens up to a comma or closing bracket outside of brackets; the comma is skipped."""
-        start, depth = self._at, 0
-        while self.more():
-            token = self.peek()
-            if depth == 0 and (token == "," or token in _CLOSING):
-                break
-            depth += (token in _OPENING) - (token in _CLOSING)
-            self._at += 1
-        words = self._tokens[start : self._at]
-        self.skip(",")
-        return words
-
-    # -- types and values
-
-    def type(self) -> Type:
-        """Take a type."""
-        token = self.next()
-        if token == "<" and self.peek() == "{":
-            struct = self.type()
-            self.next()
-            assert isinstance(struct, Struct)
-            return Struct(struct.members, packed=True)
-        if token in ("<", "["):
-            count = int(self.next())
-            self.next()  # x
-            element = self.type()
-            self.next()
-            return Vector(count, element) if token == "<" else Array(count, element)
-        if token == "{":
-            members = []
-            while not self.skip("}"):
-                members.append(self.type())
-                self.skip(",")
-            return Struct(tuple(members))
-        if token.startswith("%"):
-            return self._named_type(token)
-        return plain_type(token)
-
-    def constant_or_name(self) -> str:
-        """A name, a literal, or a constant expression as text.
-
-        An address inside of a variable is ``getelementptr ( i8 , ptr @variable , i64 distance )``,
-        whatever steps lead there.
-        """
-        start = self._at
-        token = self.next()
-        inside = self._constant_address(token)
-        if inside:
-            return inside
-        if token in ("getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast"):
-            while self.peek() != "(":
-                self._at += 1
-            token = self.next()
-        if token in _OPENING:
-            depth = 1
-            while depth:
-                token = self.next()
-                depth += (token in _OPENING) - (token in _CLOSING)
-        return " ".join(self._tokens[start : self._at])
-
-    def _constant_address(self, op: str) -> str:
-        """Take a constant expression of an address behind its `op`; empty if it is none."""
-        start = self._at
-        if op == "bitcast" and self.skip("("):
-            value = self.value()
-            if value.type is POINTER and self.skip("to") and self.type() is POINTER:
-                self.next()
-                return value.name
-        elif op == "getelementptr":
-            while self.peek() != "(":
-                self.next()
-            self.next()
-            source = self.type()
-            self.skip(",")
-            step = Instruction(op, type=POINTER, operands=self.values(), source=source)
-            self.next()
-            distance, variable = gep_terms(step)
-            if not variable:
-                return inside_of(step.operands[0].name, distance)
-        self._at = start
-        return ""
-
-    def value(self) -> Value:
-        """Take a type and a value of it."""
-        type_ = self.type()
-        return Value(type_, self.constant_or_name())
-
-    def values(self) -> list[Value]:
-        """Values with commas between, up to metadata."""
-        found = [self.value()]
-        while self.peek() == "," and not self._tokens[self._at + 1].startswith(("!", "align")):
-            self._at += 1
-            found.append(self.value())
-        return found
-
-    def align(self) -> int:
-        """The alignment that stands further on; 0 if none does."""
-        rest = self._tokens[self._at :]
-        return int(rest[rest.index("align") + 1]) if "align" in rest else 0
-
-    # -- instructions
+class Line(TokenLine):
+    """Reads an instruction."""
 
     def instruction(self) -> Instruction:
         """The whole line."""
@@ -218,7 +52,11 @@ class Line:
             self.skip(",")
             right = Value(left.type, self.constant_or_name())
             return Instruction(
-                op, type=_like(left.type, I1), operands=[left, right], flags=flags, detail=predicate
+                op,
+                type=_like(left.type, I1),
+                operands=[left, right],
+                flags=flags,
+                predicate=predicate,
             )
         if op in CASTS:
             operand = self.value()
@@ -243,14 +81,11 @@ class Line:
             value = self.value()
             operands.append(Value(matrix_type(value.type), value.name))
             self.skip(",")
-        detail = ""
-        if self.skip("{"):
-            detail = self.next()[1:-1]
-            self.skip("}")
+        indices = self._indices() if self.skip("{") else ()
         source = self.type() if self.skip("from") else VOID
         self.skip(":")
         type_ = VOID if self.skip("void") else matrix_type(self.type())
-        return Instruction(op, type=type_, operands=operands, detail=detail, source=source)
+        return Instruction(op, type=type_, operands=operands, indices=indices, source=source)
 
     def _select(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
@@ -283,14 +118,16 @@ class Line:
         if "!invariant.load" in self._tokens:
             flags += ("invariant",)
         return Instruction(
-            "", type=type_, operands=[address], flags=flags + self.flags(), detail=ordering,
+            "", type=type_, operands=[address], flags=flags + self.flags(), ordering=ordering,
             align=self.align(),
         )  # fmt: skip
 
     def _store(self, flags: tuple[str, ...]) -> Instruction:
         ordering = self._atomic()
         operands = self.values()
-        return Instruction("", operands=operands, flags=flags, detail=ordering, align=self.align())
+        return Instruction(
+            "", operands=operands, flags=flags, ordering=ordering, align=self.align()
+        )
 
     def _atomic(self) -> str:
         """Ordering of an atomic load or store; empty if it is none."""
@@ -314,12 +151,31 @@ class Line:
         self.skip("[")
         cases = []
         while not self.skip("]"):
-            cases.append(self.value().name)
+            cases.append(self._case())
             self.skip(",")
             self.skip("label")
             made.labels.append(self.next())
-        made.detail = ",".join(cases)
+        made.cases = tuple(cases)
         return made
+
+    def _case(self) -> int:
+        """Take a case of a switch."""
+        number = self.value().integer
+        if number is None:
+            raise Unsupported("a case of a switch that is no number")
+        return number
+
+    def _indices(self) -> tuple[int, ...]:
+        """Take ``indices = [8, 1]}``."""
+        self.skip("indices")
+        self.skip("=")
+        self.skip("[")
+        indices = []
+        while not self.skip("]"):
+            indices.append(int(self.next()))
+            self.skip(",")
+        self.skip("}")
+        return tuple(indices)
 
     def _ret(self, flags: tuple[str, ...]) -> Instruction:
         return Instruction("", operands=[] if self.peek() == "void" else [self.value()])
@@ -328,14 +184,14 @@ class Line:
         return Instruction("")
 
     def _fence(self, flags: tuple[str, ...]) -> Instruction:
-        return Instruction("", detail=self._tokens[-1])
+        return Instruction("", ordering=self._orderings())
 
     def _alloca(self, flags: tuple[str, ...]) -> Instruction:
         source = self.type()
         if self.peek() == "," and self._tokens[self._at + 1] not in ("align", "addrspace"):
             raise Unsupported("an array of a size known only when it runs")
-        lane_step = self._tokens[-1] if "lane_step" in self._tokens else ""
-        return Instruction("", type=POINTER, source=source, align=self.align(), detail=lane_step)
+        lane_step = int(self._tokens[-1]) if "lane_step" in self._tokens else 0
+        return Instruction("", type=POINTER, source=source, align=self.align(), lane_step=lane_step)
 
     def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
@@ -352,7 +208,7 @@ class Line:
         assert isinstance(mask.type, Vector)
         assert isinstance(first.type, Vector)
         type_ = Vector(mask.type.lanes, first.type.element)
-        return Instruction("", type=type_, operands=[first, second], detail=mask.name)
+        return Instruction("", type=type_, operands=[first, second], mask=_mask(mask))
 
     def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
         aggregate = self.value()
@@ -361,7 +217,7 @@ class Line:
         if not isinstance(aggregate.type, Struct):
             raise Unsupported("extractvalue of an array")
         type_ = aggregate.type.members[index]
-        return Instruction("", type=type_, operands=[aggregate], detail=str(index))
+        return Instruction("", type=type_, operands=[aggregate], indices=(index,))
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
         raise Unsupported("a struct as a value")
@@ -371,14 +227,14 @@ class Line:
         operands = self.values()
         return Instruction(
             "", type=operands[1].type, operands=operands, flags=flags,
-            detail=f"{operation} {self._orderings()}", align=self.align(),
+            operation=operation, ordering=self._orderings(), align=self.align(),
         )  # fmt: skip
 
     def _cmpxchg(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
         type_ = Struct((operands[1].type, I1))
         return Instruction(
-            "", type=type_, operands=operands, flags=flags, detail=self._orderings(),
+            "", type=type_, operands=operands, flags=flags, ordering=self._orderings(),
             align=self.align(),
         )  # fmt: skip
 
@@ -400,7 +256,7 @@ class Line:
             self._attributes()
             operands.append(Value(argument, self.constant_or_name()))
             self.skip(",")
-        return Instruction("", type=type_, operands=operands, flags=flags, detail=callee)
+        return Instruction("", type=type_, operands=operands, flags=flags, callee=callee)
 
     def _attributes(self) -> None:
         """Skip attributes of a parameter or result: words, some with a bracket or a number."""
@@ -412,33 +268,27 @@ class Line:
                 self.constant_or_name()
 
 
-_VALUE_WORDS = frozenset(
-    (
-        "true", "false", "null", "undef", "poison", "zeroinitializer", "getelementptr", "splat",
-        "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
-    )
-)  # fmt: skip
-
-
 def _is_type_or_value(word: str) -> bool:
     if word in _VALUE_WORDS or word in ("void", "ptr", "half", "bfloat", "float", "double"):
         return True
     return word[0] == "i" and word[1:].isdigit()
 
 
+def _mask(mask: Value) -> tuple[int, ...]:
+    """The elements that the mask of a ``shufflevector`` names; -1 for poison."""
+    assert isinstance(mask.type, Vector)
+    if mask.name in ("poison", "undef"):
+        return (-1,) * mask.type.lanes
+    if mask.name == "zeroinitializer":
+        return (0,) * mask.type.lanes
+    elements = _MASK_ELEMENT.findall(mask.name)
+    if mask.name.startswith("splat"):
+        elements *= mask.type.lanes
+    if len(elements) != mask.type.lanes:
+        raise Unsupported(f"the mask {mask.name}")
+    return tuple(int(element) if element.isdigit() else -1 for element in elements)
+
+
 def _like(shape: Type, element: Type) -> Type:
     """`element`, or a vector of it if `shape` is one."""
     return Vector(shape.lanes, element) if isinstance(shape, Vector) else element
-
-
-def inside_of(address: str, distance: int) -> str:
-    """The constant address so many bytes behind another."""
-    variable, before = variable_of(address)
-    distance += before
-    return f"getelementptr ( i8 , ptr {variable} , i64 {distance} )" if distance else variable
-
-
-def variable_of(address: str) -> tuple[str, int]:
-    """The variable that a constant address is inside of, and its distance from there."""
-    found = _INSIDE.match(address)
-    return (found[1], int(found[2])) if found else (address, 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from metalloid.compiler.ir.function import EMPTY_NODE, Block, Function, Value
+from metalloid.compiler.ir.function import Block, Function, Value
 from metalloid.compiler.ir.instruction_parser import Line
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.types import VOID, Array, Type, Unsupported, plain_type
@@ -66,8 +66,7 @@ def replace_function(ir: str, function: Function) -> str:
     For looking at what a pass does: clang compiles the result, which must do what it did before.
     """
     start, end = _definition(ir, function.name).span()
-    text = f"{ir[:start]}{function_text(function)}{ir[end:]}"
-    return f"{text}\n{EMPTY_NODE} = !{{}}\n" if EMPTY_NODE in text else text
+    return f"{ir[:start]}{function_text(function)}{ir[end:]}"
 
 
 def _definition(ir: str, name: str) -> re.Match[str]:

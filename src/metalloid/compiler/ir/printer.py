@@ -2,16 +2,16 @@
 
 The text stands in for the function's own in its module. Hints that the parser skips are gone:
 metadata, attributes of parameters and calls. Instructions of our own (`DIALECT`) are written in the
-generic form of MLIR: ``%r = "mtl.name"(operands) {"detail"} from source : type``.
+generic form of MLIR: ``%r = "mtl.name"(operands) {indices = [1]} from source : type``.
 """
 
 from __future__ import annotations
 
 import re
 
-from metalloid.compiler.ir.function import DIALECT, EMPTY_NODE, Block, Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.ir.types import VOID, Vector
+from metalloid.compiler.ir.function import DIALECT, Block, Function, Instruction, Value
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.ir.types import VOID
 
 _PLAIN_NAME = re.compile(r'[%@](?:[\w.$-]+|"[^"]*")$')
 _INVARIANT = "invariant"
@@ -49,24 +49,24 @@ def _right_side(i: Instruction) -> str:
     if i.op in INTEGER_BINARY or i.op in FLOAT_BINARY:
         return _binary(op, i)
     if i.op in ("icmp", "fcmp"):
-        return _binary(f"{op} {i.detail}", i)
+        return _binary(f"{op} {i.predicate}", i)
     if i.op in CASTS:
         return f"{op} {operands} to {i.type}"
     if i.op in DIALECT:
-        detail = f' {{"{i.detail}"}}' if i.detail else ""
+        indices = f" {{indices = {list(i.indices)}}}" if i.indices else ""
         source = f" from {i.source}" if i.source is not VOID else ""
-        return f'"mtl.{i.op}"({operands}){detail}{source} : {i.type}'
+        return f'"mtl.{i.op}"({operands}){indices}{source} : {i.type}'
     match i.op:
         case "load" | "store":
-            atomic = f"{i.op} atomic" if i.detail else op
+            atomic = f"{i.op} atomic" if i.ordering else op
             loaded = f" {i.type}," if i.op == "load" else ""
-            ordering = f" {i.detail}" if i.detail else ""
-            hint = f", !invariant.load {EMPTY_NODE}" if _INVARIANT in i.flags else ""
+            ordering = f" {i.ordering}" if i.ordering else ""
+            hint = ", !invariant.load !{}" if _INVARIANT in i.flags else ""
             return f"{atomic}{loaded} {operands}{ordering}{align}{hint}"
         case "getelementptr":
             return f"{op} {i.source}, {operands}"
         case "alloca":
-            lane_step = f", lane_step {i.detail}" if i.detail else ""
+            lane_step = f", lane_step {i.lane_step}" if i.lane_step else ""
             return f"{op} {i.source}{align}{lane_step}"
         case "phi":
             origins = zip(i.operands, i.labels, strict=True)
@@ -75,22 +75,20 @@ def _right_side(i: Instruction) -> str:
         case "call":
             return _call(i, operands)
         case "shufflevector":
-            assert isinstance(i.type, Vector)
-            return f"{op} {operands}, <{i.type.lanes} x i32> {i.detail}"
+            mask = ", ".join("i32 poison" if n < 0 else f"i32 {n}" for n in i.mask)
+            return f"{op} {operands}, <{len(i.mask)} x i32> <{mask}>"
         case "extractvalue":
-            return f"{op} {operands}, {i.detail}"
+            return f"{op} {operands}, {i.indices[0]}"
         case "atomicrmw":
-            operation, ordering = i.detail.split(" ", 1)
-            return f"{op} {operation} {operands} {ordering}{align}"
+            return f"{op} {i.operation} {operands} {i.ordering}{align}"
         case "cmpxchg":
-            return f"{op} {operands} {i.detail}{align}"
+            return f"{op} {operands} {i.ordering}{align}"
         case "fence":
-            return f"{op} {i.detail}"
+            return f"{op} {i.ordering}"
         case "br":
             return f"{op} {', '.join([*map(_typed, i.operands), *map(_label, i.labels)])}"
         case "switch":
-            cases = i.detail.split(",") if i.detail else []
-            targets = zip(cases, i.labels[1:], strict=True)
+            targets = zip(i.cases, i.labels[1:], strict=True)
             rows = " ".join(f"{i.operands[0].type} {c}, {_label(label)}" for c, label in targets)
             return f"{op} {operands}, {_label(i.labels[0])} [ {rows} ]"
         case "ret":
@@ -108,7 +106,7 @@ def _call(instruction: Instruction, operands: str) -> str:
     tail = [flag for flag in instruction.flags if flag in _TAIL]
     others = [flag for flag in instruction.flags if flag not in _TAIL]
     start = " ".join((*tail, "call", *others, str(instruction.type)))
-    return f"{start} {instruction.detail}({operands})"
+    return f"{start} {instruction.callee}({operands})"
 
 
 def _typed(value: Value) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
 from metalloid.compiler.ir.function import Block, Function, Instruction
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.printer import instruction_text
 from metalloid.compiler.ir.types import (
     I1,
@@ -211,7 +211,7 @@ def _typing(i: Instruction) -> Iterator[str]:
     elif i.op == "switch":
         if not isinstance(types[0], Integer):
             yield f"a switch over {types[0]}"
-        cases = i.detail.split(",") if i.detail else []
+        cases = i.cases
         if len(cases) + 1 != len(i.labels):
             yield f"{len(cases)} cases for {len(i.labels) - 1} targets"
         if len(set(cases)) != len(cases):
@@ -286,8 +286,8 @@ def _memory(i: Instruction, types: list[Type]) -> Iterator[str]:
 def _aggregate(i: Instruction, types: list[Type]) -> Iterator[str]:
     whole = types[0]
     if i.op == "extractvalue":
-        if not isinstance(whole, Struct) or i.type != whole.members[int(i.detail)]:
-            yield f"member {i.detail} of {whole} as {i.type}"
+        if not isinstance(whole, Struct) or i.type != whole.members[i.indices[0]]:
+            yield f"member {i.indices[0]} of {whole} as {i.type}"
         return
     if not isinstance(whole, Vector):
         yield f"{i.op} of {whole}"
