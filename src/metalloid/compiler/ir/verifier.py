@@ -12,28 +12,10 @@ import itertools
 from collections.abc import Iterator
 
 from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
-<<<<<<< Updated upstream
 from metalloid.compiler.ir.function import Block, Function, Instruction
 from metalloid.compiler.ir.printer import instruction_text
 from metalloid.compiler.ir.type_rules import constant_error, type_error
 from metalloid.compiler.ir.types import VOID, Type
-=======
-from metalloid.compiler.ir.function import Block, Function, Instruction, member_type
-from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.ir.printer import instruction_text
-from metalloid.compiler.ir.types import (
-    I1,
-    VOID,
-    Array,
-    Float,
-    Integer,
-    Pointer,
-    Struct,
-    Type,
-    Vector,
-    bits_of,
-)
->>>>>>> Stashed changes
 
 TERMINATORS = frozenset(("br", "switch", "ret", "unreachable"))
 _MAX_ERRORS = 20
@@ -222,7 +204,6 @@ def _text(instruction: Instruction) -> str:
         return f"{instruction.result} = {instruction.op}"
 
 
-<<<<<<< Updated upstream
 def _subtrees(order: list[str], dominator: dict[str, str]) -> dict[str, tuple[int, int]]:
     """Ranges of preorder numbers of the dominator tree: those of a block's subtree.
 
@@ -242,140 +223,3 @@ def _subtrees(order: list[str], dominator: dict[str, str]) -> dict[str, tuple[in
         free[name] = first + 1
         ranges[name] = (first, first + size[name])
     return ranges
-=======
-def _typing(i: Instruction) -> Iterator[str]:
-    """What is wrong with the types of an instruction by themselves."""
-    if bool(i.result) != (i.type != VOID) and not (i.op == "call" and i.type == VOID):
-        yield f"a result of type {i.type}"
-    types = [operand.type for operand in i.operands]
-    count = _OPERANDS.get(i.op)
-    if count is not None and len(types) != count:
-        yield f"{len(types)} operands instead of {count}"
-        return
-    if i.op in INTEGER_BINARY or i.op in FLOAT_BINARY or i.op in ("fneg", "freeze"):
-        yield from _all_are(i.type, types)
-        wanted = Integer if i.op in INTEGER_BINARY else Float
-        if i.op != "freeze" and not isinstance(_element(i.type), wanted):
-            yield f"{i.op} of {i.type}"
-    elif i.op in ("icmp", "fcmp"):
-        yield from _all_are(types[0], types)
-        if i.type != _with_element(types[0], I1):
-            yield f"a comparison of {types[0]} gives {_with_element(types[0], I1)}"
-        if (i.op == "fcmp") != isinstance(_element(types[0]), Float):
-            yield f"{i.op} of {types[0]}"
-    elif i.op in CASTS:
-        yield from _cast(i.op, types[0], i.type)
-    elif i.op == "phi":
-        yield from _all_are(i.type, types)
-    elif i.op == "select":
-        yield from _all_are(i.type, types[1:])
-        if types[0] not in (I1, _with_element(i.type, I1)):
-            yield f"a condition of type {types[0]}"
-    elif i.op in ("load", "store", "getelementptr", "atomicrmw", "cmpxchg"):
-        yield from _memory(i, types)
-    elif i.op in _OF_AGGREGATES:
-        yield from _aggregate(i, types)
-    elif i.op == "br" and types not in ([], [I1]):
-        yield f"a condition of type {types[0]}"
-    elif i.op == "switch":
-        if not isinstance(types[0], Integer):
-            yield f"a switch over {types[0]}"
-        cases = i.cases
-        if len(cases) + 1 != len(i.labels):
-            yield f"{len(cases)} cases for {len(i.labels) - 1} targets"
-        if len(set(cases)) != len(cases):
-            yield "two cases of the same value"
-
-
-_OF_AGGREGATES = (
-    "extractelement", "insertelement", "shufflevector", "extractvalue", "insertvalue",
-)  # fmt: skip
-_OPERANDS = {
-    **dict.fromkeys((*INTEGER_BINARY, *FLOAT_BINARY, "icmp", "fcmp", "store", "atomicrmw"), 2),
-    **dict.fromkeys((*CASTS, "fneg", "freeze", "load", "switch", "extractvalue"), 1),
-    **dict.fromkeys(("extractelement", "shufflevector", "insertvalue"), 2),
-    **dict.fromkeys(("select", "insertelement", "cmpxchg"), 3),
-    **dict.fromkeys(("fence", "unreachable"), 0),
-}  # fmt: skip
-
-
-def _all_are(wanted: Type, types: list[Type]) -> Iterator[str]:
-    for type_ in types:
-        if type_ != wanted:
-            yield f"an operand of type {type_} instead of {wanted}"
-
-
-def _element(type_: Type) -> Type:
-    return type_.element if isinstance(type_, Vector) else type_
-
-
-def _with_element(type_: Type, element: Type) -> Type:
-    return Vector(type_.lanes, element) if isinstance(type_, Vector) else element
-
-
-_CAST_KINDS: dict[str, tuple[type[Type], type[Type]]] = {
-    "zext": (Integer, Integer), "sext": (Integer, Integer), "trunc": (Integer, Integer),
-    "fptrunc": (Float, Float), "fpext": (Float, Float),
-    "fptoui": (Float, Integer), "fptosi": (Float, Integer),
-    "uitofp": (Integer, Float), "sitofp": (Integer, Float),
-    "ptrtoint": (Pointer, Integer), "inttoptr": (Integer, Pointer),
-    "addrspacecast": (Pointer, Pointer),
-}  # fmt: skip
-
-
-def _cast(op: str, source: Type, target: Type) -> Iterator[str]:
-    kinds = _CAST_KINDS.get(op)
-    if kinds is None:
-        if op == "bitcast" and bits_of(source) != bits_of(target):
-            yield f"a bitcast from {source} to {target}"
-        return
-    is_of_kinds = isinstance(_element(source), kinds[0]) and isinstance(_element(target), kinds[1])
-    if not is_of_kinds or _with_element(source, I1) != _with_element(target, I1):
-        yield f"{op} from {source} to {target}"
-        return
-    before, after = bits_of(_element(source)), bits_of(_element(target))
-    if (op in ("zext", "sext", "fpext") and before >= after) or (
-        op in ("trunc", "fptrunc") and before <= after
-    ):
-        yield f"{op} from {source} to {target}"
-
-
-def _memory(i: Instruction, types: list[Type]) -> Iterator[str]:
-    address = types[1] if i.op == "store" else types[0]
-    if i.op == "getelementptr":
-        if _element(i.type) != _element(address):
-            yield f"{i.type} inside of {address}"
-        for index in types[1:]:
-            if not isinstance(_element(index), Integer):
-                yield f"an index of type {index}"
-        address = _element(address)
-    if not isinstance(address, Pointer):
-        yield f"an address of type {address}"
-    if i.op == "atomicrmw" and i.type != types[1]:
-        yield f"a result of type {i.type} of an operation on {types[1]}"
-    if i.op == "cmpxchg" and (types[1] != types[2] or i.type != Struct((types[1], I1))):
-        yield f"a result of type {i.type} of an exchange of {types[1]} and {types[2]}"
-
-
-def _aggregate(i: Instruction, types: list[Type]) -> Iterator[str]:
-    whole = types[0]
-    if i.op in ("extractvalue", "insertvalue"):
-        member = i.type if i.op == "extractvalue" else types[1]
-        if not isinstance(whole, Struct | Array) or member != member_type(whole, i.indices):
-            yield f"member {i.indices} of {whole} as {member}"
-        return
-    if not isinstance(whole, Vector):
-        yield f"{i.op} of {whole}"
-        return
-    element = whole.element
-    match i.op:
-        case "extractelement":
-            if i.type != element or not isinstance(types[1], Integer):
-                yield f"{i.type} from {whole}"
-        case "insertelement":
-            if i.type != whole or types[1] != element or not isinstance(types[2], Integer):
-                yield f"{types[1]} into {whole}"
-        case "shufflevector":
-            if types[1] != whole or not isinstance(i.type, Vector) or i.type.element != element:
-                yield f"a shuffle of {whole} and {types[1]} to {i.type}"
->>>>>>> Stashed changes
