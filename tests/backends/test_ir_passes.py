@@ -4,8 +4,8 @@ What the passes before `shapes` make of a function is still code for one thread,
 engine can run it.
 """
 
+import dataclasses
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ from metalloid.compiler.ir.verifier import verify
 from metalloid.compiler.transforms.defer_atomics import defer_atomics
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.loop_simplify import simplify_loops
-from metalloid.compiler.transforms.lower_memcpy import FILL, lower_memcpy
+from metalloid.compiler.transforms.lower_memcpy import lower_memcpy
 from metalloid.compiler.transforms.private_atomics import demote_private_atomics
 from metalloid.compiler.transforms.rematerialize import rematerialize
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
@@ -86,15 +86,15 @@ def as_llvm(function):
                 flag for flag in one.flags if not flag.startswith(("deferred.", "call_invariant"))
             )
             if one.op == "alloca":
-                one.detail = ""  # the step from a lane's array to the next
-            if one.op == "copy":
+                one.lane_step = 0  # the step from a lane's array to the next
+            if one.op in ("copy", "fill"):
                 source, size, target = one.operands
-                name = "memset.p0" if one.detail == FILL else "memmove.p0.p0"
-                one.op, one.detail = "call", f"@llvm.{name}.i64"
+                name = "memset.p0" if one.op == "fill" else "memmove.p0.p0"
+                one.op, one.callee = "call", f"@llvm.{name}.i64"
                 one.operands = [target, source, size, Value(I1, "false")]
-            elif one.detail in (ALL_PASS, NONE_PASSES):
-                holds = "false" if one.detail == ALL_PASS else "true"
-                one.op, one.detail, one.operands = "xor", "", [*one.operands, Value(I1, holds)]
+            elif one.callee in (ALL_PASS, NONE_PASSES):
+                holds = "false" if one.callee == ALL_PASS else "true"
+                one.op, one.callee, one.operands = "xor", "", [*one.operands, Value(I1, holds)]
 
 
 COPIES = (
@@ -121,7 +121,7 @@ class Changed:
         for line in COPIES:
             ir = ir if line.split("(")[0].split("@")[1] in ir else f"{ir}\n{line}\n"
         self.texts.append((ir, replace_function(ir, function)))
-        return replace(lowered, ir=self.texts[-1][1])
+        return dataclasses.replace(lowered, ir=self.texts[-1][1])
 
 
 @pytest.fixture(scope="module")
@@ -168,4 +168,5 @@ def test_what_is_printed_is_read_as_it_was(compiled):
         first, second = (parse_function(ir, ENTRY_SYMBOL) for ir in (before, after))
         assert first.parameters == second.parameters
         assert [b.name for b in first.blocks.values()] == [b.name for b in second.blocks.values()]
-        assert list(first.instructions()) == list(second.instructions())
+        for read, printed in zip(first.instructions(), second.instructions(), strict=True):
+            assert dataclasses.astuple(read) == dataclasses.astuple(printed)

@@ -89,40 +89,42 @@ def instruction(line, declarations=""):
 
 
 @pytest.mark.parametrize(
-    ("line", "op", "type", "operands", "flags", "detail"),
+    ("line", "op", "type", "operands", "flags", "fields"),
     [
-        ("%r = add nuw nsw i32 %n, -1", "add", "i32", ["i32 %n", "i32 -1"], ("nuw", "nsw"), ""),
+        ("%r = add nuw nsw i32 %n, -1", "add", "i32", ["i32 %n", "i32 -1"], ("nuw", "nsw"), {}),
         ("%r = fmul contract float %x, 0x4170000000000000", "fmul", "float",
-         ["float %x", "float 0x4170000000000000"], ("contract",), ""),
-        ("%r = icmp samesign ult i32 %n, 5", "icmp", "i1", ["i32 %n", "i32 5"], ("samesign",), "ult"),
+         ["float %x", "float 0x4170000000000000"], ("contract",), {}),
+        ("%r = icmp samesign ult i32 %n, 5", "icmp", "i1", ["i32 %n", "i32 5"], ("samesign",), {"predicate": "ult"}),
         ("%r = fcmp olt <2 x float> %a, zeroinitializer", "fcmp", "<2 x i1>",
-         ["<2 x float> %a", "<2 x float> zeroinitializer"], (), "olt"),
-        ("%r = zext nneg i32 %n to i64", "zext", "i64", ["i32 %n"], ("nneg",), ""),
-        ("%r = load <4 x half>, ptr addrspace(1) %p, align 8, !tbaa !5", "load", "<4 x half>", ["ptr %p"], (), ""),
-        ("%r = load atomic i32, ptr %p syncscope(\"agent\") monotonic, align 4", "load", "i32", ["ptr %p"], (), "monotonic"),
-        ("store volatile float %x, ptr %p, align 4", "store", "void", ["float %x", "ptr %p"], ("volatile",), ""),
+         ["<2 x float> %a", "<2 x float> zeroinitializer"], (), {"predicate": "olt"}),
+        ("%r = zext nneg i32 %n to i64", "zext", "i64", ["i32 %n"], ("nneg",), {}),
+        ("%r = load <4 x half>, ptr addrspace(1) %p, align 8, !tbaa !5", "load", "<4 x half>", ["ptr %p"], (), {}),
+        ("%r = load atomic i32, ptr %p syncscope(\"agent\") monotonic, align 4", "load", "i32", ["ptr %p"], (), {"ordering": "monotonic"}),
+        ("store volatile float %x, ptr %p, align 4", "store", "void", ["float %x", "ptr %p"], ("volatile",), {}),
         ("%r = getelementptr inbounds nuw [4 x float], ptr %p, i64 0, i32 %n", "getelementptr", "ptr",
-         ["ptr %p", "i64 0", "i32 %n"], ("inbounds", "nuw"), ""),
+         ["ptr %p", "i64 0", "i32 %n"], ("inbounds", "nuw"), {}),
         ("%r = select i1 %c, float %x, float 1.000000e+00", "select", "float",
-         ["i1 %c", "float %x", "float 1.000000e+00"], (), ""),
-        ("%r = atomicrmw umax ptr %p, i32 %n seq_cst, align 4", "atomicrmw", "i32", ["ptr %p", "i32 %n"], (), "umax seq_cst"),
+         ["i1 %c", "float %x", "float 1.000000e+00"], (), {}),
+        ("%r = atomicrmw umax ptr %p, i32 %n seq_cst, align 4", "atomicrmw", "i32", ["ptr %p", "i32 %n"], (), {"operation": "umax", "ordering": "seq_cst"}),
         ("%r = cmpxchg weak ptr %p, i32 %n, i32 7 acquire monotonic, align 4", "cmpxchg", "{ i32, i1 }",
-         ["ptr %p", "i32 %n", "i32 7"], ("weak",), "acquire monotonic"),
-        ("%r = extractvalue { i32, i1 } %q, 1", "extractvalue", "i1", ["{ i32, i1 } %q"], (), "1"),
+         ["ptr %p", "i32 %n", "i32 7"], ("weak",), {"ordering": "acquire monotonic"}),
+        ("%r = extractvalue { i32, i1 } %q, 1", "extractvalue", "i1", ["{ i32, i1 } %q"], (), {"indices": (1,)}),
         ("%r = insertelement <4 x float> poison, float %x, i64 2", "insertelement", "<4 x float>",
-         ["<4 x float> poison", "float %x", "i64 2"], (), ""),
+         ["<4 x float> poison", "float %x", "i64 2"], (), {}),
         ("%r = shufflevector <2 x float> %a, <2 x float> poison, <4 x i32> <i32 0, i32 1, i32 poison, i32 0>",
-         "shufflevector", "<4 x float>", ["<2 x float> %a", "<2 x float> poison"], (), "< i32 0 , i32 1 , i32 poison , i32 0 >"),
-        ("%r = tail call noundef range(i32 0, 33) i32 @llvm.ctpop.i32(i32 noundef %n) #3", "call", "i32", ["i32 %n"], ("tail",), "@llvm.ctpop.i32"),
-        ("%r = alloca [4 x float], align 16", "alloca", "ptr", [], (), ""),
-        ("fence syncscope(\"workgroup\") seq_cst", "fence", "void", [], (), "seq_cst"),
+         "shufflevector", "<4 x float>", ["<2 x float> %a", "<2 x float> poison"], (), {"mask": (0, 1, -1, 0)}),
+        ("%r = tail call noundef range(i32 0, 33) i32 @llvm.ctpop.i32(i32 noundef %n) #3", "call", "i32", ["i32 %n"], ("tail",), {"callee": "@llvm.ctpop.i32"}),
+        ("%r = alloca [4 x float], align 16", "alloca", "ptr", [], (), {}),
+        ("fence syncscope(\"workgroup\") seq_cst", "fence", "void", [], (), {"ordering": "seq_cst"}),
     ],
 )  # fmt: skip
-def test_instructions(line, op, type, operands, flags, detail):
+def test_instructions(line, op, type, operands, flags, fields):
     made = instruction(line)
-    assert (made.op, str(made.type), list(map(str, made.operands)), made.flags, made.detail) == (
-        op, type, operands, flags, detail,
+    assert (made.op, str(made.type), list(map(str, made.operands)), made.flags) == (
+        op, type, operands, flags,
     )  # fmt: skip
+    for name in ("callee", "predicate", "operation", "ordering", "cases", "mask", "indices"):
+        assert getattr(made, name) == fields.get(name, getattr(Instruction(""), name))
     assert made.result == ("" if type == "void" else "%r")
 
 
@@ -149,7 +151,7 @@ other:
     step = function.entry.body[0]
     assert step.source == Struct((I32, Array(2, FLOAT)))
     assert function.entry.end.labels == ["%other", "%zero", "%zero"]
-    assert function.entry.end.detail == "0,-5"
+    assert function.entry.end.cases == (0, -5)
     [phi] = function.blocks["%other"].phis
     assert (phi.labels, [v.name for v in phi.operands]) == (["%0", "%zero"], ["1", "%n"])
 

@@ -32,7 +32,8 @@ def function_of(graph):
         labels = [f"%{t or 1}" for t in targets]
         condition = [Value(I1, "%c")] if len(labels) > 1 else []
         op = ("ret", "br", "br", "switch")[len(labels)]
-        end = Instruction(op, operands=condition, labels=labels, detail="0,1")
+        cases = (0, 1) if op == "switch" else ()
+        end = Instruction(op, operands=condition, labels=labels, cases=cases)
         blocks[f"%{number}"] = Block(f"%{number}", end=end)
     return Function("f", VOID, [], "", blocks)
 

@@ -37,7 +37,7 @@ def test_products_are_found(form):
     ]  # fmt: skip
     assert product.operands == [left.value, right.value, start.value]
     assert product.type is MATRIX
-    assert (x.detail, y.detail) == ("0", "1")
+    assert (x.indices, y.indices) == ((0,), (1,))
     assert total.operands == [x.value, y.value]
 
 

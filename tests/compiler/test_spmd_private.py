@@ -68,5 +68,5 @@ def test_arrays_of_one_size_of_element(array, size, body):
 )  # fmt: skip
 def test_others_stay_in_one_piece(array, body):
     made = interleaved(array, body)
-    assert not made["%a"].detail
+    assert not made["%a"].lane_step
     assert lane_step(made["%a"]) == made["%a"].source.size

@@ -75,7 +75,7 @@ def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_nu
     number = (base + (near << shape.align) + off if is_near else any_number) % MODULUS
     operands = [Value(I32, "%x"), Value(I32, str(number))]
     found = shape_of(
-        Instruction("icmp", "%r", I1, operands, detail=how),
+        Instruction("icmp", "%r", I1, operands, predicate=how),
         [shape, uniform(WIDTH, alignment_of(number))],
         WIDTH,
     )
@@ -92,7 +92,7 @@ def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_nu
 )  # fmt: skip
 def test_lanes_of_an_aligned_index_stand_on_one_side(how, limit, align):
     operands = [Value(I32, "%x"), Value(I32, limit)]
-    made = Instruction("icmp", "%r", I1, operands, detail=how)
+    made = Instruction("icmp", "%r", I1, operands, predicate=how)
     shapes = [consecutive(WIDTH, align=3), uniform(WIDTH, align)]
     assert shape_of(made, shapes, WIDTH).is_uniform
     assert shape_of(made, [consecutive(WIDTH, align=2), shapes[1]], WIDTH).is_varying

@@ -128,9 +128,9 @@ def places(body):
     found = analysed(f"entry: {body}; ret void")
     groups = find_groups(found)
     return {
-        (i.result or i.operands[0].name): (id(groups[id(i)][0]), groups[id(i)][1])
+        (i.result or i.operands[0].name): (id(groups[i][0]), groups[i][1])
         for i in found.function.instructions()
-        if id(i) in groups
+        if i in groups
     }
 
 

@@ -8,7 +8,7 @@ from metalloid.compiler.ir.function import Function, Instruction
 
 def is_barrier(instruction: Instruction) -> bool:
     """Whether it is a threadgroup barrier."""
-    return instruction.op == "call" and instruction.detail == BARRIER
+    return instruction.op == "call" and instruction.callee == BARRIER
 
 
 def barrier_blocks(function: Function) -> set[str]:

@@ -27,7 +27,7 @@ from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSE
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import EXIT, Graph, Loop, immediate_postdominators
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 
 _ARITHMETIC = (
     INTEGER_BINARY | FLOAT_BINARY | CASTS | {"icmp", "fcmp", "fneg", "select", "getelementptr"}
@@ -144,7 +144,7 @@ def _is_the_same_at_any_time(instruction: Instruction) -> bool:
     if instruction.op == "load":
         return instruction.reads_the_same
     if instruction.op == "call":
-        return is_lanewise(instruction.detail) or is_libcall(instruction.detail)
+        return is_lanewise(instruction.callee) or is_libcall(instruction.callee)
     return instruction.op in _ARITHMETIC
 
 
@@ -213,11 +213,11 @@ class _Analysis:
             step = lane_step(instruction)
             return Shape(tuple(lane * step for lane in range(width)))
         if instruction.op == "load":
-            return uniform(width) if known[0].is_uniform and not instruction.detail else VARYING
+            return uniform(width) if known[0].is_uniform and not instruction.ordering else VARYING
         if instruction.op in ("atomicrmw", "cmpxchg", "extractvalue"):
             return VARYING
         if instruction.op == "call":
-            if instruction.detail in (ALL_PASS, NONE_PASSES):
+            if instruction.callee in (ALL_PASS, NONE_PASSES):
                 return uniform(width)
             found = shape_of_call(instruction, known, width)
             if found is not None:

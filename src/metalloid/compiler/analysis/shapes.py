@@ -90,7 +90,7 @@ def alignment_of(number: int) -> int:
 
 def lane_step(alloca: Instruction) -> int:
     """Bytes from a lane's array, or its first element, to that of the next lane."""
-    return int(alloca.detail or alloca.source.size)
+    return alloca.lane_step or alloca.source.size
 
 
 def shape_of(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
@@ -210,13 +210,17 @@ def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape 
 def _compare(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     """Where the bits of the offsets decide nothing, as in ``index < 64``, the base does."""
     shape, limit = shapes
-    if instruction.detail in ("eq", "ne") or not limit.is_uniform or not fills_aligned_place(shape):
+    if (
+        instruction.predicate in ("eq", "ne")
+        or not limit.is_uniform
+        or not fills_aligned_place(shape)
+    ):
         return None
     assert shape.offsets is not None
     number, align = instruction.operands[1].integer, limit.align
-    if number is not None and instruction.detail in ("ugt", "ule", "sgt", "sle"):
+    if number is not None and instruction.predicate in ("ugt", "ule", "sgt", "sle"):
         align = alignment_of(number + 1)  # as index > 63
-    elif instruction.detail not in ("ult", "uge", "slt", "sge"):
+    elif instruction.predicate not in ("ult", "uge", "slt", "sge"):
         return None
     return uniform(width) if max(shape.offsets) < 1 << align else None
 

@@ -32,9 +32,9 @@ def exchanges(callee: str) -> bool:
 
 def shape_of_call(instruction: Instruction, operands: list[Shape], width: int) -> Shape | None:
     """Shape of a call's result; None if it is none of these functions."""
-    if instruction.detail == LANE:
+    if instruction.callee == LANE:
         return consecutive(width, 32)
-    match = NAME.match(instruction.detail)
+    match = NAME.match(instruction.callee)
     if match is None:
         return None
     group, name = match[1], match[2]

@@ -7,25 +7,23 @@ begins with neither is a constant. So an analysis is a table from names to facts
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, Vector
 
-#: Metadata without contents, as ``!invariant.load`` wants it.
-EMPTY_NODE = "!99999"
-
 #: Instructions that LLVM does not have: passes make them, and the vectoriser writes code for them.
 #:
-#: - ``assert`` (condition, reported...; detail ``true`` or ``false``, which it must be)
-#: - ``copy`` (source or byte, size, target; detail ``fill`` for a byte)
+#: - ``assert`` and ``assert_not`` (condition, reported...): the thread fails if the condition does
+#:   not hold, or if it holds
+#: - ``copy`` (source, size, target), ``fill`` (byte, size, target)
 #: - ``to_matrix``, ``of_matrix``, ``load_matrix``, ``multiply_matrices``, ``join_matrices``,
 #:   ``half_of_pair``: see `transforms.matrix_products`
 DIALECT = frozenset(
     (
-        "assert", "copy", "to_matrix", "of_matrix", "load_matrix", "multiply_matrices",
-        "join_matrices", "half_of_pair",
+        "assert", "assert_not", "copy", "fill", "to_matrix", "of_matrix", "load_matrix",
+        "multiply_matrices", "join_matrices", "half_of_pair",
     )
 )  # fmt: skip
 
@@ -61,9 +59,27 @@ class Value(NamedTuple):
         return {"true": 1, "false": 0, "zeroinitializer": 0}.get(self.name)
 
 
-@dataclass(slots=True)
+class CallAttributes(NamedTuple):
+    """Attributes of a call, as tokens; the parser keeps them with `keep_hints`.
+
+    Attributes
+    ----------
+    result : tuple of str
+        Calling convention and attributes of the result: ``("fastcc", "noundef")``.
+    arguments : tuple of tuple of str
+        Of each argument: ``(("noundef", "align", "4"), ())``.
+    function : tuple of str
+        Of the function: ``("#5",)``.
+    """
+
+    result: tuple[str, ...]
+    arguments: tuple[tuple[str, ...], ...]
+    function: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
 class Instruction:
-    """One instruction.
+    """One instruction; equal to itself only, so that tables can have instructions as keys.
 
     Attributes
     ----------
@@ -81,14 +97,34 @@ class Instruction:
         memory that never changes, ``"call_invariant"`` if it does not during a call.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
-    detail : str
-        Predicate of a comparison, callee of a call, operation of an ``atomicrmw``, cases of a
-        ``switch`` ("1,2,5"), mask of a ``shufflevector``, indices of ``extractvalue``, ordering
-        of an atomic access.
+    callee : str
+        Of a ``call``: the function with its ``@``, or inline assembly from ``asm`` on. It is empty
+        if the first operand is the address of the function.
+    predicate : str
+        Of ``icmp`` and ``fcmp``.
+    operation : str
+        Of ``atomicrmw``: ``"add"``.
+    ordering : str
+        Of an atomic access or a fence, after its scope if that is one thread; two of ``cmpxchg``.
+        Empty if a load or store is not atomic.
+    cases : tuple of int
+        Of ``switch``: numbers that go to the labels after the first.
+    mask : tuple of int
+        Of ``shufflevector``: elements of both vectors; -1 for poison.
+    indices : tuple of int
+        Of ``extractvalue`` the member; of ``of_matrix`` the element, of ``half_of_pair`` the half,
+        of ``load_matrix`` the steps from a row to the next and from a column to the next.
+    lane_step : int
+        Of ``alloca`` whose elements lie side by side for all lanes: bytes from a lane's first
+        element to the next lane's; 0 if a lane's elements lie side by side.
     source : Type
         What a ``getelementptr`` steps over, and what an ``alloca`` makes.
     align : int
         Of a memory access; 0 if the text says nothing.
+    metadata : tuple of (str, str)
+        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `keep_hints`.
+    attributes : CallAttributes or None
+        Of a call, if the parser keeps hints.
     """
 
     op: str
@@ -97,14 +133,31 @@ class Instruction:
     operands: list[Value] = field(default_factory=list)
     flags: tuple[str, ...] = ()
     labels: list[str] = field(default_factory=list)
-    detail: str = ""
+    callee: str = ""
+    predicate: str = ""
+    operation: str = ""
+    ordering: str = ""
+    cases: tuple[int, ...] = ()
+    mask: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
+    lane_step: int = 0
     source: Type = VOID
     align: int = 0
+    metadata: tuple[tuple[str, str], ...] = ()
+    attributes: CallAttributes | None = None
 
     @property
     def value(self) -> Value:
         """Its result as an operand."""
         return Value(self.type, self.result)
+
+    @property
+    def operation_key(self) -> tuple[object, ...]:
+        """The same for two instructions that differ in their operands only."""
+        return (
+            self.op, self.flags, self.callee, self.predicate, self.operation, self.ordering,
+            self.cases, self.mask, self.indices,
+        )  # fmt: skip
 
     @property
     def reads_the_same(self) -> bool:
@@ -153,7 +206,7 @@ class Function:
     result : Type
     parameters : list of Value
     attributes : str
-        Its attribute groups, ``"#0"``.
+        Its attribute groups, ``"#0"``; with `keep_hints` all that stands after its parameters.
     blocks : dict of Block by name
         The first is the entry.
     linkage : str
@@ -162,6 +215,9 @@ class Function:
         Types of the module's constant arrays.
     parameter_attributes : list of list of str
         Tokens of each parameter's attributes: ``["noundef", "byval", "(", "%struct.S", ")"]``.
+    qualifiers : tuple of str
+        Words before the result type, linkage aside: ``("dso_local", "ptx_kernel")``. The parser
+        keeps them with `keep_hints`.
     """
 
     name: str
@@ -172,6 +228,7 @@ class Function:
     linkage: str = ""
     tables: dict[str, Array] = field(default_factory=dict)
     parameter_attributes: list[list[str]] = field(default_factory=list)
+    qualifiers: tuple[str, ...] = ()
 
     @property
     def entry(self) -> Block:
@@ -220,3 +277,15 @@ def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
         else:
             distance += place * size
     return distance, variable
+
+
+def member_type(aggregate: Type, indices: Sequence[int]) -> Type:
+    """The type of a member of a member ... of a struct or array."""
+    for index in indices:
+        if isinstance(aggregate, Struct):
+            aggregate = aggregate.members[index]
+        elif isinstance(aggregate, Array):
+            aggregate = aggregate.element
+        else:
+            raise Unsupported(f"a member of {aggregate}")
+    return aggregate

@@ -3,192 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from metalloid.compiler.ir.function import DIALECT, Instruction, Value, gep_terms
+from metalloid.compiler.ir.function import DIALECT, CallAttributes, Instruction, Value, member_type
+from metalloid.compiler.ir.lexer import AFTER_VALUES, LITERALS, TokenLine
 from metalloid.compiler.ir.matrix_type import matrix_type
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY, ONE_THREAD
 from metalloid.compiler.ir.types import (
     I1,
     POINTER,
     VOID,
-    Array,
+    Pointer,
     Struct,
     Type,
     Unsupported,
     Vector,
-    plain_type,
 )
 
-INTEGER_BINARY = frozenset(
-    ("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor")
-)
-FLOAT_BINARY = frozenset(("fadd", "fsub", "fmul", "fdiv", "frem"))
-CASTS = frozenset(
-    (
-        "zext", "sext", "trunc", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp",
-        "ptrtoint", "inttoptr", "bitcast", "addrspacecast",
-    )
-)  # fmt: skip
-#: Flags that permit inexact arithmetic; they hold lane by lane.
-FAST_MATH = frozenset(("fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"))
-_FLAGS = FAST_MATH | frozenset(
-    (
-        "nuw", "nsw", "exact", "disjoint", "nneg", "samesign", "inbounds", "nusw", "tail",
-        "musttail", "notail", "volatile", "weak", "fastcc", "inrange", "call_invariant",
-    )
-)  # fmt: skip
-#: Scope of an atomic operation on what no other thread can see.
-ONE_THREAD = 'syncscope("singlethread")'
 _ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
 
-_TOKEN = re.compile(
-    r'[%@]"[^"]*"|[%@][\w.$-]+|c?"(?:[^"\\]|\\.)*"|![\w.]*|\#\d+|\.\.\.'
-    r"|-?(?:0x[HKLMR]?[0-9A-Fa-f]+|\d[\d.]*(?:[eE][-+]?\d+)?)|[A-Za-z_.$][\w.$-]*|[<>{}()\[\],=*:|]"
-)
-_OPENING, _CLOSING = "<[{(", ">]})"
-_INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
+_VALUE_WORDS = LITERALS | frozenset(
+    (
+        "getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
+    )
+)  # fmt: skip
+_MASK_ELEMENT = re.compile(r"\bi32 (\d+|poison|undef)\b")
 
 
-class Line:
-    """The tokens of one line and how far they are read."""
-
-    def __init__(self, text: str, named_type: Callable[[str], Type]) -> None:
-        self._named_type = named_type
-        self._tokens = _TOKEN.findall(text)
-        self._at = 0
-
-    # -- tokens
-
-    def more(self) -> bool:
-        """Whether tokens are left."""
-        return self._at < len(self._tokens)
-
-    def peek(self) -> str:
-        """The next token; empty at the end."""
-        return self._tokens[self._at] if self.more() else ""
-
-    def next(self) -> str:
-        """Take the next token."""
-        token = self.peek()
-        self._at += 1
-        return token
-
-    def skip(self, token: str) -> bool:
-        """Take `token` if it comes next; whether it did."""
-        if self.peek() != token:
-            return False
-        self._at += 1
-        return True
-
-    def flags(self) -> tuple[str, ...]:
-        """Take the flags that come next."""
-        found = []
-        while self.peek() in _FLAGS or self.peek().startswith("deferred."):
-            found.append(self.next())
-        return tuple(found)
-
-    def until_comma(self) -> list[str]:
-        """Tokens up to a comma or closing bracket outside of brackets; the comma is skipped."""
-        start, depth = self._at, 0
-        while self.more():
-            token = self.peek()
-            if depth == 0 and (token == "," or token in _CLOSING):
-                break
-            depth += (token in _OPENING) - (token in _CLOSING)
-            self._at += 1
-        words = self._tokens[start : self._at]
-        self.skip(",")
-        return words
-
-    # -- types and values
-
-    def type(self) -> Type:
-        """Take a type."""
-        token = self.next()
-        if token == "<" and self.peek() == "{":
-            struct = self.type()
-            self.next()
-            assert isinstance(struct, Struct)
-            return Struct(struct.members, packed=True)
-        if token in ("<", "["):
-            count = int(self.next())
-            self.next()  # x
-            element = self.type()
-            self.next()
-            return Vector(count, element) if token == "<" else Array(count, element)
-        if token == "{":
-            members = []
-            while not self.skip("}"):
-                members.append(self.type())
-                self.skip(",")
-            return Struct(tuple(members))
-        if token.startswith("%"):
-            return self._named_type(token)
-        return plain_type(token)
-
-    def constant_or_name(self) -> str:
-        """A name, a literal, or a constant expression as text.
-
-        An address inside of a variable is ``getelementptr ( i8 , ptr @variable , i64 distance )``,
-        whatever steps lead there.
-        """
-        start = self._at
-        token = self.next()
-        inside = self._constant_address(token)
-        if inside:
-            return inside
-        if token in ("getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast"):
-            while self.peek() != "(":
-                self._at += 1
-            token = self.next()
-        if token in _OPENING:
-            depth = 1
-            while depth:
-                token = self.next()
-                depth += (token in _OPENING) - (token in _CLOSING)
-        return " ".join(self._tokens[start : self._at])
-
-    def _constant_address(self, op: str) -> str:
-        """Take a constant expression of an address behind its `op`; empty if it is none."""
-        start = self._at
-        if op == "bitcast" and self.skip("("):
-            value = self.value()
-            if value.type is POINTER and self.skip("to") and self.type() is POINTER:
-                self.next()
-                return value.name
-        elif op == "getelementptr":
-            while self.peek() != "(":
-                self.next()
-            self.next()
-            source = self.type()
-            self.skip(",")
-            step = Instruction(op, type=POINTER, operands=self.values(), source=source)
-            self.next()
-            distance, variable = gep_terms(step)
-            if not variable:
-                return inside_of(step.operands[0].name, distance)
-        self._at = start
-        return ""
-
-    def value(self) -> Value:
-        """Take a type and a value of it."""
-        type_ = self.type()
-        return Value(type_, self.constant_or_name())
-
-    def values(self) -> list[Value]:
-        """Values with commas between, up to metadata."""
-        found = [self.value()]
-        while self.peek() == "," and not self._tokens[self._at + 1].startswith(("!", "align")):
-            self._at += 1
-            found.append(self.value())
-        return found
-
-    def align(self) -> int:
-        """The alignment that stands further on; 0 if none does."""
-        rest = self._tokens[self._at :]
-        return int(rest[rest.index("align") + 1]) if "align" in rest else 0
-
-    # -- instructions
+class Line(TokenLine):
+    """Reads an instruction."""
 
     def instruction(self) -> Instruction:
         """The whole line."""
@@ -201,7 +44,21 @@ class Line:
         flags = early + self.flags()
         made = self._made(op, flags)
         made.result = result if made.type is not VOID else ""
+        if self._keep_hints:
+            made.metadata = tuple(self._metadata())
         return made
+
+    def result(self) -> tuple[tuple[str, ...], Type]:
+        """Take the words of a definition up to its name: those before the type, and the type."""
+        return self._attributes(), self.type()
+
+    def _metadata(self) -> Iterator[tuple[str, str]]:
+        """The attachments at the end of the line."""
+        for position in range(self._at, len(self._tokens) - 2):
+            comma, name, node = self._tokens[position : position + 3]
+            # That of an invariant load is a flag.
+            if comma == "," and name[0] == node[0] == "!" and name != "!invariant.load":
+                yield name, node
 
     def _made(self, op: str, flags: tuple[str, ...]) -> Instruction:
         if op in INTEGER_BINARY or op in FLOAT_BINARY:
@@ -218,7 +75,11 @@ class Line:
             self.skip(",")
             right = Value(left.type, self.constant_or_name())
             return Instruction(
-                op, type=_like(left.type, I1), operands=[left, right], flags=flags, detail=predicate
+                op,
+                type=_like(left.type, I1),
+                operands=[left, right],
+                flags=flags,
+                predicate=predicate,
             )
         if op in CASTS:
             operand = self.value()
@@ -243,14 +104,11 @@ class Line:
             value = self.value()
             operands.append(Value(matrix_type(value.type), value.name))
             self.skip(",")
-        detail = ""
-        if self.skip("{"):
-            detail = self.next()[1:-1]
-            self.skip("}")
+        indices = self._indices() if self.skip("{") else ()
         source = self.type() if self.skip("from") else VOID
         self.skip(":")
         type_ = VOID if self.skip("void") else matrix_type(self.type())
-        return Instruction(op, type=type_, operands=operands, detail=detail, source=source)
+        return Instruction(op, type=type_, operands=operands, indices=indices, source=source)
 
     def _select(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
@@ -270,40 +128,48 @@ class Line:
         source = self.type()
         self.skip(",")
         operands = self.values()
-        type_ = next((v.type for v in operands if isinstance(v.type, Vector)), POINTER)
-        if type_ is not POINTER:
-            raise Unsupported("a vector of addresses")
-        return Instruction("", type=POINTER, operands=operands, flags=flags, source=source)
+        type_ = operands[0].type
+        vector = next((v.type for v in operands if isinstance(v.type, Vector)), None)
+        if vector is not None:
+            if not self._keep_hints:
+                raise Unsupported("a vector of addresses")
+            type_ = type_ if isinstance(type_, Vector) else Vector(vector.lanes, type_)
+        return Instruction("", type=type_, operands=operands, flags=flags, source=source)
 
     def _load(self, flags: tuple[str, ...]) -> Instruction:
-        ordering = self._atomic()
+        ordering, flags = self._atomic(flags)
         type_ = self.type()
         self.skip(",")
         address = self.value()
         if "!invariant.load" in self._tokens:
             flags += ("invariant",)
         return Instruction(
-            "", type=type_, operands=[address], flags=flags + self.flags(), detail=ordering,
+            "", type=type_, operands=[address], flags=flags + self.flags(), ordering=ordering,
             align=self.align(),
         )  # fmt: skip
 
     def _store(self, flags: tuple[str, ...]) -> Instruction:
-        ordering = self._atomic()
+        ordering, flags = self._atomic(flags)
         operands = self.values()
-        return Instruction("", operands=operands, flags=flags, detail=ordering, align=self.align())
+        return Instruction(
+            "", operands=operands, flags=flags, ordering=ordering, align=self.align()
+        )
 
-    def _atomic(self) -> str:
-        """Ordering of an atomic load or store; empty if it is none."""
+    def _atomic(self, flags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """Ordering of an atomic load or store, empty if it is none; and the flags."""
         if not self.skip("atomic"):
-            return ""
-        self.skip("volatile")  # which an atomic access is anyway
-        return self._orderings()
+            return "", flags
+        # In the code of CPUs atomic accesses are as good as volatile ones.
+        if self.skip("volatile") and self._keep_hints:
+            flags += ("volatile",)
+        return self._orderings(), flags
 
     def _br(self, flags: tuple[str, ...]) -> Instruction:
         if self.skip("label"):
             return Instruction("", labels=[self.next()])
         condition = self.value()
         labels = [self._tokens[self._at + 2], self._tokens[self._at + 5]]
+        self._at += 6
         return Instruction("", operands=[condition], labels=labels)
 
     def _switch(self, flags: tuple[str, ...]) -> Instruction:
@@ -314,12 +180,31 @@ class Line:
         self.skip("[")
         cases = []
         while not self.skip("]"):
-            cases.append(self.value().name)
+            cases.append(self._case())
             self.skip(",")
             self.skip("label")
             made.labels.append(self.next())
-        made.detail = ",".join(cases)
+        made.cases = tuple(cases)
         return made
+
+    def _case(self) -> int:
+        """Take a case of a switch."""
+        number = self.value().integer
+        if number is None:
+            raise Unsupported("a case of a switch that is no number")
+        return number
+
+    def _indices(self) -> tuple[int, ...]:
+        """Take ``indices = [8, 1]}``."""
+        self.skip("indices")
+        self.skip("=")
+        self.skip("[")
+        indices = []
+        while not self.skip("]"):
+            indices.append(int(self.next()))
+            self.skip(",")
+        self.skip("}")
+        return tuple(indices)
 
     def _ret(self, flags: tuple[str, ...]) -> Instruction:
         return Instruction("", operands=[] if self.peek() == "void" else [self.value()])
@@ -328,14 +213,24 @@ class Line:
         return Instruction("")
 
     def _fence(self, flags: tuple[str, ...]) -> Instruction:
-        return Instruction("", detail=self._tokens[-1])
+        return Instruction("", ordering=self._orderings())
 
     def _alloca(self, flags: tuple[str, ...]) -> Instruction:
         source = self.type()
-        if self.peek() == "," and self._tokens[self._at + 1] not in ("align", "addrspace"):
-            raise Unsupported("an array of a size known only when it runs")
-        lane_step = self._tokens[-1] if "lane_step" in self._tokens else ""
-        return Instruction("", type=POINTER, source=source, align=self.align(), detail=lane_step)
+        operands = []
+        if self.peek() == "," and self._tokens[self._at + 1] not in AFTER_VALUES:
+            if not self._keep_hints:
+                raise Unsupported("an array of a size known only when it runs")
+            self.skip(",")
+            operands = self.values()
+        align = self.align()
+        space = POINTER
+        if "addrspace" in self._tokens[self._at :]:
+            space = Pointer(int(self._tokens[self._tokens.index("addrspace", self._at) + 2]))
+        lane_step = int(self._tokens[-1]) if "lane_step" in self._tokens else 0
+        return Instruction(
+            "", type=space, operands=operands, source=source, align=align, lane_step=lane_step
+        )
 
     def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
@@ -352,93 +247,132 @@ class Line:
         assert isinstance(mask.type, Vector)
         assert isinstance(first.type, Vector)
         type_ = Vector(mask.type.lanes, first.type.element)
-        return Instruction("", type=type_, operands=[first, second], detail=mask.name)
+        return Instruction("", type=type_, operands=[first, second], mask=_mask(mask))
 
     def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
         aggregate = self.value()
-        self.skip(",")
-        index = int(self.next())
-        if not isinstance(aggregate.type, Struct):
+        indices = self._members()
+        if not self._keep_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
             raise Unsupported("extractvalue of an array")
-        type_ = aggregate.type.members[index]
-        return Instruction("", type=type_, operands=[aggregate], detail=str(index))
+        type_ = member_type(aggregate.type, indices)
+        return Instruction("", type=type_, operands=[aggregate], indices=indices)
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
-        raise Unsupported("a struct as a value")
+        if not self._keep_hints:
+            raise Unsupported("a struct as a value")
+        aggregate = self.value()
+        self.skip(",")
+        operands = [aggregate, self.value()]
+        return Instruction("", type=aggregate.type, operands=operands, indices=self._members())
+
+    def _members(self) -> tuple[int, ...]:
+        """Take the indices of members of an aggregate."""
+        indices = []
+        while self.peek() == "," and self._tokens[self._at + 1].isdigit():
+            self._at += 1
+            indices.append(int(self.next()))
+        return tuple(indices)
 
     def _atomicrmw(self, flags: tuple[str, ...]) -> Instruction:
         operation = self.next()
         operands = self.values()
         return Instruction(
             "", type=operands[1].type, operands=operands, flags=flags,
-            detail=f"{operation} {self._orderings()}", align=self.align(),
+            operation=operation, ordering=self._orderings(), align=self.align(),
         )  # fmt: skip
 
     def _cmpxchg(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()
         type_ = Struct((operands[1].type, I1))
         return Instruction(
-            "", type=type_, operands=operands, flags=flags, detail=self._orderings(),
+            "", type=type_, operands=operands, flags=flags, ordering=self._orderings(),
             align=self.align(),
         )  # fmt: skip
 
     def _orderings(self) -> str:
         """The orderings of an atomic operation, behind a scope of one thread if that is it."""
         words = [token for token in self._tokens if token in _ORDERINGS]
-        return " ".join([ONE_THREAD, *words] if '"singlethread"' in self._tokens else words)
+        if "syncscope" not in self._tokens:
+            return " ".join(words)
+        scope = f"syncscope({self._tokens[self._tokens.index('syncscope') + 2]})"
+        return " ".join([scope, *words] if self._keep_hints or scope == ONE_THREAD else words)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
-        self._attributes()
+        of_result = self._attributes()
         type_ = self.type()
-        callee = self.next()
-        if not callee.startswith("@"):
-            raise Unsupported("a call through a pointer")
+        operands, of_arguments = [], []
+        callee = self._callee()
+        if not callee:
+            operands.append(Value(POINTER, self.constant_or_name()))
         self.skip("(")
-        operands = []
         while not self.skip(")"):
             argument = self.type()
-            self._attributes()
+            of_arguments.append(self._attributes())
             operands.append(Value(argument, self.constant_or_name()))
             self.skip(",")
-        return Instruction("", type=type_, operands=operands, flags=flags, detail=callee)
+        attributes = None
+        if self._keep_hints:
+            of_function = []
+            while self.more() and self.peek() != ",":
+                of_function.append(self.next())
+            attributes = CallAttributes(of_result, tuple(of_arguments), tuple(of_function))
+        return Instruction(
+            "", type=type_, operands=operands, flags=flags, callee=callee, attributes=attributes
+        )
 
-    def _attributes(self) -> None:
-        """Skip attributes of a parameter or result: words, some with a bracket or a number."""
+    def _callee(self) -> str:
+        """Take the name of a function or inline assembly; empty for an address."""
+        start = self._at
+        if self.skip("asm"):
+            self._take_until('"')
+            self._at += 3  # the text, a comma, and the constraints
+            return " ".join(self._tokens[start : self._at]).replace(" ,", ",")
+        if self.peek().startswith("@"):
+            return self.next()
+        if not self._keep_hints or self.peek() == "(":
+            raise Unsupported("a call through a pointer")
+        return ""
+
+    def _take_until(self, beginning: str) -> None:
+        while self.more() and not self.peek().startswith(beginning):
+            self._at += 1
+
+    def _attributes(self) -> tuple[str, ...]:
+        """Take attributes of a parameter or result: words, some with a bracket or a number."""
+        start = self._at
         while re.match(r"[a-z_]+$", self.peek()) and not _is_type_or_value(self.peek()):
             word = self.next()
             if word == "align" and self.peek().isdigit():
                 self._at += 1
             elif self.peek() == "(":
                 self.constant_or_name()
+        return tuple(self._tokens[start : self._at])
 
 
-_VALUE_WORDS = frozenset(
-    (
-        "true", "false", "null", "undef", "poison", "zeroinitializer", "getelementptr", "splat",
-        "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
-    )
-)  # fmt: skip
+_TYPE_WORDS = frozenset(("void", "ptr", "half", "bfloat", "float", "double", "metadata"))
 
 
 def _is_type_or_value(word: str) -> bool:
-    if word in _VALUE_WORDS or word in ("void", "ptr", "half", "bfloat", "float", "double"):
+    if word in _VALUE_WORDS or word in _TYPE_WORDS:
         return True
     return word[0] == "i" and word[1:].isdigit()
+
+
+def _mask(mask: Value) -> tuple[int, ...]:
+    """The elements that the mask of a ``shufflevector`` names; -1 for poison."""
+    assert isinstance(mask.type, Vector)
+    if mask.name in ("poison", "undef"):
+        return (-1,) * mask.type.lanes
+    if mask.name == "zeroinitializer":
+        return (0,) * mask.type.lanes
+    elements = _MASK_ELEMENT.findall(mask.name)
+    if mask.name.startswith("splat"):
+        elements *= mask.type.lanes
+    if len(elements) != mask.type.lanes:
+        raise Unsupported(f"the mask {mask.name}")
+    return tuple(int(element) if element.isdigit() else -1 for element in elements)
 
 
 def _like(shape: Type, element: Type) -> Type:
     """`element`, or a vector of it if `shape` is one."""
     return Vector(shape.lanes, element) if isinstance(shape, Vector) else element
-
-
-def inside_of(address: str, distance: int) -> str:
-    """The constant address so many bytes behind another."""
-    variable, before = variable_of(address)
-    distance += before
-    return f"getelementptr ( i8 , ptr {variable} , i64 {distance} )" if distance else variable
-
-
-def variable_of(address: str) -> tuple[str, int]:
-    """The variable that a constant address is inside of, and its distance from there."""
-    found = _INSIDE.match(address)
-    return (found[1], int(found[2])) if found else (address, 0)

@@ -35,7 +35,7 @@ def pass_thread_index(ir: str, function: str, index: str) -> str:
 
 
 def lower_assertions(function: Function) -> None:
-    """Replace branches to failed assertions by ``assert`` instructions.
+    """Replace branches to failed assertions by ``assert`` and ``assert_not``.
 
     Their operands are the condition and what the failure reports.
     """
@@ -44,7 +44,7 @@ def lower_assertions(function: Function) -> None:
     failing = [block for block in function.blocks.values() if _has_failed(block)]
     for failed in failing:
         *others, call = failed.body
-        failed.body[-1] = _assertion(Value(I1, "false"), "true", call.operands)
+        failed.body[-1] = _assertion("assert", Value(I1, "false"), call.operands)
         for name in graph.predecessors.get(failed.name, ()):
             block = function.blocks[name]
             if len(block.end.labels) != 2 or block.end.labels.count(failed.name) != 1:
@@ -61,11 +61,11 @@ def lower_assertions(function: Function) -> None:
 
 def _has_failed(block: Block) -> bool:
     last = block.body[-1] if block.body else block.end
-    return last.op == "call" and last.detail == FAILED_IN_THREAD
+    return last.op == "call" and last.callee == FAILED_IN_THREAD
 
 
-def _assertion(condition: Value, holds: str, reported: list[Value]) -> Instruction:
-    return Instruction("assert", operands=[condition, *reported], detail=holds)
+def _assertion(op: str, condition: Value, reported: list[Value]) -> Instruction:
+    return Instruction(op, operands=[condition, *reported])
 
 
 def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
@@ -102,8 +102,8 @@ def _assert_instead(block: Block, failed: Block, call: Instruction) -> None:
     end, other = block.end, _other(block, failed)
     given = {phi.result: _taken_from(phi, block.name) for phi in failed.phis}
     reported = [given.get(value.name, value) for value in call.operands]
-    holds = "true" if other == end.labels[0] else "false"
-    block.body.append(_assertion(end.operands[0], holds, reported))
+    op = "assert" if other == end.labels[0] else "assert_not"
+    block.body.append(_assertion(op, end.operands[0], reported))
     block.end = Instruction("br", labels=[other])
 
 

@@ -142,8 +142,8 @@ def _calls(functions: Mapping[str, Function]) -> dict[str, list[tuple[str, Instr
     calls: dict[str, list[tuple[str, Instruction]]] = {name: [] for name in functions}
     for name, function in functions.items():
         for instruction in function.instructions():
-            if instruction.op == "call" and instruction.detail in functions:
-                calls[instruction.detail].append((name, instruction))
+            if instruction.op == "call" and instruction.callee in functions:
+                calls[instruction.callee].append((name, instruction))
     return calls
 
 
@@ -218,14 +218,14 @@ def lower_call_arguments(function: Function, callees: Callees) -> None:
     for block in function.blocks.values():
         body: list[Instruction] = []
         for call in block.body:
-            callee = callees.get(call.detail) if call.op == "call" else None
+            callee = callees.get(call.callee) if call.op == "call" else None
             if callee is None:
                 body.append(call)
                 continue
             for place in _copied(call, callee, computed_by):
                 copy, size = new(callee.types[place]), callee.types[place].size
                 given = [copy, call.operands[place], Value(I64, str(size)), Value(I1, "false")]
-                body.append(Instruction("call", operands=given, detail="@llvm.memcpy.p0.p0.i64"))
+                body.append(Instruction("call", operands=given, callee="@llvm.memcpy.p0.p0.i64"))
                 call.operands[place] = copy
             if callee.result is VOID:
                 body.append(call)
@@ -312,7 +312,7 @@ def _store_result(body: list[Instruction], value: Value, number: int) -> None:
 def with_units(callee: Callee, function: Function) -> Callee:
     """With what `interleave` has found about the private arrays of its function."""
     units = {
-        i.operands[0].name: int(i.detail or 0)
+        i.operands[0].name: i.lane_step
         for i in function.instructions()
         if i.op == "alloca" and PARAMETER in i.flags
     }

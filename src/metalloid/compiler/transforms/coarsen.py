@@ -73,11 +73,11 @@ def _computed_from(function: Function, names: Set[str]) -> set[str]:
 def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
     """Whether one flow of control can serve several rows, but for where it has stored nothing."""
     for one in function.instructions():
-        if one.op in _NOT_BY_ROWS or (one.op == "call" and not is_lanewise(one.detail)):
+        if one.op in _NOT_BY_ROWS or (one.op == "call" and not is_lanewise(one.callee)):
             return False
     behind_stores = 0
     for name in graph.order:
-        if any(one.op in ("store", "copy") for one in function.blocks[name].body):
+        if any(one.op in ("store", "copy", "fill") for one in function.blocks[name].body):
             behind_stores |= graph.reach[name]
     return not any(
         graph.loop_of[name] or behind_stores >> graph.number[name] & 1
@@ -192,7 +192,11 @@ class _Coarsening:
             header, [row], [*places.values()], Instruction("br", labels=[new[entry]])
         )
         is_last = Instruction(
-            "icmp", f"{latch}.last", I1, [following.value, Value(I32, str(self._rows))], detail="eq"
+            "icmp",
+            f"{latch}.last",
+            I1,
+            [following.value, Value(I32, str(self._rows))],
+            predicate="eq",
         )
         function.blocks[latch] = Block(
             latch,

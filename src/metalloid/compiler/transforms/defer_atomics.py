@@ -16,13 +16,13 @@ from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.analysis.atomicrmw_ops import BOTH
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import ONE_THREAD
+from metalloid.compiler.ir.opcodes import ONE_THREAD
 from metalloid.compiler.ir.types import POINTER, Integer
 
 #: Instructions of a kernel that get accumulators.
 _MAX_ACCUMULATORS = 8
 _FLAG = "deferred."
-_ACCESSES = ("load", "store", "copy", "atomicrmw", "cmpxchg")
+_ACCESSES = ("load", "store", "copy", "fill", "atomicrmw", "cmpxchg")
 
 
 def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
@@ -40,7 +40,7 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
     used = {value.name for one in instructions for value in one.operands}
 
     def is_of_the_device(access: Instruction) -> bool:
-        if access.reads_the_same or ONE_THREAD in access.detail:
+        if access.reads_the_same or ONE_THREAD in access.ordering:
             return False
         for place in (value for value in access.operands if value.type is POINTER):
             origin = underlying_object(place, computed_by)
@@ -51,21 +51,23 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
 
     accesses = [one for one in instructions if one.op in _ACCESSES and is_of_the_device(one)]
     updates = [one for one in accesses if one.op == "atomicrmw"]
-    if len({one.detail for one in updates}) != 1 or any(one.result in used for one in updates):
+    if len({(one.operation, one.ordering) for one in updates}) != 1 or any(
+        one.result in used for one in updates
+    ):
         return
     if any(one.op == "fence" for one in instructions) or any(
-        one.op == "cmpxchg" or (one.op == "load" and one.detail) for one in accesses
+        one.op == "cmpxchg" or (one.op == "load" and one.ordering) for one in accesses
     ):
         return  # threads tell each other something
-    operation, ordering = updates[0].detail.split(" ", 1)
+    operation, ordering = updates[0].operation, updates[0].ordering
     if operation not in BOTH or not ordering.startswith("monotonic"):
         return
-    updating = {id(one) for one in updates if isinstance(one.type, Integer)}
-    others = {id(one) for one in accesses if one.op != "atomicrmw"}
+    updating = {one for one in updates if isinstance(one.type, Integer)}
+    others = {one for one in accesses if one.op != "atomicrmw"}
     graph = Graph(function)
     ahead = graph.ahead(
         {
-            name: int(any(id(one) in others for one in function.blocks[name].body))
+            name: int(any(one in others for one in function.blocks[name].body))
             for name in graph.order
         }
     )
@@ -73,8 +75,8 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
     for name in graph.order:
         is_last = not any(ahead[following] for following in graph.successors[name])
         for one in reversed(function.blocks[name].body):
-            is_last = is_last and id(one) not in others
-            if is_last and id(one) in updating and count < _MAX_ACCUMULATORS:
+            is_last = is_last and one not in others
+            if is_last and one in updating and count < _MAX_ACCUMULATORS:
                 one.flags = (*one.flags, f"{_FLAG}{count}")
                 count += 1
 

@@ -18,5 +18,5 @@ def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
         if instruction.op == "getelementptr" and at_known_place:
             if all(v.is_constant for v in operands[1:]):
                 addresses.add(instruction.result)
-        elif instruction.op == "load" and at_known_place and not instruction.detail:
+        elif instruction.op == "load" and at_known_place and not instruction.ordering:
             instruction.flags = (*instruction.flags, "call_invariant")

@@ -29,7 +29,7 @@ def legalize_bf16(function: Function, callees: Callees = NO_CALLEES) -> None:
         block.phis = [_moved(phi) for phi in block.phis]
         body, block.body = block.body, []
         for instruction in body:
-            if instruction.op in _MOVES or instruction.detail in callees:
+            if instruction.op in _MOVES or instruction.callee in callees:
                 block.body.append(_moved(instruction))
             elif BFLOAT in (instruction.type, *(value.type for value in instruction.operands)):
                 _compute(instruction, block.body, names)
@@ -57,7 +57,7 @@ def _bits(value: Value) -> Value:
 def _compute(instruction: Instruction, body: list[Instruction], names: Iterator[str]) -> None:
     """Add `instruction` to `body`, and the casts that it needs."""
     result, called = instruction.result, instruction.op == "call"
-    name = instruction.detail if called else instruction.op
+    name = instruction.callee if called else instruction.op
     if name in _SIGNS:
         op, bits = _SIGNS[name]
         operands = [_bits(instruction.operands[0]), Value(I16, str(bits))]
@@ -77,7 +77,7 @@ def _compute(instruction: Instruction, body: list[Instruction], names: Iterator[
             )
     body.append(instruction)
     if in_float:
-        instruction.detail = instruction.detail.replace(".bf16", ".f32")
+        instruction.callee = instruction.callee.replace(".bf16", ".f32")
     if instruction.type == BFLOAT:
         instruction.result, instruction.type = next(names), FLOAT if in_float else BFLOAT
         made = instruction.value

@@ -39,13 +39,13 @@ def _lower_switch(function: Function, block: Block) -> None:
     """A switch as a chain of comparisons."""
     default, *targets = block.end.labels
     condition = block.end.operands[0]
-    cases = block.end.detail.split(",") if targets else []
+    cases = block.end.cases
     origins: dict[str, list[str]] = {}
     current = block
     for number, (case, target) in enumerate(zip(cases, targets, strict=True)):
         test = Instruction(
-            "icmp", f"{block.name}.is{number}", I1, [condition, Value(condition.type, case)],
-            detail="eq",
+            "icmp", f"{block.name}.is{number}", I1, [condition, Value(condition.type, str(case))],
+            predicate="eq",
         )  # fmt: skip
         current.body.append(test)
         last = number == len(cases) - 1

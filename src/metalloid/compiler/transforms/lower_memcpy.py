@@ -1,11 +1,11 @@
 """Copies and fills of memory as instructions that the other passes understand.
 
-Small ones become loads and stores. What is larger than a gather takes at a time stays one ``copy``,
-unless it is to or from a private array: those may become registers. So does what is large, or of a
-size known only when it runs.
+Small ones become loads and stores. One that is larger than an element of a gather stays a ``copy``
+or ``fill``, unless it is to or from a private array, which may become registers. So does a large
+one, and one of a size known only at run time.
 
-The operands of a ``copy`` are where from, how many bytes, and where to. If its detail is ``"fill"``
-the first is a byte to fill with.
+The operands of a ``copy`` are the source, the number of bytes, and the target; those of a ``fill``
+have a byte instead of the source.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ _MOST_PIECES = 256
 _LARGE = (16, 32, 64)
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
-#: Detail of a ``copy`` of one byte to many.
-FILL = "fill"
 
 
 def lower_memcpy(function: Function) -> None:
@@ -40,13 +38,13 @@ def lower_memcpy(function: Function) -> None:
     for block in function.blocks.values():
         body: list[Instruction] = []
         for instruction in block.body:
-            callee = instruction.detail if instruction.op == "call" else ""
+            callee = instruction.callee if instruction.op == "call" else ""
             if not callee.startswith((*_COPIES, _FILL)):
                 body.append(instruction)
             elif _stays_whole(instruction, computed_by):
                 target, source, size = instruction.operands[:3]
-                detail = FILL if callee.startswith(_FILL) else ""
-                body.append(Instruction("copy", operands=[source, size, target], detail=detail))
+                op = "fill" if callee.startswith(_FILL) else "copy"
+                body.append(Instruction(op, operands=[source, size, target]))
             else:
                 count += 1
                 unit = _unit(instruction, computed_by)
@@ -58,7 +56,7 @@ def _stays_whole(call: Instruction, computed_by: dict[str, Instruction]) -> bool
     target, source, size = call.operands[:3]
     if size.integer is None or size.integer > _MOST_BYTES:
         return True
-    if call.detail.startswith(_FILL):
+    if call.callee.startswith(_FILL):
         return source.integer is None
     private = (_private_array(address, computed_by) for address in (target, source))
     return size.integer in _LARGE and not any(private)
@@ -75,7 +73,7 @@ def _private_array(address: Value, computed_by: dict[str, Instruction]) -> Instr
 def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
     """What is copied at a time: elements of a private array, so that all its accesses are alike."""
     size = call.operands[2].integer or 0
-    addresses = call.operands[:1] if call.detail.startswith(_FILL) else call.operands[:2]
+    addresses = call.operands[:1] if call.callee.startswith(_FILL) else call.operands[:2]
     for address in addresses:
         array = _private_array(address, computed_by)
         if array is not None:
@@ -98,7 +96,7 @@ def _only_element(type: Type) -> Type:
 
 def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:
     target, source, size = call.operands[:3]
-    nbytes, is_fill = size.integer or 0, call.detail.startswith(_FILL)
+    nbytes, is_fill = size.integer or 0, call.callee.startswith(_FILL)
     loads: list[Instruction] = []
     stores: list[Instruction] = []
     for number, offset in enumerate(range(0, nbytes, unit.size)):

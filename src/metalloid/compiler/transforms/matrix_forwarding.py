@@ -26,7 +26,7 @@ from metalloid.compiler.ir.types import FLOAT, Type
 #: A lane whose elements lie one row below those of lane 0.
 _NEXT_ROW = next(lane for lane in range(WIDTH) if (row_of(lane), column_of(lane)) == (1, 0))
 #: Operations that may change what is in memory.
-_WRITES = frozenset(("store", "copy", "call", "atomicrmw", "cmpxchg", "fence"))
+_WRITES = frozenset(("store", "copy", "fill", "call", "atomicrmw", "cmpxchg", "fence"))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Keeping:
             first, second = self._joined(first, second)
         if first.op == second.op == self._form.part:
             [whole] = first.operands
-            same = whole == second.operands[0] and (first.detail, second.detail) == ("0", "1")
+            same = whole == second.operands[0] and (first.indices, second.indices) == ((0,), (1,))
             leaves = self._divergence.leaves_loop(first.value, name)
             return whole if same and not leaves else None
         for cast in ("fpext", "bitcast"):  # the second of the bits of bfloats
@@ -147,7 +147,7 @@ class _Keeping:
         block.phis = [phi for phi in block.phis if phi is not first and phi is not second]
         block.phis.append(variable)
         parts = [
-            Instruction(form.part, phi.result, form.half, [variable.value], detail=str(number))
+            Instruction(form.part, phi.result, form.half, [variable.value], indices=(number,))
             for number, phi in enumerate((first, second))
         ]
         block.body[:0] = parts
@@ -167,7 +167,7 @@ class _Keeping:
         if (
             offsets is None or shapes[1].offsets != offsets or type != second.type
             or self._home[second.result] != home or home in self._divergence.masked
-            or any(i.flags or i.detail for i in (first, second))
+            or any(i.flags or i.ordering for i in (first, second))
         ):  # fmt: skip
             return None
         (start, begin), (other, end) = (
@@ -183,7 +183,7 @@ class _Keeping:
         if until < at or any(i.op in _WRITES for i in body[at:until]):
             return None
         made = Instruction(
-            "load_matrix", name, MATRIX, first.operands, detail=f"{down},{right}", source=type,
+            "load_matrix", name, MATRIX, first.operands, indices=(down, right), source=type,
             align=min(i.align or type.size for i in (first, second)),
         )  # fmt: skip
         body.insert(at, made)
@@ -231,7 +231,7 @@ def _both(first: Instruction, second: Instruction, place: dict[str, int]) -> lis
     operands = [first.operands[0], *(instruction.value for instruction in joined)]
     product = Instruction("multiply_matrices", f"{second.result}~both", PAIR, operands)
     halves = [
-        Instruction("half_of_pair", i.result, MATRIX, [product.value], detail=str(number))
+        Instruction("half_of_pair", i.result, MATRIX, [product.value], indices=(number,))
         for number, i in enumerate((first, second))
     ]
     return [*joined, product, *halves]
@@ -266,5 +266,5 @@ def _drop_unused(function: Function) -> None:
 
 def _is_pure(instruction: Instruction) -> bool:
     """Whether it does nothing if nobody uses the result."""
-    is_special = instruction.op == "load" and (instruction.flags or instruction.detail)
+    is_special = instruction.op == "load" and (instruction.flags or instruction.ordering)
     return instruction.op in _DROPPED and not is_special

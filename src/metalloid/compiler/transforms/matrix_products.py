@@ -27,12 +27,12 @@ from metalloid.compiler.ir.types import FLOAT, I64, Vector
 def lower_matrix_products(function: Function) -> None:
     """Write the products of `function` in terms of matrices."""
     for block in function.blocks.values():
-        if not any(i.detail == MULTIPLY for i in block.body):
+        if not any(i.callee == MULTIPLY for i in block.body):
             continue
         body: list[Instruction] = []
         parts: dict[str, Value] = {}  # products whose elements are extracted one by one
         for instruction in block.body:
-            if instruction.detail == MULTIPLY:
+            if instruction.callee == MULTIPLY:
                 product = _product(instruction, body)
                 if isinstance(instruction.type, Vector):
                     body += _as_vector(instruction, product)
@@ -40,7 +40,7 @@ def lower_matrix_products(function: Function) -> None:
                     parts[instruction.result] = product
             elif instruction.op == "extractvalue" and instruction.operands[0].name in parts:
                 product = parts[instruction.operands[0].name]
-                body.append(of_matrix(instruction.result, product, int(instruction.detail)))
+                body.append(of_matrix(instruction.result, product, instruction.indices[0]))
             else:
                 body.append(instruction)
         block.body = body
@@ -69,4 +69,4 @@ def _as_vector(call: Instruction, product: Value) -> list[Instruction]:
 
 def of_matrix(name: str, matrix: Value, element: int) -> Instruction:
     """The instruction that gives each lane one of its elements."""
-    return Instruction("of_matrix", name, FLOAT, [matrix], detail=str(element))
+    return Instruction("of_matrix", name, FLOAT, [matrix], indices=(element,))

@@ -13,7 +13,8 @@ from dataclasses import replace
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.constants import constant_bits, constant_of
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY, Line
+from metalloid.compiler.ir.instruction_parser import Line
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import (
     I1,
     I8,
@@ -233,7 +234,7 @@ class _TakingApart:
         self, access: Instruction, address: Value, parts: list[Value]
     ) -> list[tuple[Value, Value, int]]:
         """Each component with its address and alignment."""
-        if access.detail:
+        if access.ordering:
             raise Unsupported("an atomic access to a vector")
         if parts[0].type == I1:
             raise Unsupported("a vector of bits in memory")
@@ -278,27 +279,26 @@ class _TakingApart:
 
     def _equal(self, index: Value, number: int) -> Value:
         operands = [index, Value(index.type, str(number))]
-        return self._emit("icmp", I1, operands, detail="eq")
+        return self._emit("icmp", I1, operands, predicate="eq")
 
     def _shufflevector(self, instruction: Instruction) -> None:
         first, second = instruction.operands
         parts = self._parts_of(first) + self._parts_of(second)
         vector = instruction.type
         assert isinstance(vector, Vector)
-        mask = _constant_parts(instruction.detail, Vector(vector.lanes, Integer(32)))
         poison = Value(vector.element, "poison")
         self._parts[instruction.result] = [
-            parts[int(text)] if text.isdigit() else poison for text in mask
+            poison if index < 0 else parts[index] for index in instruction.mask
         ]
 
     def _call(self, instruction: Instruction) -> None:
-        if isinstance(instruction.type, Vector) and instruction.detail.startswith("@llvm."):
-            instruction.detail = _VECTOR_SUFFIX.sub(".", instruction.detail)
+        if isinstance(instruction.type, Vector) and instruction.callee.startswith("@llvm."):
+            instruction.callee = _VECTOR_SUFFIX.sub(".", instruction.callee)
             self._lanewise(instruction)
             return
-        match = _REDUCTION.match(instruction.detail)
+        match = _REDUCTION.match(instruction.callee)
         if match is None:
-            raise Unsupported(f"a vector as an argument of {instruction.detail}")
+            raise Unsupported(f"a vector as an argument of {instruction.callee}")
         *start, vector = instruction.operands
         values = [self._resolved(v) for v in start] + self._parts_of(vector)
         total = values[0]
@@ -308,9 +308,9 @@ class _TakingApart:
             elif match[1] in _MIN_MAX:
                 suffix = _suffix(value.type)
                 callee = f"@llvm.{_MIN_MAX[match[1]]}.{suffix}"
-                total = self._emit("call", value.type, [total, value], detail=callee)
+                total = self._emit("call", value.type, [total, value], callee=callee)
             else:
-                raise Unsupported(instruction.detail)
+                raise Unsupported(instruction.callee)
         self._alias[instruction.result] = total
 
 

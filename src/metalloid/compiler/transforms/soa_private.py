@@ -43,7 +43,7 @@ def soa_private(function: Function, width: int, callees: Callees = NO_CALLEES) -
             if is_passed and array.is_used and not array.size:
                 raise Unsupported("a private array that functions access in different units")
             if array.size:
-                instruction.detail = str(array.size)
+                instruction.lane_step = array.size
                 longer |= array.steps
                 for access in array.accesses:
                     access.align = array.size
@@ -100,8 +100,8 @@ class _Array:
                     distances += (size * _factor(index, computed_by) for index, size in variable)
                     self.steps.add(user.result)
                     todo.append(user)
-                elif user.op == "call" and user.detail in callees:
-                    units = callees[user.detail].units
+                elif user.op == "call" and user.callee in callees:
+                    units = callees[user.callee].units
                     given = zip(user.operands, units, strict=True)
                     sizes |= {unit for v, unit in given if v.name == address.result and unit}
                     self.is_argument = True
@@ -117,7 +117,7 @@ class _Array:
 
 def _is_plain(access: Instruction, address: Value) -> bool:
     is_address = access.operands[-1] == address and address not in access.operands[:-1]
-    return is_address and not access.flags and not access.detail and _accessed(access) != I1
+    return is_address and not access.flags and not access.ordering and _accessed(access) != I1
 
 
 def _accessed(access: Instruction) -> Type:

@@ -8,7 +8,7 @@ function is given.
 from __future__ import annotations
 
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import variable_of
+from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import I64, POINTER, Integer, Unsupported
 
 

@@ -120,7 +120,7 @@ def _used_outside(function: Function, graph: Graph) -> set[str]:
 
 def _meets_others(instruction: Instruction) -> bool:
     if instruction.op == "call":
-        return not is_lanewise(instruction.detail)
+        return not is_lanewise(instruction.callee)
     return instruction.op in ("fence", "alloca")
 
 
@@ -217,7 +217,7 @@ def _copy(function: Function, counting: _Counting) -> None:
 def _asked(block: Block, branch: Instruction, way: str, name: str) -> Value:
     """Whether all lanes would follow `branch` that way; it is asked in `block`."""
     callee = ALL_PASS if branch.labels[0] == way else NONE_PASSES
-    asked = Instruction("call", f"{block.name}.{name}", I1, [branch.operands[0]], detail=callee)
+    asked = Instruction("call", f"{block.name}.{name}", I1, [branch.operands[0]], callee=callee)
     block.body.append(asked)
     return asked.value
 

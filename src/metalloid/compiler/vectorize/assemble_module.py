@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metalloid.compiler.ir.function import EMPTY_NODE
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
 from metalloid.compiler.vectorize.context import VectorizedFunction
-from metalloid.compiler.vectorize.memory.non_temporal import NONTEMPORAL
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)
@@ -40,8 +38,6 @@ def assemble(
             ir,
             *texts,
             f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}",
-            f"{EMPTY_NODE} = !{{}}",
-            f"{NONTEMPORAL} = !{{i32 1}}",
             "",
             *added,
             "",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid.compiler.analysis.divergence import Divergence
 from metalloid.compiler.analysis.shapes import Shape
 from metalloid.compiler.ir.function import Instruction, Value
-from metalloid.compiler.ir.instruction_parser import FAST_MATH
+from metalloid.compiler.ir.opcodes import FAST_MATH
 from metalloid.compiler.ir.types import I1, I64, Float, Integer, Pointer, Type
 from metalloid.compiler.transforms.callees import NO_CALLEES, Callees
 
@@ -80,9 +80,9 @@ class Builder:
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
         self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
-        self.streamed: set[int] = set()  # stores past the caches, by identity
+        self.streamed: set[Instruction] = set()  # non-temporal stores
         self.uses: Counter[str] = Counter()  # how often a value is an operand
-        self.groups: dict[int, tuple[object, int]] = {}  # by interleaved.find_groups
+        self.groups: dict[Instruction, tuple[object, int]] = {}  # by find_groups
         self._scalars: dict[str, str] = {}
         self._vectors: dict[str, str] = {}
         self._mask_as_bits: dict[str, str] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.analysis.divergence import Divergence
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.function import Function, Value
+from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.transforms.callees import (
     NO_CALLEES,
     Callee,
@@ -80,7 +80,7 @@ class Context:
     _graph: Graph | None = None
     _divergence: Divergence | None = None
     common: list[Value] | None = None
-    groups: dict[int, tuple[Group, int]] = field(default_factory=dict)
+    groups: dict[Instruction, tuple[Group, int]] = field(default_factory=dict)
     result: VectorizedFunction | None = None
 
     @property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from metalloid.compiler.ir.function import Instruction
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY, INTEGER_BINARY
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import Type, Unsupported
 from metalloid.compiler.vectorize.builder import Builder, fast_math
 
@@ -49,7 +49,7 @@ def text_of(
     if op in INTEGER_BINARY or op in FLOAT_BINARY:
         return f"{op} {flags}{type} {operands[0]}, {operands[1]}"
     if op in ("icmp", "fcmp"):
-        return f"{op} {flags}{instruction.detail} {type} {operands[0]}, {operands[1]}"
+        return f"{op} {flags}{instruction.predicate} {type} {operands[0]}, {operands[1]}"
     if op in CASTS:
         return f"{op} {type} {operands[0]} to {type_of(instruction.type)}"
     if op == "fneg":
@@ -81,7 +81,7 @@ def write(builder: Builder, instruction: Instruction, operands: Sequence[str], l
     flags = fast_math(instruction)
     if instruction.op != "call":
         return builder.new(text_of(instruction, flags, operands, type_of))
-    match = _NAME.match(instruction.detail)
+    match = _NAME.match(instruction.callee)
     assert match is not None
     suffix = ".".join(f"v{lanes}{part}" for part in match[2][1:].split("."))
     values = _INTRINSICS[match[1]]

@@ -35,7 +35,7 @@ def write(builder: Builder, instruction: Instruction) -> None:
         matrices.HANDLERS[op](builder, instruction)
     elif op == "call":
         _call(builder, instruction)
-    elif op == "assert":
+    elif op in ("assert", "assert_not"):
         reports.write_assertion(builder, instruction)
     elif op == "getelementptr":
         _address(builder, instruction)
@@ -190,26 +190,26 @@ def _address(builder: Builder, instruction: Instruction) -> None:
 def _call(builder: Builder, instruction: Instruction) -> None:
     if collectives.write(builder, instruction) or reports.write_call(builder, instruction):
         return
-    if instruction.detail in (ALL_PASS, NONE_PASSES):
+    if instruction.callee in (ALL_PASS, NONE_PASSES):
         [condition] = instruction.operands
-        holds = instruction.detail == ALL_PASS
+        holds = instruction.callee == ALL_PASS
         builder.set(instruction, scalar=all_lanes_pass(builder, condition, holds))
         return
-    callee = builder.callees.get(instruction.detail)
+    callee = builder.callees.get(instruction.callee)
     if callee is not None:
         _call_vector_form(builder, instruction, callee)
         return
-    if is_by_lane(instruction.detail):
+    if is_by_lane(instruction.callee):
         call_by_lane(builder, instruction)
         return
-    by_lane = is_libcall(instruction.detail)
-    of_processor = target_builtins.is_instruction(instruction.detail)
-    if not (by_lane or of_processor or count_of_values(instruction.detail)):
-        raise Unsupported(f"a call of {instruction.detail}")
+    by_lane = is_libcall(instruction.callee)
+    of_processor = target_builtins.is_instruction(instruction.callee)
+    if not (by_lane or of_processor or count_of_values(instruction.callee)):
+        raise Unsupported(f"a call of {instruction.callee}")
     flags, type = fast_math(instruction), instruction.type
     if builder.own_shape(instruction.value).is_uniform:
         given = [(str(v.type), builder.scalar(v)) for v in instruction.operands]
-        scalar = builder.call(f"{flags}{type}", instruction.detail, given)
+        scalar = builder.call(f"{flags}{type}", instruction.callee, given)
         builder.set(instruction, scalar=scalar)
         return
     if by_lane:
@@ -243,7 +243,7 @@ def _call_by_lane(builder: Builder, instruction: Instruction) -> None:
             (str(of), builder.new(f"extractelement {wide_of} {vector}, i32 {lane}"))
             for of, wide_of, vector in vectors
         ]
-        found = builder.call(f"{flags}{type}", instruction.detail, given)
+        found = builder.call(f"{flags}{type}", instruction.callee, given)
         result = builder.new(f"insertelement {wide} {result}, {type} {found}, i32 {lane}")
     builder.set(instruction, vector=result)
 
@@ -254,7 +254,7 @@ def _call_of_processor(builder: Builder, instruction: Instruction) -> None:
     vectors = [builder.vector(operand) for operand in instruction.operands]
 
     def computed(parts: list[str]) -> str:
-        callee, given = target_builtins.vector_call(instruction.detail, lanes, parts)
+        callee, given = target_builtins.vector_call(instruction.callee, lanes, parts)
         return builder.call(f"<{lanes} x float>", callee, given)
 
     builder.set(instruction, vector=by_registers(builder, vectors, FLOAT, lanes, computed))

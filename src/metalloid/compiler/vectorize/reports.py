@@ -14,7 +14,7 @@ from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 def write_assertion(builder: Builder, instruction: Instruction) -> None:
     """Write an ``assert``: the launch ends for the first active lane that does not pass."""
     condition, *reported, index = instruction.operands
-    holds = instruction.detail == "true"
+    holds = instruction.op == "assert"
 
     def given(lane: str) -> list[tuple[str, str]]:
         own = [(str(value.type), builder.scalar(value)) for value in reported]
@@ -49,7 +49,7 @@ def _passes(builder: Builder, condition: Value, holds: bool) -> str:
 
 def write_call(builder: Builder, instruction: Instruction) -> bool:
     """Write a call that logs a message for each active lane; False if it is none."""
-    if instruction.detail != LOG_IN_THREAD:
+    if instruction.callee != LOG_IN_THREAD:
         return False
     operands = instruction.operands
     differing = [value for value in operands if not value.is_constant]

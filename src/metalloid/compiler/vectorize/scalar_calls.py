@@ -20,7 +20,7 @@ def is_by_lane(callee: str) -> bool:
 
 def call_by_lane(builder: Builder, instruction: Instruction) -> None:
     """Write a call of one."""
-    callee = instruction.detail
+    callee = instruction.callee
     around = f"@mtl.by_lane{callee[1:]}"
     types = [value.type for value in instruction.operands]
     wide = [builder.wide(type) for type in types]

@@ -63,5 +63,5 @@ def _serves_as_address(builder: Builder, user: Instruction, value: Value, block:
     if user.op in ("load", "store") and value is user.operands[-1]:
         shape = divergence.shape(value, block)
         type = user.type if user.op == "load" else user.operands[0].type
-        return shape.stride == type.size or id(user) in builder.groups
+        return shape.stride == type.size or user in builder.groups
     return bool(user.result) and divergence.shapes[user.result].offsets is not None

@@ -23,8 +23,8 @@ from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
-from metalloid.compiler.ir.instruction_parser import ONE_THREAD
 from metalloid.compiler.ir.link_modules import link_modules
+from metalloid.compiler.ir.opcodes import ONE_THREAD
 from metalloid.compiler.ir.parser import definition, flatten_address_spaces
 from metalloid.compiler.transforms.assertions import pass_thread_index
 from metalloid.compiler.transforms.callees import callees_of

@@ -127,7 +127,7 @@ def _querying_loops(function: Function, divergence: Divergence) -> Iterator[Loop
     """The loops for `WarpDivergence.loops`, by the block names of the text."""
     querying = {
         name for name, block in function.blocks.items()
-        if any(inst.op == "call" and inst.detail == ACTIVE for inst in block.body)
+        if any(inst.op == "call" and inst.callee == ACTIVE for inst in block.body)
     }  # fmt: skip
     done = set[str]()
     for loop in Graph(function).loops:  # inner ones first
@@ -156,7 +156,7 @@ def _return_paths(function: Function) -> set[str]:
 
 
 def _is_convergent(instruction: Instruction) -> bool:
-    callee = instruction.detail
+    callee = instruction.callee
     return instruction.op == "call" and (
         callee.startswith(("@llvm.nvvm.", "@mtl_")) and not callee.startswith(_REGISTERS)
     )
@@ -195,7 +195,7 @@ def _analyse(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, 
 
 def _call_shape(instruction: Instruction) -> Shape | None:
     """Shape of a call's result where it does not follow from the operands."""
-    callee = instruction.detail
+    callee = instruction.callee
     if instruction.op != "call" or not instruction.result:
         return None
     if callee == START:

@@ -20,7 +20,7 @@ from metalloid.compiler.vectorize.memory.lane_addresses import lane_by_lane
 
 def _update(builder: Builder, instruction: Instruction) -> None:
     address, value = instruction.operands
-    operation, ordering = instruction.detail.split(" ", 1)
+    operation, ordering = instruction.operation, instruction.ordering
     private = is_private(instruction) and (operation in PLAIN or operation == "xchg")
 
     def one(given: list[str]) -> str:
@@ -133,7 +133,7 @@ def load(builder: Builder, instruction: Instruction) -> None:
 
     def one(given: list[str]) -> str:
         return builder.new(
-            f"load atomic {instruction.type}, ptr {given[0]} {instruction.detail}, align {align}"
+            f"load atomic {instruction.type}, ptr {given[0]} {instruction.ordering}, align {align}"
         )
 
     builder.set(instruction, vector=in_turn(builder, [address], instruction.type, one))
@@ -146,7 +146,7 @@ def store(builder: Builder, instruction: Instruction) -> None:
 
     def one(given: list[str]) -> str:
         builder.emit(
-            f"store atomic {value.type} {given[0]}, ptr {given[1]} {instruction.detail}, "
+            f"store atomic {value.type} {given[0]}, ptr {given[1]} {instruction.ordering}, "
             f"align {align}"
         )
         return "true"
@@ -163,7 +163,7 @@ def _exchange(builder: Builder, instruction: Instruction) -> None:
 
     def one(given: list[str]) -> str:
         both = builder.new(
-            f"cmpxchg ptr {given[0]}, {type} {given[1]}, {type} {given[2]} {instruction.detail}"
+            f"cmpxchg ptr {given[0]}, {type} {given[1]}, {type} {given[2]} {instruction.ordering}"
         )
         return builder.new(f"extractvalue {{ {type}, i1 }} {both}, 0")
 
@@ -177,11 +177,11 @@ def _part(builder: Builder, instruction: Instruction) -> None:
     [pair] = instruction.operands
     if pair.name not in builder.pairs:
         raise Unsupported("the result of a compare-exchange in another block")
-    builder.set(instruction, vector=builder.pairs[pair.name][int(instruction.detail)])
+    builder.set(instruction, vector=builder.pairs[pair.name][instruction.indices[0]])
 
 
 def _fence(builder: Builder, instruction: Instruction) -> None:
-    builder.emit(f"fence {instruction.detail}")
+    builder.emit(f"fence {instruction.ordering}")
 
 
 #: By opcode.

@@ -24,7 +24,7 @@ def any_and_all(builder: Builder, condition: Value, holds: bool) -> tuple[str, s
     made = builder.made_here(condition)
     if made is None or made.op != "icmp":
         return None
-    (index, limit), how = made.operands, made.detail
+    (index, limit), how = made.operands, made.predicate
     shape, type = builder.shape(index), index.type
     if not isinstance(type, Integer) or not builder.is_uniform(limit):
         return None
@@ -102,7 +102,7 @@ def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
     if shape.offsets != tuple(range(builder.width)):
         return 0
     below = {("ult", True): number, ("ugt", False): number + 1, ("eq", True): 1 - 2 * number}
-    lanes = below.get((made.detail, holds), 0)
+    lanes = below.get((made.predicate, holds), 0)
     return lanes if lanes in HALVES and lanes < builder.width else 0
 
 
@@ -122,9 +122,9 @@ def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | N
 def _all_pass_in_order(builder: Builder, condition: Value, holds: bool) -> str:
     """The same for an index that may wrap from one lane to another; then it is said to be false."""
     made = builder.made_here(condition)
-    if made is None or made.op != "icmp" or made.detail not in _LESS + _MORE:
+    if made is None or made.op != "icmp" or made.predicate not in _LESS + _MORE:
         return "false"
-    (index, limit), how, type = made.operands, made.detail, made.operands[0].type
+    (index, limit), how, type = made.operands, made.predicate, made.operands[0].type
     shape = builder.shape(index)
     if not isinstance(type, Integer) or not builder.is_uniform(limit):
         return "false"

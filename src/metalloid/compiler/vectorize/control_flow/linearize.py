@@ -29,7 +29,7 @@ from metalloid.compiler.vectorize.control_flow.lane_votes import (
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8
 #: Which operand is an address, of instructions that are quicker when all lanes are active.
-_ADDRESS = {"load": 0, "store": 1, "copy": 2, "atomicrmw": 0}
+_ADDRESS = {"load": 0, "store": 1, "copy": 2, "fill": 2, "atomicrmw": 0}
 _REGION = "mtl.region"  # in a line, until the number is known
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
@@ -168,8 +168,10 @@ class Linearizer:
         if name in self.dispatched or name in self._preheaders:
             return True
         for instruction in self._blocks[name].body:
-            if instruction.op in ("load", "store", "copy"):
-                is_sized = instruction.op != "copy" or instruction.operands[1].is_constant
+            if instruction.op in _ADDRESS and instruction.op != "atomicrmw":
+                is_sized = (
+                    instruction.op not in ("copy", "fill") or instruction.operands[1].is_constant
+                )
                 if not is_sized or builder.is_uniform(instruction.operands[-1]):
                     return True
             elif instruction.op in _DIVISIONS:
@@ -178,7 +180,7 @@ class Linearizer:
             elif instruction.op in ("atomicrmw", "cmpxchg", "fence"):
                 return True
             elif instruction.op == "call":
-                callee = instruction.detail
+                callee = instruction.callee
                 if is_libcall(callee) or not is_lanewise(callee):
                     return True
         return len(self._blocks[name].body) > _WORTH_SKIPPING

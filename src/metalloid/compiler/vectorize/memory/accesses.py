@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.compiler.ir.function import EMPTY_NODE, Instruction, Value
+from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.transforms.callees import PARAMETER
 from metalloid.compiler.vectorize import table_lookup
@@ -32,7 +32,7 @@ _GATHERED_BYTES = 4
 
 def _load(builder: Builder, instruction: Instruction) -> None:
     _refuse_volatile(instruction)
-    if instruction.detail:
+    if instruction.ordering:
         operations.load(builder, instruction)
         return
     [address] = instruction.operands
@@ -40,7 +40,7 @@ def _load(builder: Builder, instruction: Instruction) -> None:
     shape = builder.shape(address)
     if shape.is_uniform:
         # Loads of what does not change may leave loops.
-        how = f", !invariant.load {EMPTY_NODE}" if "invariant" in instruction.flags else ""
+        how = ", !invariant.load !{}" if "invariant" in instruction.flags else ""
         scalar = builder.new(f"load {type}, ptr {builder.scalar(address)}, align {align}{how}")
         builder.set(instruction, scalar=scalar)
     elif interleave_groups.load(builder, instruction):
@@ -141,7 +141,7 @@ def _function_around(name: str, result: str, parameters: str, intrinsic: str, ty
 
 def _store(builder: Builder, instruction: Instruction) -> None:
     _refuse_volatile(instruction)
-    if instruction.detail:
+    if instruction.ordering:
         operations.store(builder, instruction)
         return
     value, address = instruction.operands
@@ -177,7 +177,7 @@ def _scatter(builder: Builder, value: Value, address: Value, align: int) -> None
 def _store_row(builder: Builder, instruction: Instruction, address: str, align: int) -> None:
     value = instruction.operands[0]
     wide, bits, vector = builder.wide(value.type), builder.mask_as_bits(), builder.vector(value)
-    if bits is None and id(instruction) in builder.streamed:
+    if bits is None and instruction in builder.streamed:
         non_temporal.store(builder, vector, builder.width, value.type, address, align)
         return
     if bits is None and not builder.in_halves:

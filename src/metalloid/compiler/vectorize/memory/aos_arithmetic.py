@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from metalloid.compiler.ir.function import Instruction, Value
-from metalloid.compiler.ir.instruction_parser import CASTS, FLOAT_BINARY
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY
 from metalloid.compiler.ir.types import BFLOAT, Float, Integer
 from metalloid.compiler.vectorize import elementwise
 from metalloid.compiler.vectorize.builder import Builder
@@ -68,7 +68,7 @@ class _Weaving:
             return functools.partial(self._write_spread, first)
         made = [builder.made_here(member) for member in members]
         accesses = [one for one in made if one is not None]
-        if len(accesses) < len(made) or len({(i.op, i.detail, i.flags) for i in accesses}) > 1:
+        if len(accesses) < len(made) or len({i.operation_key for i in accesses}) > 1:
             raise _Unlike
         return self._plan_load(accesses) if accesses[0].op == "load" else self._plan(accesses)
 
@@ -83,7 +83,7 @@ class _Weaving:
     def _plan(self, alike: Sequence[Instruction]) -> Callable[[], str]:
         first = alike[0]
         given = [i.operands for i in alike]
-        values = elementwise.count_of_values(first.detail) if first.op == "call" else len(given[0])
+        values = elementwise.count_of_values(first.callee) if first.op == "call" else len(given[0])
         is_shared = any(self._writer.uses[one.result] > 1 for one in alike)
         is_alike = all(operands[values:] == given[0][values:] for operands in given)
         if first.op not in _ALIKE or not values or is_shared or not is_alike:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1, I8
-from metalloid.compiler.transforms.lower_memcpy import FILL
 from metalloid.compiler.vectorize.atomics import operations
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory.lane_addresses import lane_by_lane
@@ -19,7 +18,7 @@ _MOST_IN_REGISTERS = 64
 
 def _copy(builder: Builder, instruction: Instruction) -> None:
     source, size, target = instruction.operands
-    is_fill = instruction.detail == FILL
+    is_fill = instruction.op == "fill"
     nbytes = size.integer
     shapes = [builder.shape(value) for value in (source, target)]
     if all(shape.is_uniform for shape in (*shapes, builder.shape(size))):
@@ -65,7 +64,7 @@ def _store(builder: Builder, size: int, value: str, address: str) -> None:
 
 def _copy_in_turn(builder: Builder, instruction: Instruction) -> None:
     """By the active lanes only, one after the other."""
-    nbytes, is_fill = instruction.operands[1].integer, instruction.detail == FILL
+    nbytes, is_fill = instruction.operands[1].integer, instruction.op == "fill"
 
     def one(given: list[str]) -> str:
         _move(builder, nbytes, is_fill, *given)
@@ -75,4 +74,7 @@ def _copy_in_turn(builder: Builder, instruction: Instruction) -> None:
 
 
 #: By opcode.
-HANDLERS: dict[str, Callable[[Builder, Instruction], None]] = {"copy": _copy}
+HANDLERS: dict[str, Callable[[Builder, Instruction], None]] = {
+    "copy": _copy,
+    "fill": _copy,
+}

@@ -62,16 +62,16 @@ class Group:
         return self.members[min(self.members)][0]
 
 
-def find_groups(divergence: Divergence) -> dict[int, tuple[Group, int]]:
-    """The group of an access and the place of its member, by the identity of the access."""
-    found: dict[int, tuple[Group, int]] = {}
+def find_groups(divergence: Divergence) -> dict[Instruction, tuple[Group, int]]:
+    """The group and the member's number of each access."""
+    found: dict[Instruction, tuple[Group, int]] = {}
     computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
     for block in divergence.function.blocks.values():
         for group in _groups_of(block.body, block.name, divergence, computed_by):
             lowest = min(group.members)
             for place, accesses in group.members.items():
                 for access in accesses:
-                    found[id(access)] = group, place - lowest
+                    found[access] = group, place - lowest
     return found
 
 
@@ -91,8 +91,8 @@ def _groups_of(
     for instruction in body:
         op = instruction.op
         if op not in ("load", "store"):
-            if op in ("atomicrmw", "cmpxchg", "fence", "copy") or (
-                op == "call" and not is_lanewise(instruction.detail)
+            if op in ("atomicrmw", "cmpxchg", "fence", "copy", "fill") or (
+                op == "call" and not is_lanewise(instruction.callee)
             ):
                 close()
             continue
@@ -125,7 +125,7 @@ def _groups_of(
 def _is_interleaved_array(access: Instruction, computed_by: dict[str, Instruction]) -> bool:
     """Whether it is to a private array that `private` has interleaved."""
     made = computed_by.get(underlying_object(access.operands[-1], computed_by) or "")
-    return made is not None and made.op == "alloca" and bool(made.detail)
+    return made is not None and made.op == "alloca" and bool(made.lane_step)
 
 
 def _fits(group: Group, place: int) -> bool:
@@ -148,7 +148,7 @@ def _key(
     type = access.type if access.op == "load" else access.operands[0].type
     address = access.operands[-1]
     stride, size = divergence.shape(address, block).stride, type.size
-    if "volatile" in access.flags or access.detail or type == I1 or not stride or stride % size:
+    if "volatile" in access.flags or access.ordering or type == I1 or not stride or stride % size:
         return None
     if not 2 <= stride // size <= _MOST_MEMBERS:
         return None
@@ -163,16 +163,16 @@ def _key(
 
 def load(builder: Builder, instruction: Instruction) -> bool:
     """Write a load as a part of its group; False if it has none."""
-    found = builder.groups.get(id(instruction))
+    found = builder.groups.get(instruction)
     if found is None:
         return False
     group, place = found
     assert isinstance(group, Group)
     member = Integer(8 * group.size)
-    everything = builder.remembered(id(group))
+    everything = builder.remembered(group)
     if everything is None:
         everything = _load_all(builder, group, member)
-        builder.remember(id(group), everything)
+        builder.remember(group, everything)
     part = _members_of(builder, group, everything, member)[place]
     builder.set(instruction, vector=_as(builder, part, member, instruction.type))
     return True
@@ -180,7 +180,7 @@ def load(builder: Builder, instruction: Instruction) -> bool:
 
 def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
     """What lanes have of each member; what nobody wants is left out by LLVM."""
-    parts: list[str] | None = builder.remembered((id(group), "members"))
+    parts: list[str] | None = builder.remembered((group, "members"))
     if parts is None:
         count, total = group.count, group.count * builder.width
         lanes = lanes_at_once(builder, count, member)
@@ -197,7 +197,7 @@ def _members_of(builder: Builder, group: Group, everything: str, member: Integer
                 shuffled(builder, wide, everything, "poison", range(place, total, count))
                 for place in range(count)
             ]
-        builder.remember((id(group), "members"), parts)
+        builder.remember((group, "members"), parts)
     return parts
 
 
@@ -275,7 +275,7 @@ def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> s
 
 def store(builder: Builder, instruction: Instruction) -> bool:
     """Write a store as a part of its group, with the last of which all is written."""
-    found = builder.groups.get(id(instruction))
+    found = builder.groups.get(instruction)
     if found is None:
         return False
     group, _ = found
@@ -297,7 +297,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
     address, align = builder.scalar(lowest.operands[1]), lowest.align or group.size
     bits = builder.mask_as_bits()
     if bits is None:
-        if id(instruction) in builder.streamed:
+        if instruction in builder.streamed:
             non_temporal.store(builder, everything, count, member, address, align)
         elif lanes := lanes_at_once(builder, group.count, member):
             _store_in_order(builder, everything, group, address, lanes, align)
@@ -318,12 +318,12 @@ def store(builder: Builder, instruction: Instruction) -> bool:
 
 def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
     """What the loads, one of each member, give together; None if they are not of one group."""
-    found = [builder.groups.get(id(load)) for load in loads]
+    found = [builder.groups.get(load) for load in loads]
     group = found[0][0] if found[0] else None
     is_whole = isinstance(group, Group) and group.count == len(loads)
     if not is_whole or found != [(group, place) for place in range(len(loads))]:
         return None
-    everything: str | None = builder.remembered(id(group))
+    everything: str | None = builder.remembered(group)
     return everything
 
 

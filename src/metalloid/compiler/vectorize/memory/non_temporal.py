@@ -22,13 +22,10 @@ _BYTES = 16
 #: Instructions on the way to a store of floats: exp has 26, a stencil 43, a power 71. Some of them
 #: are for places, of which lanes have one in common; the rest may be so many for each byte.
 _FOR_PLACES, _MUCH = 24, 8
-_ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy"}
-
-#: Metadata that says so.
-NONTEMPORAL = "!99998"
+_ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy", "fill"}
 
 
-def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
+def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]:
     """Stores to buffers that are only written, once by each thread: which, and of how many bytes.
 
     None are if threads could tell each other what they have stored: what goes past the caches is
@@ -40,7 +37,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
     for name, block in function.blocks.items():
         for one in block.body:
             is_access = one.op in ("load", "store")
-            if one.op in _ORDERING or (is_access and one.detail):
+            if one.op in _ORDERING or (is_access and one.ordering):
                 return set(), 0
             if not is_access:
                 continue
@@ -57,7 +54,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[int], int]:
         bytes_of[name] += store.operands[0].type.size * (origin not in read)
     work = _work(function, graph)
     quick = {name for name, size in bytes_of.items() if work[name] < _FOR_PLACES + _MUCH * size}
-    found = {id(store) for origin, name, store in stores if origin not in read and name in quick}
+    found = {store for origin, name, store in stores if origin not in read and name in quick}
     return found, max((bytes_of[name] for name in quick), default=0)
 
 
@@ -84,7 +81,7 @@ def store(builder: Builder, vector: str, total: int, type: Type, address: str, a
     lanes = _BYTES // type.size
     for place, part in enumerate(cut(builder, vector, total, lanes, type)):
         there = builder.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
-        hint = f"align {_BYTES}, !nontemporal {NONTEMPORAL}"
+        hint = f"align {_BYTES}, !nontemporal !{{i32 1}}"
         builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
     builder.emit(f"br label %{done}")
     builder.label(through)

@@ -100,7 +100,7 @@ def _is_computed(builder: Builder, index: Value) -> bool:
         if made is None or value.name in seen or builder.own_shape(made.value).is_uniform:
             continue
         seen.add(value.name)
-        is_intrinsic = made.op == "call" and made.detail.startswith("@llvm.")
+        is_intrinsic = made.op == "call" and made.callee.startswith("@llvm.")
         if len(seen) > _MAX_STEPS or (made.op in _UNPREDICTABLE and not is_intrinsic):
             return False
         if is_term and made.op == "mul" and not any(v.is_constant for v in made.operands):

@@ -23,7 +23,7 @@ from metalloid.compiler.vectorize.simdgroup import shuffles
 
 def write(builder: Builder, instruction: Instruction) -> bool:
     """Write a call of one of these functions; False if it is none."""
-    callee = instruction.detail
+    callee = instruction.callee
     if callee == LANE:
         builder.set(instruction, scalar=builder.new("add i32 0, 0"))
         return True

@@ -32,7 +32,7 @@ def _to_matrix(builder: Builder, instruction: Instruction) -> None:
 
 def _of_matrix(builder: Builder, instruction: Instruction) -> None:
     [matrix] = instruction.operands
-    element = int(instruction.detail)
+    [element] = instruction.indices
     sources = [row_of(lane) * SIDE + column_of(lane) + element for lane in range(WIDTH)]
     everything = builder.remembered(("everything", matrix.name))
     if everything is None:
@@ -110,7 +110,7 @@ def _join(builder: Builder, instruction: Instruction) -> None:
 
 def _half(builder: Builder, instruction: Instruction) -> None:
     [pair] = instruction.operands
-    start = int(instruction.detail) * SIDE
+    start = instruction.indices[0] * SIDE
     columns = list(range(start, start + SIDE))
     rows = [shuffled(builder, PAIR.row, row, "poison", columns) for row in _rows(builder, pair)]
     _set(builder, instruction, rows)
@@ -120,7 +120,7 @@ def _load(builder: Builder, instruction: Instruction) -> None:
     """Eight rows, one behind the other; or eight columns, which then become rows."""
     [address] = instruction.operands
     element = instruction.source
-    down, right = map(int, instruction.detail.split(","))
+    down, right = instruction.indices
     is_plain = right == element.size
     step = down if is_plain else right
     start = builder.scalar(address)
