@@ -210,7 +210,7 @@ def test_other_sizes_are_left_to_pythons_road(kernel, usual, size):
 def test_other_counts_of_arguments_are_left_to_pythons_road(kernel, usual):
     slowly(kernel, *usual, **SIZES)
     assert quickly(kernel, *usual[:-1]) == (None, [])
-    with pytest.raises(mtl.ArgumentError, match="wants 6 arguments, got 5"):
+    with pytest.raises(mtl.ArgumentError, match="expects 6 arguments, got 5"):
         kernel(*usual[:-1], **SIZES)
 
 

@@ -160,13 +160,13 @@ z = (x - y) * (x - y);
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((np.ones(2, np.float32),), "wants 2 arguments"),
+        ((np.ones(2, np.float32),), "expects 2 arguments"),
         ((np.ones(2), 1), "float64, which MSL does not have"),
-        ((np.ones(2, np.int32), 1), "'x' wants float32; got int32"),
+        ((np.ones(2, np.int32), 1), "'x' expects float32; got int32"),
         ((np.ones(2, np.float32), np.ones(3, np.float32)), r"\(2,\), \(3,\) do not broadcast"),
         ((np.ones(2, np.float32), 1, np.ones(3, np.float32)), "do not broadcast"),
         ((np.ones(3, np.float32), 1, np.ones(1, np.float32)), r"'z' has .*\(1,\); .* \(3,\)"),
-        ((np.ones(2, np.float32), "x"), "'y' wants an array"),
+        ((np.ones(2, np.float32), "x"), "'y' expects an array"),
         ((np.ones(2, np.float32), 1, 3), "'z' is an output"),
         ((np.ones(2, np.float32), 1, np.broadcast_to(np.float32(0), 2)), "read-only"),
     ],
@@ -185,14 +185,14 @@ def test_arguments_that_do_not_fit(arguments, words):
         (lambda: mtl.ElementwiseKernel("T x", "T x", "y = x"), "given twice"),
         (lambda: mtl.ElementwiseKernel("T i", "T y", "y = x"), "given twice"),
         (lambda: mtl.ElementwiseKernel("T x", "", "y = x"), "out_params is empty"),
-        (lambda: mtl.ElementwiseKernel("T x", "T y", 3), "operation wants MSL text"),
+        (lambda: mtl.ElementwiseKernel("T x", "T y", 3), "operation expects MSL text"),
         (lambda: mtl.ElementwiseKernel("T x", "T y", "y = x", "a b"), "letters, digits"),
         (lambda: mtl.ElementwiseKernel("T x", "U y", "y = x")(1), "nothing says what the type U"),
         (lambda: mtl.ElementwiseKernel("raw T x", "T y", "y = x[i]")(np.ones(2, np.float32)),
          "size= says"),
         (lambda: difference(np.ones(2, np.float32), 1, size=2), "all raw"),
         (lambda: difference(np.ones(2, np.float32), np.ones(2, np.float16)),
-         "'y' wants T, which 'x' makes float32; got float16"),
+         "'y' expects T, which 'x' makes float32; got float16"),
     ],
 )  # fmt: skip
 def test_what_is_no_kernel(build, words):

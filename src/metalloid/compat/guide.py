@@ -41,7 +41,7 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
     AttributeError
         If there is no such kernel.
     ArgumentError
-        If it wants more than the two buffers.
+        If it expects more than the two buffers.
 
     Examples
     --------

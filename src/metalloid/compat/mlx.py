@@ -286,7 +286,8 @@ def _three(what: str, values: Any) -> tuple[int, int, int]:
             x, y, z = map(operator.index, values)
     except (TypeError, ValueError):
         raise TypeError(
-            f"__call__(): incompatible function arguments: {what} wants three ints, got {values!r}."
+            f"__call__(): incompatible function arguments: {what} expects three ints, got "
+            f"{values!r}."
         ) from None
     return x, y, z
 

@@ -1,6 +1,6 @@
 // Fourier transforms of many rows, by the algorithm of Stockham (D. Bailey, "FFTs in external or
 // hierarchical memory", 1990): a threadgroup holds some rows, and in every stage its threads take
-// all of them to registers and put them back in the order in which the next stage wants them.
+// all of them to registers and put them back in the order in which the next stage expects them.
 //
 // What is longer than a threadgroup's memory takes several passes: a row of a * b elements is
 // transformed along its columns, multiplied by twiddle factors, and transformed along its rows. What has large prime

@@ -35,7 +35,9 @@ def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
             operator.index(a) for a in (axis if isinstance(axis, tuple | list) else [axis])
         )
     except TypeError:
-        raise ArgumentError(f"[{where}] axis wants an int or some of them, got {axis!r}.") from None
+        raise ArgumentError(
+            f"[{where}] axis expects an int or some of them, got {axis!r}."
+        ) from None
     if any(not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) != len(axes):
         raise ArgumentError(
             f"[{where}] axis {axis!r} does not fit an array of {ndim} axes: "
@@ -75,7 +77,9 @@ class AxisPlan:
             if not parameter.is_raw and not operand.is_number
         }
         if not followed:
-            raise ArgumentError(f"[{where}] wants an array that is not raw: its shape is followed.")
+            raise ArgumentError(
+                f"[{where}] expects an array that is not raw: its shape is followed."
+            )
         self.shape = broadcast_shape(where, list(followed.values()))
         if math.prod(self.shape) > MAX_ELEMENTS:
             raise ArgumentError(

@@ -47,7 +47,7 @@ class AxisKernel(Builder):
                 raise ArgumentError(f"[{name}] {what} is empty. Write an expression of MSL.")
         if not self.out_params or any(parameter.is_raw for parameter in self.out_params):
             raise ArgumentError(
-                f"[{name}] out_params wants at least one output, and none raw: {out_params!r}."
+                f"[{name}] out_params expects at least one output, and none raw: {out_params!r}."
             )
         self.expressions = expressions
         self.reduce_type = reduce_type or self.out_params[0].type

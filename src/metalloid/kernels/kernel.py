@@ -176,7 +176,7 @@ class Kernel:
         if threads is None:
             self._binder.check_names(named)
             raise ArgumentError(
-                f"[{self.name}] wants threads=: the number of threads of the grid, "
+                f"[{self.name}] expects threads=: the number of threads of the grid, "
                 "an int or up to three (x, y, z)."
             )
         is_known = _is_size(threads) and _is_size(group_size)
@@ -267,10 +267,10 @@ class Kernel:
                 extents = tuple(operator.index(extent) for extent in value)  # type: ignore
             except TypeError:
                 raise ArgumentError(
-                    f"[{self.name}] {name} wants an int or up to three, got {value!r}."
+                    f"[{self.name}] {name} expects an int or up to three, got {value!r}."
                 ) from None
         if not 1 <= len(extents) <= 3:
-            raise ArgumentError(f"[{self.name}] {name} wants 1 to 3 numbers, got {value!r}.")
+            raise ArgumentError(f"[{self.name}] {name} expects 1 to 3 numbers, got {value!r}.")
         for extent in extents:
             if not least <= extent <= _MAX_EXTENT:
                 raise ArgumentError(

@@ -307,7 +307,7 @@ def library(
         math_mode, _folders(include_dirs), _macros({} if defines is None else defines)
     )
     if target is not None and device is not None:
-        raise ArgumentError("[library] wants device= or target=, not both.")
+        raise ArgumentError("[library] expects device= or target=, not both.")
     where = get_target(target) if target else get_device(device)
     result = Library(text, file, options, where, portable)
     if portable:
@@ -319,11 +319,11 @@ def library(
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
     if (source is None) == (path is None):
-        raise ArgumentError("[library] wants either the MSL text or path=, and one of them only.")
+        raise ArgumentError("[library] expects either the MSL text or path=, and one of them only.")
     if path is not None:
         return os.fspath(path), _read(path)
     if not isinstance(source, str):
-        raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
+        raise ArgumentError(f"[library] expects MSL text as str, got {type(source).__name__}.")
     if "\n" not in source and source.endswith(_FILE_NAMES):
         raise ArgumentError(
             f"[library] {source!r} is the name of a file, not MSL text. Write path={source!r}."

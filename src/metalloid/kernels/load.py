@@ -54,7 +54,7 @@ class LoadedFunction:
         first = next((value for value in given if isinstance(value, np.ndarray)), None)
         if first is None:
             raise ArgumentError(
-                f"[{self.kernel.name}] wants an array: its shape says how many threads to run."
+                f"[{self.kernel.name}] expects an array: its shape says how many threads to run."
             )
         outputs = [self._allocate(p, self._shape(given, first)) for p in parameters[len(given) :]]
         threads = math.prod(self._shape(given, first))

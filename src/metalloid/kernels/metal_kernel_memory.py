@@ -165,7 +165,7 @@ def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:
     ):
         return np.asarray(value)
     raise ArgumentError(
-        f"{label} wants an array, a Buffer or a number, got {describe(value)}. "
+        f"{label} expects an array, a Buffer or a number, got {describe(value)}. "
         "Pass numpy.array(x, dtype)."
     )
 
@@ -261,7 +261,7 @@ def allocate(
         extents = (-1,)
     if min(extents, default=0) < 0:
         raise ArgumentError(
-            f"{label} wants a shape, a sequence of numbers not below 0, got {shape!r}."
+            f"{label} expects a shape, a sequence of numbers not below 0, got {shape!r}."
         )
     try:
         output = new(extents, dtype)

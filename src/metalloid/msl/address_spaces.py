@@ -75,7 +75,7 @@ def _declares_variable(stream: TokenStream, position: int) -> bool:
 
 
 def lower_array_parameters(stream: TokenStream) -> None:
-    """``constant T x[2]`` as a parameter means a pointer; clang wants it written as one."""
+    """``constant T x[2]`` as a parameter means a pointer; clang expects it written as one."""
     for position in stream.where(*SPACES):
         before = stream.previous(position)
         while stream.text(before) in ("const", "volatile"):

@@ -43,7 +43,7 @@ _NAMES = {
     "indirect command buffers": """
         command_buffer render_command compute_command render_pipeline_state
         compute_pipeline_state""",
-    "operations on tensors beside matmul2d": """
+    "tensor operations other than matmul2d": """
         convolution2d convolution2d_descriptor reduce_rows reduce_columns reduction_operation
         reduction_operation_identity map_iterator is_iterator_compatible
         get_row_reduction_destination_cooperative_tensor
@@ -59,7 +59,7 @@ _SINGULAR = ("ray tracing", "the render pipeline", "tessellation", "bicubic filt
 #: What kernels have in Metal as well.
 _OF_KERNELS = (
     "sparse textures", "bicubic filtering", "textures of this kind",
-    "operations on tensors beside matmul2d", "simdgroups of a number known at run time only",
+    "tensor operations other than matmul2d", "simdgroups of a number known at run time only",
     "elements of less than a byte",
 )  # fmt: skip
 #: Supported features that a text gets by including a header.

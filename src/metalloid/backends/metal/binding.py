@@ -103,6 +103,6 @@ def _check_system(system: str) -> None:
     version = tuple(int(part) for part in platform.mac_ver()[0].split(".")[:2] if part.isdigit())
     if version and version < _OLDEST_MACOS:
         raise DeviceUnavailable(
-            f"[metal] macOS {platform.mac_ver()[0]} is too old: metalloid's Metal device wants "
+            f"[metal] macOS {platform.mac_ver()[0]} is too old: metalloid's Metal device expects "
             f"macOS {_OLDEST_MACOS[0]} or newer."
         )

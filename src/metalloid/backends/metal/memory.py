@@ -74,7 +74,7 @@ class Heap:
         self._starts: list[int] = []
         self._lock = threading.Lock()
         self._loans: list[Allocation] = []
-        #: Bound where an array has no elements: Metal wants a buffer at every index.
+        #: Bound where an array has no elements: Metal expects a buffer at every index.
         self.nothing = self.private(mmap.PAGESIZE)
 
     def private(self, nbytes: int, start: int = 0) -> Allocation:

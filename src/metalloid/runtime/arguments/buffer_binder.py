@@ -18,7 +18,7 @@ from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer, Window
 
-#: Alignment of all arrays in Python. MSL's long4 wants more; devices that use host memory in place
+#: Alignment of all arrays in Python. MSL's long4 needs more; devices that use host memory in place
 #: have to accept this.
 HOST_ALIGNMENT = 16
 
@@ -329,7 +329,7 @@ class BufferBinder(ArgumentBinder):
             return float(value)
         fractional = isinstance(value, float | np.floating)
         if fractional and not float(value).is_integer():  # nor are NaN and the infinities
-            raise self.refuse(value, "it is not a whole number")
+            raise self.refuse(value, "it is not an integer")
         if kind == "b" and value not in (0, 1):
             raise self.refuse(value, "it is neither true nor false")
         number = int(value)

@@ -140,13 +140,13 @@ class _Array(MemberWriter):
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         count = len(self._writers)
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-            raise refuse_member(self._binder, self._path, value, f"it wants a list of {count}")
+            raise refuse_member(self._binder, self._path, value, f"it expects a list of {count}")
         if len(value) != count:
             raise refuse_member(
                 self._binder,
                 self._path,
                 value,
-                f"it wants {count} elements, the list has {len(value)}",
+                f"it expects {count} elements, the list has {len(value)}",
             )
         for number, (writer, given) in enumerate(zip(self._writers, value, strict=True)):
             writer.write(memory[number * self._step :], given, bound)

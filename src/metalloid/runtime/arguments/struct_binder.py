@@ -124,7 +124,7 @@ class StructBinder(BufferBinder):
         if written and not first.name and len(elements) != int(written[1]):
             raise self.refuse(
                 value,
-                f"it wants {written[1]} elements, the {type(value).__name__} has {len(value)}",
+                f"it expects {written[1]} elements, the {type(value).__name__} has {len(value)}",
             )
         return elements
 

@@ -97,7 +97,7 @@ class Texture:
         if texels is None:
             self.shape = _extents(source)
             if format is None:
-                raise ArgumentError("[Texture] of a shape wants a format, such as 'rgba8unorm'.")
+                raise ArgumentError("[Texture] of a shape expects a format, such as 'rgba8unorm'.")
             pixel_format = FORMATS[format]
         else:
             pixel_format = _format_for(texels, format, kind)
@@ -200,7 +200,7 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
     channels = texels.shape[-1] if texels.ndim == axes + 1 else 1
     if texels.ndim not in (axes, axes + 1):
         raise ArgumentError(
-            f"[Texture] of the kind {kind!r} wants an array of shape {KIND_SHAPES[kind]}, "
+            f"[Texture] of the kind {kind!r} expects an array of shape {KIND_SHAPES[kind]}, "
             f"got {shown}."
         )
     if channels not in (1, 2, 4):
