@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal import batch, binding, device
-from metalloid.backends.metal.device import open_device
+from metalloid.backends.metal.pyobjc import binding
+from metalloid.backends.metal.runtime import batch, device
+from metalloid.backends.metal.runtime.device import open_device
 from metalloid.compat import Metal
 from metalloid.runtime.devices import registry
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal import textures
-from metalloid.backends.metal.textures import format_name
+from metalloid.backends.metal.runtime import textures
+from metalloid.backends.metal.runtime.textures import format_name
 from metalloid.compat import Metal
 from metalloid.runtime.textures.descriptor import KIND_EXTENTS
 from metalloid.runtime.textures.pixel_formats import FORMATS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal.limits import Limits
+from metalloid.backends.metal.compile.limits import Limits
 from metalloid.compat import Metal
 
 SOURCE = """

@@ -11,9 +11,10 @@ import pytest
 from metal_binding import CheckedModule, metadata
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, ownership, samplers, textures
-from metalloid.backends.metal.device import MetalDevice
-from metalloid.backends.metal.textures import format_name
+from metalloid.backends.metal.pyobjc import binding, ownership
+from metalloid.backends.metal.runtime import samplers, textures
+from metalloid.backends.metal.runtime.device import MetalDevice
+from metalloid.backends.metal.runtime.textures import format_name
 from metalloid.compat import Metal
 from metalloid.runtime.textures.pixel_formats import FORMATS
 from metalloid.runtime.textures.sampler import _FIELDS
@@ -181,7 +182,7 @@ def test_words_of_samplers_and_textures_are_the_bindings(data):
     """Those whose names are put together."""
     made = {format_name(found.code, False) for found in FORMATS.values()}
     made |= {f"MTLPixelFormat{name}" for name in textures._DEPTH_FORMATS.values()}
-    made |= {f"MTLTextureType{name}" for name in textures.TYPES.values()}
+    made |= {f"MTLTextureType{name}" for name in limits.TEXTURE_KINDS.values()}
     for name, (prefix, _) in samplers._CHOICES.items():
         values = _FIELDS[name][1]
         made |= {

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.compile.programs import MetalProgram
+from metalloid.backends.metal.runtime.images import Image
+from metalloid.backends.metal.runtime.memory import Allocation
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.programs import MetalProgram
-    from metalloid.backends.metal.textures import Image
 
 
 class CopyBack(NamedTuple):

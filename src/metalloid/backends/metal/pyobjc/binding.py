@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.backends.metal import ownership
+from metalloid.backends.metal.pyobjc import ownership
 from metalloid.errors import DeviceUnavailable
 from metalloid.settings import settings
 

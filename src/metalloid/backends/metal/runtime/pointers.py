@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from metalloid.backends.metal.borrowing import Borrower
-from metalloid.backends.metal.textures import image_of
+from metalloid.backends.metal.runtime.borrowing import Borrower
+from metalloid.backends.metal.runtime.textures import image_of
 from metalloid.msl.layout import Layout
 from metalloid.runtime.arguments.member_writers import WORD_BYTES
 from metalloid.runtime.arguments.struct_binder import EncodedStruct

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metalloid.backends.metal.commands import CopyBack
-from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.runtime.commands import CopyBack
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.memory import Allocation
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.devices.libraries import Libraries, Matrices, Products
 from metalloid.runtime.launch.event import Event
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
 
 _TYPES = {"float32": "MPSDataTypeFloat32", "float16": "MPSDataTypeFloat16"}
 #: Products of so many shapes are kept ready.
@@ -52,7 +50,7 @@ class ShaderProducts(Products):
 
     name = "mps"
 
-    def __init__(self, device: MetalDevice) -> None:
+    def __init__(self, device: MetalContext) -> None:
         self._device, self._gpu, self._binding = device, device.gpu, device.binding
         self._product = functools.lru_cache(_CACHE_SIZE)(self._make_product)
 
@@ -118,5 +116,5 @@ class ShaderProducts(Products):
 class MetalLibraries(Libraries):
     """Apple's for one GPU."""
 
-    def __init__(self, device: MetalDevice) -> None:
+    def __init__(self, device: MetalContext) -> None:
         self.products = ShaderProducts(device)

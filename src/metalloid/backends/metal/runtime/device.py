@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from metalloid.backends.metal.batch import Batch, MetalEvent
-from metalloid.backends.metal.binding import Binding, open_binding
-from metalloid.backends.metal.capture import capturing
-from metalloid.backends.metal.commands import Command
-from metalloid.backends.metal.limits import Limits
-from metalloid.backends.metal.logs import Logs
-from metalloid.backends.metal.memory import Heap
-from metalloid.backends.metal.products import MetalLibraries, ProductCommand
-from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
-from metalloid.backends.metal.resolve import command_of
-from metalloid.backends.metal.samplers import Samplers
+from metalloid.backends.metal.compile.limits import Limits
+from metalloid.backends.metal.compile.programs import MetalProgram, Programs, front_end_target
+from metalloid.backends.metal.pyobjc.binding import Binding, open_binding
+from metalloid.backends.metal.runtime.batch import Batch, MetalEvent
+from metalloid.backends.metal.runtime.capture import capturing
+from metalloid.backends.metal.runtime.commands import Command
+from metalloid.backends.metal.runtime.logs import Logs
+from metalloid.backends.metal.runtime.memory import Heap
+from metalloid.backends.metal.runtime.products import MetalLibraries, ProductCommand
+from metalloid.backends.metal.runtime.resolve import command_of
+from metalloid.backends.metal.runtime.samplers import Samplers
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
@@ -168,7 +168,7 @@ class MetalDevice(Device):
         """Put a command into the open batch, which goes to the GPU when it must; locked."""
         batch = self._open
         if batch is None:
-            batch = self._open = Batch(self)
+            batch = self._open = Batch(self, self.flush, self.finish_through)
         batch.add(command)
         if wait or batch.count >= _MAX_LAUNCHES or batch.is_old(_LONGEST_BATCH):
             self._commit(batch)

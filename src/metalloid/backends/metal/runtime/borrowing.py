@@ -5,19 +5,16 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metalloid.backends.metal.commands import Command, CopyBack
-from metalloid.backends.metal.limits import MAX_INLINE_BYTES
-from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.compile.limits import MAX_INLINE_BYTES
+from metalloid.backends.metal.runtime.commands import Command, CopyBack
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.memory import Allocation
 from metalloid.runtime.arguments.struct_binder import EncodedStruct
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.memory.staging import Block, blocks_of
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
 
 
 class Borrower:
@@ -26,10 +23,10 @@ class Borrower:
     Attributes
     ----------
     command : Command
-    device : MetalDevice
+    device : MetalContext
     """
 
-    def __init__(self, command: Command, device: MetalDevice) -> None:
+    def __init__(self, command: Command, device: MetalContext) -> None:
         self.command, self.device = command, device
         self._structs = dict(_structs(command.arguments))
         self._blocks = blocks_of(memory for memory in command.arguments.staged if memory.nbytes)

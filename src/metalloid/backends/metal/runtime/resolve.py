@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
-from metalloid.backends.metal.borrowing import Borrower
-from metalloid.backends.metal.commands import Command
-from metalloid.backends.metal.limits import LEAST_THREADGROUP_BYTES, MAX_INLINE_BYTES
-from metalloid.backends.metal.pointers import translated
-from metalloid.backends.metal.programs import MetalProgram
-from metalloid.backends.metal.textures import image_of
+from metalloid.backends.metal.compile.limits import LEAST_THREADGROUP_BYTES, MAX_INLINE_BYTES
+from metalloid.backends.metal.compile.programs import MetalProgram
+from metalloid.backends.metal.runtime.borrowing import Borrower
+from metalloid.backends.metal.runtime.commands import Command
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.pointers import translated
+from metalloid.backends.metal.runtime.textures import image_of
 from metalloid.msl.layout import Layout
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
-
 
 def command_of(
-    program: MetalProgram, arguments: Arguments, grid: Size, group: Size, device: MetalDevice
+    program: MetalProgram, arguments: Arguments, grid: Size, group: Size, device: MetalContext
 ) -> Command:
     """Resolve the arguments of a launch."""
     command = Command(program, arguments, grid, group)

@@ -6,16 +6,14 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metalloid.backends.metal.commands import Command
-from metalloid.backends.metal.products import ProductCommand
-from metalloid.backends.metal.textures import Image
+from metalloid.backends.metal.runtime.commands import Command
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.images import Image
+from metalloid.backends.metal.runtime.products import ProductCommand
 from metalloid.errors import KernelFault
 from metalloid.runtime.launch.event import Event
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
 
 #: Looks at a command buffer follow each other at once for so long, then with growing pauses.
 _SPIN = 0.0002
@@ -24,6 +22,14 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.005
 
 class Batch:
     """Launches in order, encoded when the batch is committed.
+
+    Parameters
+    ----------
+    device : MetalContext
+    flush : callable
+        Commits a batch that is still open.
+    finish_through : callable
+        Finishes all batches up to one.
 
     Attributes
     ----------
@@ -34,8 +40,13 @@ class Batch:
         When the first launch came, by `time.monotonic`.
     """
 
-    def __init__(self, device: MetalDevice) -> None:
-        self._device = device
+    def __init__(
+        self,
+        device: MetalContext,
+        flush: Callable[[Batch], None],
+        finish_through: Callable[[Batch], None],
+    ) -> None:
+        self._device, self._flush, self._finish_through = device, flush, finish_through
         self.commands: list[Command | ProductCommand] = []
         self.count = 0
         self.is_committed = False
@@ -166,7 +177,7 @@ class Batch:
         """Return when it has ended, or after `timeout` seconds; whether it has ended."""
         if self._is_finished:
             return True
-        self._device.flush(self)
+        self._flush(self)
         start, pause = time.monotonic(), _SHORTEST_PAUSE
         while not self.is_over():
             spent = time.monotonic() - start
@@ -175,7 +186,7 @@ class Batch:
             if spent > _SPIN:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-        self._device.finish_through(self)
+        self._finish_through(self)
         return True
 
     def finish(self) -> None:

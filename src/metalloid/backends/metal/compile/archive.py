@@ -9,7 +9,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.pyobjc.binding import Binding
 from metalloid.compiler.toolchain.cache import digest, shared_cache
 from metalloid.errors import CompileError, MetalloidError
 

@@ -10,16 +10,20 @@ import ctypes
 import mmap
 import threading
 from bisect import bisect_right, insort
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.pyobjc.binding import Binding
 from metalloid.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.batch import Batch
 
 #: A kernel may read the last of its scalars or vectors as a whole.
 _GRANULE = 256
+
+
+class Pending(Protocol):
+    """Launches that may still use memory."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for their end."""
 
 
 class Allocation:
@@ -35,7 +39,7 @@ class Allocation:
     nbytes : int
     stands_for : int
         The address in the process whose bytes it holds; its own, unless they were copied.
-    batch : Batch or None
+    batch : Pending or None
         The last one that uses it.
     owed : int
         How many times its contents will be copied to where it stands for.
@@ -46,7 +50,7 @@ class Allocation:
     def __init__(self, buffer: Any, address: int, nbytes: int, start: int = 0) -> None:
         self.buffer, self.address, self.nbytes = buffer, address, nbytes
         self.stands_for, self.start = address, start
-        self.batch: Batch | None = None
+        self.batch: Pending | None = None
         self.owed = 0
 
     def offset_of(self, address: int) -> int:

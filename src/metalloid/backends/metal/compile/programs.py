@@ -7,13 +7,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from metalloid.backends.metal.archive import Archive
-from metalloid.backends.metal.binding import Binding
-from metalloid.backends.metal.constants import constant_values
-from metalloid.backends.metal.diagnostics import compile_error, error_at
-from metalloid.backends.metal.limits import Limits
-from metalloid.backends.metal.source import inline_includes
-from metalloid.backends.metal.textures import TYPES
+from metalloid.backends.metal.compile.archive import Archive
+from metalloid.backends.metal.compile.diagnostics import compile_error, error_at
+from metalloid.backends.metal.compile.limits import TEXTURE_KINDS, Limits
+from metalloid.backends.metal.compile.source import inline_includes
+from metalloid.backends.metal.pyobjc.binding import Binding
+from metalloid.backends.metal.pyobjc.constants import constant_values
 from metalloid.compiler.frontend.parameter_table import parameter_table
 from metalloid.compiler.frontend.stdlib_pch import include_folder
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -186,7 +185,7 @@ def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
             what = ""
             if layout.form == "tensor":
                 what = "tensors"
-            elif layout.texture is not None and layout.texture.kind not in TYPES:
+            elif layout.texture is not None and layout.texture.kind not in TEXTURE_KINDS:
                 what = "multisampled textures or texture buffers"
             elif layout is parameter.layout and layout.count and layout.form == "pointer":
                 what = "arrays of pointers, except in structs"

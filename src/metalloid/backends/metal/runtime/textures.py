@@ -7,10 +7,11 @@ copies are commands of the same command buffer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from metalloid.backends.metal.borrowing import Borrower
+from metalloid.backends.metal.compile.limits import TEXTURE_KINDS
+from metalloid.backends.metal.runtime.borrowing import Borrower
+from metalloid.backends.metal.runtime.images import CopyRegion, Image
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.msl.layout import Layout, TextureType
 from metalloid.runtime.textures.descriptor import Level, read_descriptor
@@ -18,57 +19,10 @@ from metalloid.runtime.textures.pixel_formats import FORMATS
 
 #: Texels along an axis on every GPU that metalloid runs on, and from row to row of a buffer.
 _MAX_EXTENT, _MAX_DEPTH, _MAX_SLICES, _MAX_ROW = 16384, 2048, 2048, 32767
-#: Kinds that Metal can copy to; it has no such copies of the others.
-TYPES = {"1d": "1D", "1d_array": "1DArray", "2d": "2D", "2d_array": "2DArray", "3d": "3D",
-         "cube": "Cube", "cube_array": "CubeArray"}  # fmt: skip
 _FACES = 6
 #: The plain formats come last, and stay; depth textures have the same codes.
 _FORMATS_BY_CODE = {pixel_format.code: pixel_format for pixel_format in reversed(FORMATS.values())}
 _DEPTH_FORMATS = {"r32float": "Depth32Float", "r16unorm": "Depth16Unorm"}
-
-Triple = tuple[int, int, int]
-
-
-class CopyRegion(NamedTuple):
-    """Texels of one slice, which lie in a buffer with the same distance from row to row."""
-
-    buffer: Any
-    offset: int
-    row: int
-    size: Triple
-    slice: int
-    level: int
-    origin: Triple
-
-
-@dataclass(frozen=True)
-class Image:
-    """A texture of one launch.
-
-    Attributes
-    ----------
-    texture : MTLTexture
-    regions : list of CopyRegion
-        What it is filled from.
-    is_written : bool
-        Whether the kernel may write to it.
-    """
-
-    texture: Any
-    regions: list[CopyRegion]
-    is_written: bool
-
-    def fill(self, encoder: Any) -> None:
-        """Copy its texels from where the host sees them."""
-        copy = encoder.copyFromBuffer_sourceOffset_sourceBytesPerRow_sourceBytesPerImage_sourceSize_toTexture_destinationSlice_destinationLevel_destinationOrigin_  # noqa: E501
-        for buffer, offset, row, size, slice_, level, origin in self.regions:
-            copy(buffer, offset, row, row * size[1], size, self.texture, slice_, level, origin)
-
-    def empty(self, encoder: Any) -> None:
-        """Copy them back."""
-        copy = encoder.copyFromTexture_sourceSlice_sourceLevel_sourceOrigin_sourceSize_toBuffer_destinationOffset_destinationBytesPerRow_destinationBytesPerImage_  # noqa: E501
-        for buffer, offset, row, size, slice_, level, origin in self.regions:
-            copy(self.texture, slice_, level, origin, size, buffer, offset, row, row * size[1])
 
 
 def image_of(word: int, layout: Layout, borrower: Borrower) -> Image:
@@ -108,7 +62,7 @@ def _descriptor(wanted: TextureType, code: int, levels: list[Level], module: Any
     if len(levels) > 1 and kind.startswith("1d"):
         raise ArgumentError("Metal's textures of one dimension have one mip level")
     descriptor = module.MTLTextureDescriptor.alloc().init()
-    descriptor.setTextureType_(getattr(module, f"MTLTextureType{TYPES[kind]}"))
+    descriptor.setTextureType_(getattr(module, f"MTLTextureType{TEXTURE_KINDS[kind]}"))
     descriptor.setPixelFormat_(getattr(module, format_name(code, wanted.is_depth)))
     descriptor.setWidth_(first.width)
     descriptor.setHeight_(first.height)

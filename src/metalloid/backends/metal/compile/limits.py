@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.backends.metal.diagnostics import error_at
+from metalloid.backends.metal.compile.diagnostics import error_at
 from metalloid.errors import ArgumentError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.portable.kernels import INDICES
@@ -15,6 +15,9 @@ from metalloid.runtime.launch.program import Size
 _TEXTURES = {"Apple6": 128, "Mac2": 128, "Apple4": 96}
 #: Alignment of the offset of ``constant`` memory in a buffer.
 _OF_APPLE, _OF_OTHERS = 4, 256
+#: Kinds that Metal can copy to; it has no such copies of the others.
+TEXTURE_KINDS = {"1d": "1D", "1d_array": "1DArray", "2d": "2D", "2d_array": "2DArray", "3d": "3D",
+         "cube": "Cube", "cube_array": "CubeArray"}  # fmt: skip
 #: Maximum size of data that is copied into a command.
 MAX_INLINE_BYTES = 4096
 #: Minimum size of a threadgroup parameter: Metal takes one of 0 bytes for a missing one.
