@@ -11,6 +11,7 @@ import pytest
 from metal_binding import CheckedModule, metadata
 
 import metalloid as mtl
+from metalloid.backends.metal.compile import limits
 from metalloid.backends.metal.pyobjc import binding, ownership
 from metalloid.backends.metal.runtime import samplers, textures
 from metalloid.backends.metal.runtime.device import MetalDevice
