@@ -139,10 +139,10 @@ def usual(card):
 
 def slowly(kernel, *args, **named):
     """What Python's road tells the driver."""
-    kernel._quick, quick = None, kernel._quick
+    kernel._fast_launch, quick = None, kernel._fast_launch
     kernel.device.notes.clear()
     kernel(*args, **named)
-    kernel._quick = quick
+    kernel._fast_launch = quick
     for buffer in (value for value in args if isinstance(value, mtl.Buffer)):
         buffer._pending = None  # the marks of the launch are free again
     return list(kernel.device.notes)
@@ -151,7 +151,7 @@ def slowly(kernel, *args, **named):
 def quickly(kernel, *args, threads=64, group_size=16):
     """The event, and what the driver was told; the event is None if the launch is not usual."""
     kernel.device.notes.clear()
-    event = kernel._quick(args, threads, group_size)
+    event = kernel._fast_launch(args, threads, group_size)
     return event, list(kernel.device.notes)
 
 

@@ -46,7 +46,7 @@ def encoded(monkeypatch):
     encode = product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_
 
     def note(self, *matrices):
-        made.append((self._shape, self.batchSize(), self._turned))
+        made.append((self._shape, self.batchSize(), self._transposed))
         encode(self, *matrices)
 
     monkeypatch.setattr(product, "encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_", note)

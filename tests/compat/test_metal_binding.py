@@ -37,7 +37,7 @@ OURS = {"CommandEncoder", "MetalObject", "ResourceRanges"}
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
     "MTLBuffer": {"is_synchronized", "memory", "when_released", "writer", "written"},
-    "MTLCommandBuffer": {"add", "encoder_ended", "issue", "keep"},
+    "MTLCommandBuffer": {"add", "encoder_ended", "issue", "retain"},
     "MTLCommandQueue": {"advance", "append", "latest", "ordered", "timeline"},
     "MTLComputePipelineState": {
         "buffers",

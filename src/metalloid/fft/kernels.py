@@ -20,7 +20,7 @@ from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name, real_of
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.devices.device import Device
@@ -194,7 +194,7 @@ def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
-        x = copied(x)
+        x = contiguous_copy(x)
         evaluate([x], wait=False)
         axes = _outer_axes(x)
     assert x.memory is not None

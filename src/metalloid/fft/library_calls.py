@@ -11,7 +11,7 @@ import math
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import launch_call
 from metalloid.arrays.functions.elementwise import conj
-from metalloid.arrays.interop.dlpack import copied
+from metalloid.arrays.interop.dlpack import owned_copy
 from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints, contiguous
 from metalloid.arrays.ir.memory import Memory
@@ -116,7 +116,7 @@ def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bo
     result = fresh(dtype, shape, a.device)
     is_overwritten = kind_of(dtype) != "c"
     if is_overwritten or not _is_dense(a):
-        a = copied(a)
+        a = owned_copy(a)
     fourier = a.device.libraries.fourier
     assert fourier is not None
     fourier.transform(

@@ -14,10 +14,8 @@ from metalloid.kernels.builder_parameters import BuilderParameter
 from metalloid.kernels.operands import (
     MAX_ELEMENTS,
     Operand,
-    broadcast_shape,
-    collapse,
-    row_major,
 )
+from metalloid.kernels.strides import broadcast_shape, collapse, row_major
 
 
 def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -80,7 +78,9 @@ class AxisPlan:
             raise ArgumentError(
                 f"[{where}] expects an array that is not raw: its shape is followed."
             )
-        self.shape = broadcast_shape(where, list(followed.values()))
+        self.shape = broadcast_shape(
+            where, *(o.shape for o in followed.values() if not o.is_number)
+        )
         if math.prod(self.shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{where}] the shape {self.shape} has {math.prod(self.shape)} elements; "
@@ -103,7 +103,7 @@ class AxisPlan:
         steps: list[tuple[int, ...]] = []
         for kind, axes in (("outer", self._outer_axes), ("along", self.along)):
             strides = [[self._strides[name][a] for a in axes] for name in names]
-            extents, steps = collapse([self.shape[a] for a in axes], strides)
+            extents, steps = collapse([self.shape[a] for a in axes], *strides)
             counts.append(len(extents))
             layout[kind] = np.array(extents or [1], np.uint32)
             for name, step in zip(names, steps, strict=True):

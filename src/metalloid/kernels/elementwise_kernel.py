@@ -20,7 +20,8 @@ from metalloid.kernels.builder_text import (
     typedefs,
 )
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
-from metalloid.kernels.operands import MAX_ELEMENTS, Operand, broadcast_shape, collapse
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand
+from metalloid.kernels.strides import broadcast_shape, collapse
 
 
 class ElementwiseKernel(Builder):
@@ -141,7 +142,7 @@ class ElementwiseKernel(Builder):
             return (count,)
         if not followed and any(parameter.is_raw for parameter in self.in_params):
             raise ArgumentError(f"[{self.name}] all arrays are raw: size= says how many elements.")
-        shape = broadcast_shape(self.name, followed)
+        shape = broadcast_shape(self.name, *(o.shape for o in followed if not o.is_number))
         if math.prod(shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{self.name}] the shape {shape} has {math.prod(shape)} elements; "
@@ -159,7 +160,7 @@ class ElementwiseKernel(Builder):
             for parameter, operand in zip(parameters, operands, strict=True)
         ]
         followed = [k for k, p in enumerate(parameters) if not p.is_raw]
-        extents, collapsed = collapse(shape, [strides[k] for k in followed])
+        extents, collapsed = collapse(shape, *(strides[k] for k in followed))
         steps = dict(zip(followed, collapsed, strict=True))
         arguments = tuple(
             Argument.of(parameter, operand, extents, steps.get(k, ()), k >= len(self.in_params))

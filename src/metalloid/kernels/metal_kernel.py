@@ -26,8 +26,8 @@ from metalloid.kernels.metal_kernel_memory import (
     InputMemory,
     NewMemory,
     allocate,
-    msl_type,
     shared_memory_of,
+    signature_type,
 )
 from metalloid.kernels.metal_kernel_text import (
     InputText,
@@ -276,7 +276,7 @@ class MetalKernel:
             for name, memory in zip(self.input_names, memories, strict=True)
         )
         output_texts = tuple(
-            OutputText(name, msl_type(output.dtype), self._atomic)
+            OutputText(name, signature_type(output.dtype), self._atomic)
             for name, output in outputs.items()
         )
         return generate(self.name, input_texts, output_texts, arguments, self.source, self.header)

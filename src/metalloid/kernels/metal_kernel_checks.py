@@ -12,7 +12,7 @@ import numpy as np
 
 from metalloid.compiler.toolchain.target import MATH_MODES
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, msl_type
+from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, signature_type
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
@@ -111,7 +111,7 @@ def output_dtype(label: str, value: Any) -> np.dtype[Any]:
 
 def check_atomic(label: str, dtype: np.dtype[Any]) -> None:
     """Raise ArgumentError if there are no atomic operations on `dtype`."""
-    if msl_type(dtype) not in ATOMIC_TYPES:
+    if signature_type(dtype) not in ATOMIC_TYPES:
         raise ArgumentError(
             f"{label} is of {dtype}, which has no atomic operations; atomic_outputs=True expects "
             f"one of {', '.join(sorted(ATOMIC_TYPES))}."
@@ -144,7 +144,7 @@ def _template_argument(where: str, name: str, value: Any) -> TemplateArgument:
             f"[{where}] template parameter {name!r} expects a dtype of MSL such as numpy.float32, "
             f"an int of 32 bits or a bool, got {value!r}."
         )
-    return TemplateArgument("typename", name, msl_type(dtype))
+    return TemplateArgument("typename", name, signature_type(dtype))
 
 
 def launch_sizes(

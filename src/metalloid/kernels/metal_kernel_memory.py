@@ -7,20 +7,21 @@ import math
 import numbers
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
 
 #: Type in the signature by NumPy's name of the dtype.
-_MSL_TYPES = {
+_SIGNATURE_TYPES = {
     "bool": "bool",
     "int8": "int8_t",
     "int16": "int16_t",
@@ -42,9 +43,9 @@ _MAX_EXTENT = 2**31 - 1  # a shape is an array of int
 
 
 @functools.cache
-def msl_type(dtype: np.dtype[Any]) -> str:
+def signature_type(dtype: np.dtype[Any]) -> str:
     """The MSL name of `dtype` in a signature; empty if MSL has no such type."""
-    return _MSL_TYPES.get(dtype.name, "")
+    return _SIGNATURE_TYPES.get(dtype.name, "")
 
 
 class InputMemory:
@@ -66,7 +67,7 @@ class InputMemory:
         self.value = value
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype, array.shape
-        self.type = msl_type(self.dtype)
+        self.type = signature_type(self.dtype)
         if not self.type:
             raise ArgumentError(
                 f"{label} is {describe(value)}, a type that MSL does not have.{_remedy(self.dtype)}"
@@ -100,7 +101,7 @@ class InputMemory:
     @property
     def strides(self) -> tuple[int, ...]:
         """The strides, in elements."""
-        return _row_major(self.shape) if self._strides is None else self._strides
+        return row_major(self.shape) if self._strides is None else self._strides
 
     @property
     def size(self) -> int:
@@ -188,10 +189,6 @@ def number_array(label: str, value: Any) -> np.ndarray:
 def _remedy(dtype: np.dtype[Any]) -> str:
     nearest = {"c": "complex64", "f": "float64"}.get(dtype.kind)
     return f" Convert it: x.astype(numpy.{nearest})." if nearest else ""
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _is_walked_forwards(array: np.ndarray) -> bool:

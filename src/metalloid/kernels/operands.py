@@ -11,6 +11,7 @@ import numpy as np
 
 from metalloid.errors import ArgumentError
 from metalloid.kernels.metal_kernel_memory import as_array, number_array, shared_memory_of
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.memory.buffer import Buffer
@@ -129,53 +130,6 @@ def _window(array: np.ndarray, strides: tuple[int, ...]) -> tuple[np.ndarray, in
         corner, (above - below + 1,), (array.itemsize,), writeable=array.flags.writeable
     )
     return window, -below
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a contiguous array."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-def broadcast_shape(where: str, operands: Sequence[Operand]) -> tuple[int, ...]:
-    """The shape that all operands have together.
-
-    Raises
-    ------
-    ArgumentError
-        If they have none.
-    """
-    try:
-        return np.broadcast_shapes(*(operand.shape for operand in operands))
-    except ValueError:
-        shapes = ", ".join(str(operand.shape) for operand in operands if not operand.is_number)
-        raise ArgumentError(f"[{where}] the shapes {shapes} do not broadcast.") from None
-
-
-def collapse(
-    shape: Sequence[int], strides: Sequence[Sequence[int]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same elements in the same order by as few axes as can be.
-
-    Examples
-    --------
-    >>> collapse((2, 3, 4), [(12, 4, 1), (0, 4, 1)])
-    ((2, 12), [(12, 1), (0, 1)])
-    """
-    extents: list[int] = []
-    columns: list[list[int]] = []
-    for axis, extent in enumerate(shape):
-        steps = [each[axis] for each in strides]
-        if extent == 1:
-            continue
-        if extents and all(
-            outer == inner * extent for outer, inner in zip(columns[-1], steps, strict=True)
-        ):
-            extents[-1] *= extent
-            columns[-1] = steps
-        else:
-            extents.append(extent)
-            columns.append(steps)
-    return tuple(extents), [tuple(column[k] for column in columns) for k in range(len(strides))]
 
 
 def new_output(shape: tuple[int, ...], dtype: np.dtype[Any], as_buffer: bool) -> Any:

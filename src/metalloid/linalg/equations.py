@@ -15,7 +15,8 @@ from metalloid.arrays.functions.tensor_contractions import diagonal_of
 from metalloid.arrays.ir.dtypes import DType, complex128, float64, int64, kind_of, promote, real_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, reshape
-from metalloid.arrays.ir.operands import binary_operands, broadcast_shape, to_node
+from metalloid.arrays.ir.operands import binary_operands, to_node
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import (

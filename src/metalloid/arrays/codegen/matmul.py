@@ -14,11 +14,12 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, collapse
+from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
 from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
+from metalloid.kernels.strides import collapse
 from metalloid.runtime.devices.traits import DeviceTraits
 from metalloid.runtime.launch.program import Size
 
@@ -294,7 +295,9 @@ class ProductWriter:
             for index, strides in _strides_of(part).items()
         }
         batch, batch_strides = collapse(
-            kernel.iteration_space[:-2], *(strides[:-2] for strides in accesses.values())
+            kernel.iteration_space[:-2],
+            *(strides[:-2] for strides in accesses.values()),
+            max_extent=MAX_COLLAPSED_EXTENT,
         )
         own: list[dict[int, Access]] = [{}, {}, {}]
         for (k, index), outer in zip(accesses, batch_strides, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.interop.dlpack import copied, imported, imported_from_host, unshared
+from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
 from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
@@ -68,7 +68,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     node = imported(obj, device, "asarray")
     if node is not None:
         shares = copy is False
-        return _elsewhere(node if shares else copied(node), wanted, device, shares, "asarray")
+        return _elsewhere(node if shares else owned_copy(node), wanted, device, shares, "asarray")
     target = get_device(device)
     if is_number(obj):
         if copy is False:
@@ -124,7 +124,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     node = imported(x, device, "from_dlpack")
     if node is not None:
         shares = copy is False
-        return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
+        return _elsewhere(owned_copy(node) if copy else node, None, device, shares, "from_dlpack")
     array, target = _from_host(x), get_device(device)
     if copy is False or (copy is None and can_share(array, target)):
         return Array(imported_from_host(array, target, "from_dlpack"))

@@ -14,10 +14,11 @@ from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.node import reshape as reshape_node
-from metalloid.arrays.ir.operands import as_number, axes_of, broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.operands import as_number, axes_of, from_numpy, to_node
 from metalloid.arrays.ir.views import as_shape, concatenated, flipped, moved_axes
 from metalloid.arrays.lowering.indexing import gathered
 from metalloid.arrays.lowering.reductions import Axis
+from metalloid.kernels.strides import broadcast_shape
 
 
 def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:

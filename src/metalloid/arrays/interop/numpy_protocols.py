@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, dlpack_capsule, export_of
+from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
@@ -164,7 +164,7 @@ class Interop(BufferExporter):
         is_shared = is_written and not self._is_uniquely_referenced()
         node = self._node
         if is_shared or not is_contiguous(node.layout):
-            node = copied(node)
+            node = owned_copy(node)
             if is_written:
                 self._node = node  # type: ignore[misc]
         if node.device.memory != "own":

@@ -32,6 +32,7 @@ from metalloid.arrays.ir.node import (
     operation,
 )
 from metalloid.arrays.ir.ops import OPS, WHERE, Op
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import from_dlpack
@@ -289,25 +290,6 @@ def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:
     """Broadcast nodes to one shape; constants stay of shape ()."""
     shape = broadcast_shape(where, *(node.shape for node in nodes))
     return tuple(n if n.kind is CONSTANT else broadcast(n, shape) for n in nodes)
-
-
-def broadcast_shape(where: str, *shapes: Ints) -> Ints:
-    """The common shape of a broadcast.
-
-    Raises
-    ------
-    ValueError
-    """
-    result: list[int] = []
-    rank = max(map(len, shapes), default=0)
-    for axis in range(-rank, 0):
-        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(extents) > 1:
-            raise ValueError(
-                f"[{where}] the shapes {' and '.join(map(str, shapes))} do not broadcast."
-            )
-        result.append(extents.pop() if extents else 1)
-    return tuple(result)
 
 
 def where_node(condition: Any, a: Any, b: Any) -> Node:

@@ -100,7 +100,7 @@ def joined(parts: Sequence[Node], slices: Sequence[Sequence[tuple[int, int, int]
     return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
 
 
-def copied(node: Node) -> Node:
+def contiguous_copy(node: Node) -> Node:
     """A contiguous copy in its own memory."""
     return joined([node], [full_slices(node.shape)], node.shape, node.dtype)
 

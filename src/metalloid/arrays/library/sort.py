@@ -15,7 +15,7 @@ from metalloid.arrays.ir.dtypes import DType, kind_of
 from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.lowering.reductions import extreme
 from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
@@ -238,7 +238,7 @@ def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
 def _rows(node: Node) -> _Rows:
     """Return the rows along the last axis of a leaf, copied if they are not contiguous."""
     if not is_contiguous(node.layout):
-        node = copied(node)
+        node = contiguous_copy(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     count = node.shape[-1] if node.shape else 1

@@ -12,14 +12,15 @@ import numpy as np
 from metalloid.arrays.codegen.matmul import sum_type
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, is_contiguous, row_major
+from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.matmul_dispatch import TILE
 from metalloid.kernels.library import Library, library
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 
 #: Groups with fewer outputs use the direct kernel: a tile would be mostly empty.
@@ -103,7 +104,7 @@ def pooled_type(dtype: DType, largest: bool) -> DType:
 def _contiguous_memory(node: Node) -> tuple[Memory, int]:
     """Return memory with the contiguous elements of a leaf, and their offset."""
     if not is_contiguous(node.layout):
-        node = copied(node)
+        node = contiguous_copy(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     return node.memory, node.layout.offset

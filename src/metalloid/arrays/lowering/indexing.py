@@ -17,7 +17,6 @@ from metalloid.arrays.ir.node import GATHER, IOTA, Node, broadcast, cast, permut
 from metalloid.arrays.ir.operands import (
     as_number,
     binary,
-    broadcast_shape,
     converted,
     from_numpy,
     op,
@@ -25,6 +24,7 @@ from metalloid.arrays.ir.operands import (
     where_node,
 )
 from metalloid.arrays.ir.views import full_slices, joined, sliced
+from metalloid.kernels.strides import broadcast_shape
 
 
 class Selection:

@@ -8,7 +8,7 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, in_memory
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.runtime.devices.libraries import Matrices, Products
 from metalloid.runtime.memory.buffer import Buffer
 
@@ -50,7 +50,7 @@ def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
         stack = in_memory(node.memory, layout, node.dtype)
         if _matrices(stack, may_repeat) is not None:
             return stack
-    copy = copied(node)
+    copy = contiguous_copy(node)
     evaluate([copy], wait=False)
     assert copy.memory is not None
     return in_memory(copy.memory, contiguous(shape), node.dtype)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.layout import Ints, collapse
+from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.schedule import FusedKernel
+from metalloid.kernels.strides import collapse
 
 #: Lanes of a simdgroup, which reduces a row together.
 LANES = 32
@@ -49,7 +50,8 @@ class Axes:
 
         def along(axes: Ints) -> tuple[Ints, list[Ints]]:
             shape = tuple(iteration_space[k] for k in axes)
-            return collapse(shape, *(tuple(each[k] for k in axes) for each in strides))
+            own = (tuple(each[k] for k in axes) for each in strides)
+            return collapse(shape, *own, max_extent=MAX_COLLAPSED_EXTENT)
 
         self.outer, outer = along(outer_axes)
         self.row, row = along(kernel.row_axes)

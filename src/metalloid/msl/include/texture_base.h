@@ -153,10 +153,10 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
       const auto at = position_to_sample<axes>(coord, slice, options.offset);
-      const auto sample_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      const auto texels_of_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
         return sample_level<T, axes>(t.format(), level, s, is_linear, at, map);
       };
-      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, sample_level));
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, texels_of_level));
     });
   }
   template <class Map = unchanged>
@@ -165,10 +165,10 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
       const cube_position at = face_of(direction);
-      const auto sample_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      const auto texels_of_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
         return sample_cube_level<T>(t.format(), level, s, is_linear, at, 6 * layer, map);
       };
-      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, sample_level));
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, texels_of_level));
     });
   }
 
