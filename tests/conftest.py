@@ -8,6 +8,9 @@ import hypothesis
 import numpy as np
 import pytest
 
+# The compiler verifies its IR after every pass, in subprocesses of tests too; 0 switches it off.
+os.environ.setdefault("METALLOID_VERIFY", "1")
+
 from metalloid.runtime.devices import registry
 
 if os.environ.get("METALLOID_DEVICE") == "own":

@@ -1,7 +1,7 @@
 """The names and signatures of the Python array API 2025.12, from a list of them.
 
-What the functions compute is tested against NumPy and mpmath in tests/array, and by the standard's own
-suite, which is run beside the project: docs/array-api.md says how, and array_api_skips.txt what it skips.
+The results of the functions are tested against NumPy and mpmath in tests/array, and by the standard's
+own suite: docs/evidence/array-api.md says how to run it, and array_api_skips.txt what it skips.
 """
 
 import ast

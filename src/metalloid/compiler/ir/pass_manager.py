@@ -6,7 +6,7 @@ The environment helps to find a defect in a pipeline, as the options of LLVM's `
 - ``METALLOID_PRINT_AFTER=NAME`` (or ``all``) prints the function after a pass to stderr.
 - ``METALLOID_DISABLE_PASS=NAME,NAME`` leaves out optional passes.
 - ``METALLOID_PASS_LIMIT=N`` runs only the first N optional passes of the process and lists them, as
-  ``-opt-bisect-limit`` does; ``tools/bisect.py`` searches with it.
+  ``-opt-bisect-limit`` does; ``tools/bisect_passes.py`` searches with it.
 - ``METALLOID_TIME_PASSES=1`` prints time and instructions of each pass when the process ends.
 
 With one of the last four, kernels are compiled although the cache has them.
