@@ -92,7 +92,7 @@ class Line(TokenLine):
         return Instruction("", type=operands[1].type, operands=operands, flags=flags)
 
     def _phi(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", type=self.type(), flags=flags)
+        made = Instruction("", type=matrix_type(self.type()), flags=flags)
         while self.skip("["):
             made.operands.append(Value(made.type, self.constant_or_name()))
             self.skip(",")
@@ -187,11 +187,18 @@ class Line(TokenLine):
         return Instruction("", ordering=self._orderings())
 
     def _alloca(self, flags: tuple[str, ...]) -> Instruction:
-        source = self.type()
-        if self.peek() == "," and self._tokens[self._at + 1] not in ("align", "addrspace"):
+        source, operands = self.type(), []
+        following = self._tokens[self._at + 1] if self.peek() == "," else ""
+        if following == "of":  # our own: the array that a parameter points to
+            self._at += 2
+            operands.append(self.value())
+        elif following not in ("", "align", "addrspace", "lane_step"):
             raise Unsupported("an array of a size known only when it runs")
         lane_step = int(self._tokens[-1]) if "lane_step" in self._tokens else 0
-        return Instruction("", type=POINTER, source=source, align=self.align(), lane_step=lane_step)
+        return Instruction(
+            "", type=POINTER, operands=operands, flags=flags, source=source, align=self.align(),
+            lane_step=lane_step,
+        )  # fmt: skip
 
     def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()

@@ -67,7 +67,8 @@ def _right_side(i: Instruction) -> str:
             return f"{op} {i.source}, {operands}"
         case "alloca":
             lane_step = f", lane_step {i.lane_step}" if i.lane_step else ""
-            return f"{op} {i.source}{align}{lane_step}"
+            parameter = f", of {operands}" if operands else ""
+            return f"{op} {i.source}{parameter}{align}{lane_step}"
         case "phi":
             origins = zip(i.operands, i.labels, strict=True)
             pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in origins)

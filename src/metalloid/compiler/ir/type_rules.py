@@ -199,7 +199,9 @@ def _cmpxchg(i: Instruction) -> str:
 def _alloca(i: Instruction) -> str:
     if i.type != POINTER or i.source == VOID:
         return f"memory for {i.source} at an address of type {i.type}"
-    return ""
+    if len(i.operands) != ("parameter" in i.flags):
+        return f"{len(i.operands)} operands"
+    return _differing(POINTER, i.operands)
 
 
 def _extractvalue(i: Instruction) -> str:
@@ -339,7 +341,7 @@ _RULES: dict[str, tuple[int | None, _Rule]] = {
     "phi": (None, _all_as_the_result), "call": (None, _call),
     "load": (1, _load), "store": (2, _store), "getelementptr": (None, _getelementptr),
     "atomicrmw": (2, _atomicrmw), "cmpxchg": (3, _cmpxchg), "fence": (0, _nothing),
-    "alloca": (0, _alloca), "extractvalue": (1, _extractvalue),
+    "alloca": (None, _alloca), "extractvalue": (1, _extractvalue),
     "extractelement": (2, _extractelement), "insertelement": (3, _insertelement),
     "shufflevector": (2, _shufflevector),
     "br": (None, _br), "switch": (1, _switch), "unreachable": (0, _nothing),
