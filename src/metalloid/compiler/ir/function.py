@@ -7,7 +7,7 @@ begins with neither is a constant. So an analysis is a table from names to facts
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,6 +59,24 @@ class Value(NamedTuple):
         return {"true": 1, "false": 0, "zeroinitializer": 0}.get(self.name)
 
 
+class CallAttributes(NamedTuple):
+    """Attributes of a call, as tokens; the parser keeps them with `keep_hints`.
+
+    Attributes
+    ----------
+    result : tuple of str
+        Calling convention and attributes of the result: ``("fastcc", "noundef")``.
+    arguments : tuple of tuple of str
+        Of each argument: ``(("noundef", "align", "4"), ())``.
+    function : tuple of str
+        Of the function: ``("#5",)``.
+    """
+
+    result: tuple[str, ...]
+    arguments: tuple[tuple[str, ...], ...]
+    function: tuple[str, ...]
+
+
 @dataclass(slots=True, eq=False)
 class Instruction:
     """One instruction; equal to itself only, so that tables can have instructions as keys.
@@ -81,7 +99,8 @@ class Instruction:
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
     callee : str
-        Of a ``call``, with its ``@``.
+        Of a ``call``: the function with its ``@``, or inline assembly from ``asm`` on. It is empty
+        if the first operand is the address of the function.
     predicate : str
         Of ``icmp`` and ``fcmp``.
     operation : str
@@ -103,6 +122,10 @@ class Instruction:
         What a ``getelementptr`` steps over, and what an ``alloca`` makes.
     align : int
         Of a memory access; 0 if the text says nothing.
+    metadata : tuple of (str, str)
+        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `keep_hints`.
+    attributes : CallAttributes or None
+        Of a call, if the parser keeps hints.
     """
 
     op: str
@@ -121,6 +144,8 @@ class Instruction:
     lane_step: int = 0
     source: Type = VOID
     align: int = 0
+    metadata: tuple[tuple[str, str], ...] = ()
+    attributes: CallAttributes | None = None
 
     @property
     def value(self) -> Value:
@@ -182,7 +207,7 @@ class Function:
     result : Type
     parameters : list of Value
     attributes : str
-        Its attribute groups, ``"#0"``.
+        Its attribute groups, ``"#0"``; with `keep_hints` all that stands after its parameters.
     blocks : dict of Block by name
         The first is the entry.
     linkage : str
@@ -191,6 +216,9 @@ class Function:
         Types of the module's constant arrays.
     parameter_attributes : list of list of str
         Tokens of each parameter's attributes: ``["noundef", "byval", "(", "%struct.S", ")"]``.
+    qualifiers : tuple of str
+        Words before the result type, linkage aside: ``("dso_local", "ptx_kernel")``. The parser
+        keeps them with `keep_hints`.
     """
 
     name: str
@@ -201,6 +229,7 @@ class Function:
     linkage: str = ""
     tables: dict[str, Array] = field(default_factory=dict)
     parameter_attributes: list[list[str]] = field(default_factory=list)
+    qualifiers: tuple[str, ...] = ()
 
     @property
     def entry(self) -> Block:
@@ -249,3 +278,15 @@ def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
         else:
             distance += place * size
     return distance, variable
+
+
+def member_type(aggregate: Type, indices: Sequence[int]) -> Type:
+    """The type of a member of a member ... of a struct or array."""
+    for index in indices:
+        if isinstance(aggregate, Struct):
+            aggregate = aggregate.members[index]
+        elif isinstance(aggregate, Array):
+            aggregate = aggregate.element
+        else:
+            raise Unsupported(f"a member of {aggregate}")
+    return aggregate

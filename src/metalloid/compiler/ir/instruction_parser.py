@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from metalloid.compiler.ir.function import DIALECT, Instruction, Value
-from metalloid.compiler.ir.lexer import TokenLine
+from metalloid.compiler.ir.function import DIALECT, CallAttributes, Instruction, Value, member_type
+from metalloid.compiler.ir.lexer import AFTER_VALUES, LITERALS, TokenLine
 from metalloid.compiler.ir.matrix_type import matrix_type
 from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY, ONE_THREAD
-from metalloid.compiler.ir.types import I1, POINTER, VOID, Struct, Type, Unsupported, Vector
+from metalloid.compiler.ir.types import (
+    I1,
+    POINTER,
+    VOID,
+    Pointer,
+    Struct,
+    Type,
+    Unsupported,
+    Vector,
+)
 
 _ORDERINGS = frozenset(("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"))
 
-_VALUE_WORDS = frozenset(
+_VALUE_WORDS = LITERALS | frozenset(
     (
-        "true", "false", "null", "undef", "poison", "zeroinitializer", "getelementptr", "splat",
-        "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
+        "getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast", "nan", "inf",
     )
 )  # fmt: skip
 _MASK_ELEMENT = re.compile(r"\bi32 (\d+|poison|undef)\b")
@@ -35,7 +44,21 @@ class Line(TokenLine):
         flags = early + self.flags()
         made = self._made(op, flags)
         made.result = result if made.type is not VOID else ""
+        if self._keep_hints:
+            made.metadata = tuple(self._metadata())
         return made
+
+    def result(self) -> tuple[tuple[str, ...], Type]:
+        """Take the words of a definition up to its name: those before the type, and the type."""
+        return self._attributes(), self.type()
+
+    def _metadata(self) -> Iterator[tuple[str, str]]:
+        """The attachments at the end of the line."""
+        for position in range(self._at, len(self._tokens) - 2):
+            comma, name, node = self._tokens[position : position + 3]
+            # That of an invariant load is a flag.
+            if comma == "," and name[0] == node[0] == "!" and name != "!invariant.load":
+                yield name, node
 
     def _made(self, op: str, flags: tuple[str, ...]) -> Instruction:
         if op in INTEGER_BINARY or op in FLOAT_BINARY:
@@ -105,13 +128,16 @@ class Line(TokenLine):
         source = self.type()
         self.skip(",")
         operands = self.values()
-        type_ = next((v.type for v in operands if isinstance(v.type, Vector)), POINTER)
-        if type_ is not POINTER:
-            raise Unsupported("a vector of addresses")
-        return Instruction("", type=POINTER, operands=operands, flags=flags, source=source)
+        type_ = operands[0].type
+        vector = next((v.type for v in operands if isinstance(v.type, Vector)), None)
+        if vector is not None:
+            if not self._keep_hints:
+                raise Unsupported("a vector of addresses")
+            type_ = type_ if isinstance(type_, Vector) else Vector(vector.lanes, type_)
+        return Instruction("", type=type_, operands=operands, flags=flags, source=source)
 
     def _load(self, flags: tuple[str, ...]) -> Instruction:
-        ordering = self._atomic()
+        ordering, flags = self._atomic(flags)
         type_ = self.type()
         self.skip(",")
         address = self.value()
@@ -123,24 +149,27 @@ class Line(TokenLine):
         )  # fmt: skip
 
     def _store(self, flags: tuple[str, ...]) -> Instruction:
-        ordering = self._atomic()
+        ordering, flags = self._atomic(flags)
         operands = self.values()
         return Instruction(
             "", operands=operands, flags=flags, ordering=ordering, align=self.align()
         )
 
-    def _atomic(self) -> str:
-        """Ordering of an atomic load or store; empty if it is none."""
+    def _atomic(self, flags: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """Ordering of an atomic load or store, empty if it is none; and the flags."""
         if not self.skip("atomic"):
-            return ""
-        self.skip("volatile")  # which an atomic access is anyway
-        return self._orderings()
+            return "", flags
+        # In the code of CPUs atomic accesses are as good as volatile ones.
+        if self.skip("volatile") and self._keep_hints:
+            flags += ("volatile",)
+        return self._orderings(), flags
 
     def _br(self, flags: tuple[str, ...]) -> Instruction:
         if self.skip("label"):
             return Instruction("", labels=[self.next()])
         condition = self.value()
         labels = [self._tokens[self._at + 2], self._tokens[self._at + 5]]
+        self._at += 6
         return Instruction("", operands=[condition], labels=labels)
 
     def _switch(self, flags: tuple[str, ...]) -> Instruction:
@@ -187,16 +216,24 @@ class Line(TokenLine):
         return Instruction("", ordering=self._orderings())
 
     def _alloca(self, flags: tuple[str, ...]) -> Instruction:
-        source, operands = self.type(), []
+        source = self.type()
+        operands = []
         following = self._tokens[self._at + 1] if self.peek() == "," else ""
         if following == "of":  # our own: the array that a parameter points to
             self._at += 2
             operands.append(self.value())
-        elif following not in ("", "align", "addrspace", "lane_step"):
-            raise Unsupported("an array of a size known only when it runs")
+        elif following and following not in AFTER_VALUES:
+            if not self._keep_hints:
+                raise Unsupported("an array of a size known only when it runs")
+            self.skip(",")
+            operands = self.values()
+        align = self.align()
+        space = POINTER
+        if "addrspace" in self._tokens[self._at :]:
+            space = Pointer(int(self._tokens[self._tokens.index("addrspace", self._at) + 2]))
         lane_step = int(self._tokens[-1]) if "lane_step" in self._tokens else 0
         return Instruction(
-            "", type=POINTER, operands=operands, flags=flags, source=source, align=self.align(),
+            "", type=space, operands=operands, flags=flags, source=source, align=align,
             lane_step=lane_step,
         )  # fmt: skip
 
@@ -219,15 +256,27 @@ class Line(TokenLine):
 
     def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
         aggregate = self.value()
-        self.skip(",")
-        index = int(self.next())
-        if not isinstance(aggregate.type, Struct):
+        indices = self._members()
+        if not self._keep_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
             raise Unsupported("extractvalue of an array")
-        type_ = aggregate.type.members[index]
-        return Instruction("", type=type_, operands=[aggregate], indices=(index,))
+        type_ = member_type(aggregate.type, indices)
+        return Instruction("", type=type_, operands=[aggregate], indices=indices)
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
-        raise Unsupported("a struct as a value")
+        if not self._keep_hints:
+            raise Unsupported("a struct as a value")
+        aggregate = self.value()
+        self.skip(",")
+        operands = [aggregate, self.value()]
+        return Instruction("", type=aggregate.type, operands=operands, indices=self._members())
+
+    def _members(self) -> tuple[int, ...]:
+        """Take the indices of members of an aggregate."""
+        indices = []
+        while self.peek() == "," and self._tokens[self._at + 1].isdigit():
+            self._at += 1
+            indices.append(int(self.next()))
+        return tuple(indices)
 
     def _atomicrmw(self, flags: tuple[str, ...]) -> Instruction:
         operation = self.next()
@@ -248,35 +297,68 @@ class Line(TokenLine):
     def _orderings(self) -> str:
         """The orderings of an atomic operation, behind a scope of one thread if that is it."""
         words = [token for token in self._tokens if token in _ORDERINGS]
-        return " ".join([ONE_THREAD, *words] if '"singlethread"' in self._tokens else words)
+        if "syncscope" not in self._tokens:
+            return " ".join(words)
+        scope = f"syncscope({self._tokens[self._tokens.index('syncscope') + 2]})"
+        return " ".join([scope, *words] if self._keep_hints or scope == ONE_THREAD else words)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
-        self._attributes()
+        of_result = self._attributes()
         type_ = self.type()
-        callee = self.next()
-        if not callee.startswith("@"):
-            raise Unsupported("a call through a pointer")
+        operands, of_arguments = [], []
+        callee = self._callee()
+        if not callee:
+            operands.append(Value(POINTER, self.constant_or_name()))
         self.skip("(")
-        operands = []
         while not self.skip(")"):
             argument = self.type()
-            self._attributes()
+            of_arguments.append(self._attributes())
             operands.append(Value(argument, self.constant_or_name()))
             self.skip(",")
-        return Instruction("", type=type_, operands=operands, flags=flags, callee=callee)
+        attributes = None
+        if self._keep_hints:
+            of_function = []
+            while self.more() and self.peek() != ",":
+                of_function.append(self.next())
+            attributes = CallAttributes(of_result, tuple(of_arguments), tuple(of_function))
+        return Instruction(
+            "", type=type_, operands=operands, flags=flags, callee=callee, attributes=attributes
+        )
 
-    def _attributes(self) -> None:
-        """Skip attributes of a parameter or result: words, some with a bracket or a number."""
+    def _callee(self) -> str:
+        """Take the name of a function or inline assembly; empty for an address."""
+        start = self._at
+        if self.skip("asm"):
+            self._take_until('"')
+            self._at += 3  # the text, a comma, and the constraints
+            return " ".join(self._tokens[start : self._at]).replace(" ,", ",")
+        if self.peek().startswith("@"):
+            return self.next()
+        if not self._keep_hints or self.peek() == "(":
+            raise Unsupported("a call through a pointer")
+        return ""
+
+    def _take_until(self, beginning: str) -> None:
+        while self.more() and not self.peek().startswith(beginning):
+            self._at += 1
+
+    def _attributes(self) -> tuple[str, ...]:
+        """Take attributes of a parameter or result: words, some with a bracket or a number."""
+        start = self._at
         while re.match(r"[a-z_]+$", self.peek()) and not _is_type_or_value(self.peek()):
             word = self.next()
             if word == "align" and self.peek().isdigit():
                 self._at += 1
             elif self.peek() == "(":
                 self.constant_or_name()
+        return tuple(self._tokens[start : self._at])
+
+
+_TYPE_WORDS = frozenset(("void", "ptr", "half", "bfloat", "float", "double", "metadata"))
 
 
 def _is_type_or_value(word: str) -> bool:
-    if word in _VALUE_WORDS or word in ("void", "ptr", "half", "bfloat", "float", "double"):
+    if word in _VALUE_WORDS or word in _TYPE_WORDS:
         return True
     return word[0] == "i" and word[1:].isdigit()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 from metalloid.compiler.ir.opcodes import FAST_MATH
-from metalloid.compiler.ir.types import POINTER, Array, Struct, Type, Vector, plain_type
+from metalloid.compiler.ir.types import POINTER, Array, Pointer, Struct, Type, Vector, plain_type
 
 _FLAGS = FAST_MATH | frozenset(
     (
@@ -20,6 +20,10 @@ _TOKEN = re.compile(
     r'[%@]"[^"]*"|[%@][\w.$-]+|c?"(?:[^"\\]|\\.)*"|![\w.]*|\#\d+|\.\.\.'
     r"|-?(?:0x[HKLMR]?[0-9A-Fa-f]+|\d[\d.]*(?:[eE][-+]?\d+)?)|[A-Za-z_.$][\w.$-]*|[<>{}()\[\],=*:|]"
 )
+#: What may follow the operands of an instruction.
+AFTER_VALUES = ("!", "align", "addrspace", "lane_step")
+#: Constants that are words.
+LITERALS = frozenset(("true", "false", "null", "undef", "poison", "zeroinitializer", "none"))
 _OPENING, _CLOSING = "<[{(", ">]})"
 _INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
 
@@ -27,8 +31,10 @@ _INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
 class TokenLine:
     """The tokens of one line and how far they are read."""
 
-    def __init__(self, text: str, named_type: Callable[[str], Type]) -> None:
-        self._named_type = named_type
+    def __init__(
+        self, text: str, named_type: Callable[[str], Type], keep_hints: bool = False
+    ) -> None:
+        self._named_type, self._keep_hints = named_type, keep_hints
         self._tokens = _TOKEN.findall(text)
         self._at = 0
 
@@ -99,21 +105,26 @@ class TokenLine:
             return Struct(tuple(members))
         if token.startswith("%"):
             return self._named_type(token)
+        if token == "ptr" and self.skip("addrspace"):
+            self.skip("(")
+            space = int(self.next())
+            self.skip(")")
+            return Pointer(space) if space else POINTER
         return plain_type(token)
 
     def constant_or_name(self) -> str:
         """A name, a literal, or a constant expression as text.
 
         An address inside of a variable is ``getelementptr ( i8 , ptr @variable , i64 distance )``,
-        whatever steps lead there.
+        whatever steps lead there, unless hints are kept.
         """
         start = self._at
         token = self.next()
-        inside = self._constant_address(token)
+        inside = "" if self._keep_hints else self._constant_address(token)
         if inside:
             return inside
-        if token in ("getelementptr", "splat", "inttoptr", "ptrtoint", "bitcast", "addrspacecast"):
-            while self.peek() != "(":
+        if token.isalpha() and token not in LITERALS:  # an operation with its operands
+            while self.more() and self.peek() != "(":
                 self._at += 1
             token = self.next()
         if token in _OPENING:
@@ -153,7 +164,7 @@ class TokenLine:
     def values(self) -> list[Value]:
         """Values with commas between, up to metadata."""
         found = [self.value()]
-        while self.peek() == "," and not self._tokens[self._at + 1].startswith(("!", "align")):
+        while self.peek() == "," and not self._tokens[self._at + 1].startswith(AFTER_VALUES):
             self._at += 1
             found.append(self.value())
         return found

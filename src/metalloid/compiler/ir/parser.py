@@ -1,22 +1,24 @@
 """From the text of a module to `Function`s.
 
 Only what clang emits for kernels is understood; anything else raises `Unsupported`, which sends the
-kernel to an engine that leaves its code to LLVM. Metadata and attributes are skipped: they are
-hints.
+kernel to an engine that leaves its code to LLVM. Metadata and attributes, which are hints, are
+skipped unless they are asked for.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 
 from metalloid.compiler.ir.function import Block, Function, Value
 from metalloid.compiler.ir.instruction_parser import Line
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.ir.types import VOID, Array, Type, Unsupported, plain_type
+from metalloid.compiler.ir.types import Array, Struct, Type, Unsupported
 
 #: Calls that say something to the optimiser and compute nothing.
 _HINTS = re.compile(r"@llvm\.(?:dbg|lifetime|assume|experimental\.noalias|invariant\.start)\b")
+_BUNDLES = re.compile(r"\) *(?:#\d+ *)?\[")
 _SPACE = re.compile(r" addrspace\(\d+\)")
 _TYPE_DEFINITION = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type (.*)$', re.M)
 _DEFINITION = re.compile(
@@ -38,15 +40,23 @@ def flatten_address_spaces(ir: str) -> str:
     return _CONSTANT_CAST.sub(r"\1", flat)
 
 
-def parse_function(ir: str, name: str) -> Function:
-    """The function `name` of a module without address spaces.
+def parse_function(ir: str, name: str, keep_hints: bool = False) -> Function:
+    """The function `name` of a module.
+
+    Parameters
+    ----------
+    ir : str
+        The module, for CPUs without address spaces.
+    keep_hints : bool
+        Keep what the vectoriser has no use for: metadata, attributes, names of structs, calls that
+        only inform the optimiser. Then `replace_function` gives an equivalent module.
 
     Raises
     ------
     Unsupported
         If there is something in it that no kernel was seen to contain.
     """
-    return _parser(ir).function(_definition(ir, name))
+    return _parser(ir, keep_hints).function(_definition(ir, name))
 
 
 def definition(ir: str, name: str) -> str:
@@ -89,18 +99,19 @@ def type_of(text: str, ir: str) -> Type:
     Unsupported
         If no kernel was seen to contain it.
     """
-    return Line(text, _parser(ir).named_type).type()
+    return Line(text, _parser(ir, False).named_type).type()
 
 
 @functools.lru_cache(maxsize=2)
-def _parser(ir: str) -> _Parser:
-    return _Parser(ir)
+def _parser(ir: str, keep_hints: bool) -> _Parser:
+    return _Parser(ir, keep_hints)
 
 
 class _Parser:
     """Parses the functions of one module."""
 
-    def __init__(self, ir: str) -> None:
+    def __init__(self, ir: str, keep_hints: bool) -> None:
+        self._keep_hints = keep_hints
         self._definitions = dict(_TYPE_DEFINITION.findall(ir))
         self._named: dict[str, Type] = {}
         arrays = ((name, Line(text, self.named_type).type()) for name, text in _TABLE.findall(ir))
@@ -109,20 +120,22 @@ class _Parser:
     def function(self, match: re.Match[str]) -> Function:
         """The function that `_DEFINITION` matched."""
         head, name, parameters, attributes, body = match.groups()
-        words = head.split()
-        if "}" in words:
+        words, result = self._line(head).result()
+        if isinstance(result, Struct) and not self._keep_hints:
             raise Unsupported("a struct as the result of a function")
-        result = VOID if "void" in words else plain_type(words[-1])
         values, parameter_attributes = self._parameters(parameters)
+        groups = attributes.split() if self._keep_hints else re.findall(r"#\d+", attributes)
+        qualifiers = (word for word in words if word not in _LINKAGES)
         function = Function(
             name,
             result,
             values,
-            " ".join(re.findall(r"#\d+", attributes)),
+            " ".join(groups),
             {},
             next((word for word in words if word in _LINKAGES), ""),
             self._tables,
             parameter_attributes,
+            tuple(qualifiers) if self._keep_hints else (),
         )
         block = None
         for line in _joined_lines(body):
@@ -135,9 +148,12 @@ class _Parser:
                 unnamed = sum(p.name[1:].isdigit() for p in function.parameters)
                 block = Block(f"%{unnamed}")
                 function.blocks[block.name] = block
-            if _HINTS.search(line) or line.lstrip().startswith("#dbg"):
+            if line.lstrip().startswith("#dbg"):
                 continue
-            instruction = Line(line, self.named_type).instruction()
+            # An assumption about bundles of operands is one of the hints that may be dropped.
+            if _HINTS.search(line) and (not self._keep_hints or _BUNDLES.search(line)):
+                continue
+            instruction = self._line(line).instruction()
             if instruction.op == "phi":
                 block.phis.append(instruction)
             elif instruction.op in ("br", "ret", "switch", "unreachable"):
@@ -148,7 +164,7 @@ class _Parser:
 
     def _parameters(self, text: str) -> tuple[list[Value], list[list[str]]]:
         """The parameters, and the attributes of each."""
-        line = Line(text, self.named_type)
+        line = self._line(text)
         values, attributes = [], []
         while line.more():
             type_ = line.type()
@@ -162,8 +178,14 @@ class _Parser:
         if name not in self._named:
             if name not in self._definitions:
                 raise Unsupported(f"the type {name}")
-            self._named[name] = Line(self._definitions[name], self.named_type).type()
+            found = self._line(self._definitions[name]).type()
+            if self._keep_hints and isinstance(found, Struct):
+                found = replace(found, name=name)
+            self._named[name] = found
         return self._named[name]
+
+    def _line(self, text: str) -> Line:
+        return Line(text, self.named_type, self._keep_hints)
 
 
 def _joined_lines(body: str) -> list[str]:

@@ -1,17 +1,26 @@
 """From `Function`s back to text: what the parser reads, as LLVM writes it.
 
-The text stands in for the function's own in its module. Hints that the parser skips are gone:
-metadata, attributes of parameters and calls. Instructions of our own (`DIALECT`) are written in the
+The text stands in for the function's own in its module, without the hints that the parser was not
+asked to keep. Instructions of our own (`DIALECT`) are written in the
 generic form of MLIR: ``%r = "mtl.name"(operands) {indices = [1]} from source : type``.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 
-from metalloid.compiler.ir.function import DIALECT, Block, Function, Instruction, Value
+from metalloid.compiler.ir.function import (
+    DIALECT,
+    Block,
+    CallAttributes,
+    Function,
+    Instruction,
+    Value,
+)
 from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
-from metalloid.compiler.ir.types import VOID
+from metalloid.compiler.ir.types import VOID, Pointer
 
 _PLAIN_NAME = re.compile(r'[%@](?:[\w.$-]+|"[^"]*")$')
 _INVARIANT = "invariant"
@@ -20,8 +29,11 @@ _TAIL = ("tail", "musttail", "notail")
 
 def function_text(function: Function) -> str:
     """The definition of `function`, without a line end behind it."""
-    parameters = ", ".join(map(_typed, function.parameters))
-    words = ("define", function.linkage, str(function.result), f"@{function.name}({parameters})")
+    parameters = _list(function.parameters, function.parameter_attributes)
+    words = (
+        "define", function.linkage, *function.qualifiers, str(function.result),
+        f"@{function.name}({parameters})",
+    )  # fmt: skip
     return "\n".join(
         (
             " ".join(filter(None, (*words, function.attributes, "{"))),
@@ -43,6 +55,11 @@ def instruction_text(instruction: Instruction) -> str:
 
 
 def _right_side(i: Instruction) -> str:
+    metadata = "".join(f", {name} {node}" for name, node in i.metadata)
+    return _without_metadata(i) + metadata
+
+
+def _without_metadata(i: Instruction) -> str:
     op = " ".join((i.op, *(flag for flag in i.flags if flag != _INVARIANT)))
     operands = ", ".join(map(_typed, i.operands))
     align = f", align {i.align}" if i.align else ""
@@ -58,7 +75,7 @@ def _right_side(i: Instruction) -> str:
         return f'"mtl.{i.op}"({operands}){indices}{source} : {i.type}'
     match i.op:
         case "load" | "store":
-            atomic = f"{i.op} atomic" if i.ordering else op
+            atomic = op.replace(i.op, f"{i.op} atomic", 1) if i.ordering else op
             loaded = f" {i.type}," if i.op == "load" else ""
             ordering = f" {i.ordering}" if i.ordering else ""
             hint = ", !invariant.load !{}" if _INVARIANT in i.flags else ""
@@ -67,19 +84,25 @@ def _right_side(i: Instruction) -> str:
             return f"{op} {i.source}, {operands}"
         case "alloca":
             lane_step = f", lane_step {i.lane_step}" if i.lane_step else ""
-            parameter = f", of {operands}" if operands else ""
-            return f"{op} {i.source}{parameter}{align}{lane_step}"
+            of = "of " if "parameter" in i.flags else ""
+            count = f", {of}{operands}" if operands else ""
+            space = (
+                f", addrspace({i.type.space})"
+                if isinstance(i.type, Pointer) and i.type.space
+                else ""
+            )
+            return f"{op} {i.source}{count}{align}{space}{lane_step}"
         case "phi":
             origins = zip(i.operands, i.labels, strict=True)
             pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in origins)
             return f"{op} {i.type} {', '.join(pairs)}"
         case "call":
-            return _call(i, operands)
+            return _call(i)
         case "shufflevector":
             mask = ", ".join("i32 poison" if n < 0 else f"i32 {n}" for n in i.mask)
             return f"{op} {operands}, <{len(i.mask)} x i32> <{mask}>"
-        case "extractvalue":
-            return f"{op} {operands}, {i.indices[0]}"
+        case "extractvalue" | "insertvalue":
+            return f"{op} {operands}, {', '.join(map(str, i.indices))}"
         case "atomicrmw":
             return f"{op} {i.operation} {operands} {i.ordering}{align}"
         case "cmpxchg":
@@ -103,15 +126,26 @@ def _binary(start: str, instruction: Instruction) -> str:
     return f"{start} {_typed(left)}, {_name(right.name)}"
 
 
-def _call(instruction: Instruction, operands: str) -> str:
+def _call(instruction: Instruction) -> str:
     tail = [flag for flag in instruction.flags if flag in _TAIL]
     others = [flag for flag in instruction.flags if flag not in _TAIL]
-    start = " ".join((*tail, "call", *others, str(instruction.type)))
-    return f"{start} {instruction.callee}({operands})"
+    attributes = instruction.attributes or CallAttributes((), (), ())
+    callee, arguments = instruction.callee, instruction.operands
+    if not callee:
+        callee, arguments = arguments[0].name, arguments[1:]
+    given = _list(arguments, attributes.arguments)
+    start = (*tail, "call", *others, *attributes.result, str(instruction.type))
+    return " ".join((*start, f"{callee}({given})", *attributes.function))
 
 
-def _typed(value: Value) -> str:
-    return f"{value.type} {_name(value.name)}"
+def _list(values: Sequence[Value], attributes: Sequence[Sequence[str]]) -> str:
+    """Parameters or arguments; `attributes` are of the first ones, or of none."""
+    words = (*attributes, *itertools.repeat((), len(values) - len(attributes)))
+    return ", ".join(map(_typed, values, words))
+
+
+def _typed(value: Value, attributes: Sequence[str] = ()) -> str:
+    return " ".join((str(value.type), *attributes, _name(value.name)))
 
 
 def _label(name: str) -> str:

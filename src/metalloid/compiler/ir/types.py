@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Unsupported(Exception):
@@ -70,10 +70,12 @@ class Float(Type):
 
 @dataclass(frozen=True)
 class Pointer(Type):
-    """``ptr``: all address spaces are one on a CPU."""
+    """``ptr``, or ``ptr addrspace(3)``; on a CPU all address spaces are one."""
+
+    space: int = 0
 
     def __str__(self) -> str:
-        return "ptr"
+        return f"ptr addrspace({self.space})" if self.space else "ptr"
 
     @property
     def size(self) -> int:
@@ -121,12 +123,19 @@ class Array(Type):
 
 @dataclass(frozen=True)
 class Struct(Type):
-    """``{ i32, i1 }``, or a named struct by its members."""
+    """``{ i32, i1 }``, or a named struct by its members.
+
+    The name, ``%struct.S``, is empty unless the parser keeps hints. Types are equal whatever their
+    names.
+    """
 
     members: tuple[Type, ...]
     packed: bool = False
+    name: str = field(default="", compare=False)
 
     def __str__(self) -> str:
+        if self.name:
+            return self.name
         inside = f"{{ {', '.join(map(str, self.members))} }}" if self.members else "{}"
         return f"<{inside}>" if self.packed else inside
 
@@ -173,12 +182,20 @@ def bits_of(type: Type) -> int:
     raise Unsupported(f"the width of {type}")
 
 
+@dataclass(frozen=True)
+class Metadata(Type):
+    """``metadata``: an argument of an intrinsic that says something about the program."""
+
+    def __str__(self) -> str:
+        return "metadata"
+
+
 VOID, POINTER = Void(), Pointer()
 I1, I8, I16, I32, I64 = (Integer(bits) for bits in (1, 8, 16, 32, 64))
 HALF, BFLOAT, FLOAT, DOUBLE = map(Float, ("half", "bfloat", "float", "double"))
 
 _PLAIN: dict[str, Type] = {
-    "void": VOID, "ptr": POINTER,
+    "void": VOID, "ptr": POINTER, "metadata": Metadata(),
     "half": HALF, "bfloat": BFLOAT, "float": FLOAT, "double": DOUBLE,
 }  # fmt: skip
 

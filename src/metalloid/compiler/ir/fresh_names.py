@@ -1,0 +1,27 @@
+"""Names for what passes add to a function."""
+
+from __future__ import annotations
+
+from metalloid.compiler.ir.function import Function
+
+
+class FreshNames:
+    """Gives names that no value and no block of a function has.
+
+    Parameters
+    ----------
+    function : Function
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._used = {value.name for value in function.parameters} | set(function.blocks)
+        self._used.update(i.result for i in function.instructions())
+
+    def __call__(self, wanted: str) -> str:
+        """`wanted`, which begins with ``%``, or with a number after it if it is in use."""
+        name, number = wanted, 0
+        while name in self._used:
+            number += 1
+            name = f"{wanted}.{number}"
+        self._used.add(name)
+        return name
