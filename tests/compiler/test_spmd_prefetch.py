@@ -77,4 +77,6 @@ def test_what_is_asked_for(body, ahead):
     asked = [line for line in builder.emitted_block.lines if "getelementptr" in line]
     distances = [int(line.rsplit(" ", 1)[1]) for line in asked]
     assert distances == ([] if ahead is None else [ahead, ahead + 64])
-    assert len([line for line in builder.emitted_block.lines if "@llvm.prefetch" in line]) == len(asked)
+    assert len([line for line in builder.emitted_block.lines if "@llvm.prefetch" in line]) == len(
+        asked
+    )
