@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from metalloid.compiler.ir.function import Instruction, Value
+from metalloid.compiler.ir.function import Instruction, Value, member_type
 from metalloid.compiler.ir.matrix_type import MATRIX, PAIR, Matrix
 from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import (
@@ -20,9 +20,11 @@ from metalloid.compiler.ir.types import (
     Array,
     Float,
     Integer,
+    Metadata,
     Pointer,
     Struct,
     Type,
+    Unsupported,
     Vector,
     Void,
     bits_of,
@@ -46,7 +48,8 @@ def type_error(i: Instruction) -> str:
 _LITERALS: dict[type[Type], re.Pattern[str]] = {
     Integer: re.compile(r"-?\d+$|true$|false$|ptrtoint\b"),
     Float: re.compile(r"-?\d[\d.]*(?:e[-+]?\d+)?$|0x|-?nan$|-?inf$"),
-    Pointer: re.compile(r"null$|@|getelementptr\b|inttoptr\b"),
+    Pointer: re.compile(r"null$|@|(?:getelementptr|inttoptr|addrspacecast)\b"),
+    Metadata: re.compile(r"!"),
     Vector: re.compile(r"<|splat\b"),
     Array: re.compile(r"\[|c?\""),
     Struct: re.compile(r"[<{]"),
@@ -89,6 +92,12 @@ def _element(type_: Type) -> Type:
     return type_.element if isinstance(type_, Vector) else type_
 
 
+def _not_an_address(value: Value) -> str:
+    return (
+        "" if isinstance(value.type, Pointer) else f"an operand of type {value.type} instead of ptr"
+    )
+
+
 def _with_element(type_: Type, element: Type) -> Type:
     return Vector(type_.lanes, element) if isinstance(type_, Vector) else element
 
@@ -124,6 +133,7 @@ _CAST_KINDS: dict[str, tuple[type[Type], type[Type]]] = {
     "fptoui": (Float, Integer), "fptosi": (Float, Integer),
     "uitofp": (Integer, Float), "sitofp": (Integer, Float),
     "ptrtoint": (Pointer, Integer), "inttoptr": (Integer, Pointer),
+    "addrspacecast": (Pointer, Pointer),
 }  # fmt: skip
 _WIDENS, _NARROWS = frozenset(("zext", "sext", "fpext")), frozenset(("trunc", "fptrunc"))
 
@@ -154,22 +164,24 @@ def _select(i: Instruction) -> str:
 
 
 def _load(i: Instruction) -> str:
-    return _differing(POINTER, i.operands)
+    return _not_an_address(i.operands[0])
 
 
 def _store(i: Instruction) -> str:
-    return _differing(POINTER, i.operands[1:])
+    return _not_an_address(i.operands[1])
 
 
 def _getelementptr(i: Instruction) -> str:
-    if i.type != POINTER:
-        return f"an address of type {i.type}"
     if not i.operands:
         return "no address"
-    error = _differing(POINTER, i.operands[:1])
+    address = _element(i.operands[0].type)
+    if not isinstance(address, Pointer):
+        return f"an operand of type {address} instead of ptr"
+    if _element(i.type) != address:
+        return f"an address of type {i.type} inside of {address}"
     inside = i.source
     for number, index in enumerate(i.operands[1:]):
-        if not isinstance(index.type, Integer):
+        if not isinstance(_element(index.type), Integer):
             return f"an index of type {index.type}"
         if number == 0:
             continue
@@ -182,36 +194,46 @@ def _getelementptr(i: Instruction) -> str:
             inside = inside.element
         else:
             return f"an element of {inside}"
-    return error
+    return ""
 
 
 def _atomicrmw(i: Instruction) -> str:
-    return _differing(POINTER, i.operands[:1]) or _differing(i.type, i.operands[1:])
+    return _not_an_address(i.operands[0]) or _differing(i.type, i.operands[1:])
 
 
 def _cmpxchg(i: Instruction) -> str:
     address, expected, new = i.operands
     if new.type != expected.type or i.type != Struct((expected.type, I1)):
         return f"a result of type {i.type} of an exchange of {expected.type} and {new.type}"
-    return _differing(POINTER, (address,))
+    return _not_an_address(address)
 
 
 def _alloca(i: Instruction) -> str:
-    if i.type != POINTER or i.source == VOID:
+    if not isinstance(i.type, Pointer) or i.source == VOID:
         return f"memory for {i.source} at an address of type {i.type}"
-    return ""
+    if "parameter" in i.flags:
+        return _differing(POINTER, i.operands) if len(i.operands) == 1 else "no parameter"
+    is_counted = all(isinstance(operand.type, Integer) for operand in i.operands)
+    return "" if is_counted and len(i.operands) <= 1 else "a count that is no integer"
 
 
 def _extractvalue(i: Instruction) -> str:
+    return _member_error(i, i.type)
+
+
+def _insertvalue(i: Instruction) -> str:
+    whole, member = i.operands
+    return _differing(i.type, (whole,)) or _member_error(i, member.type)
+
+
+def _member_error(i: Instruction, type_: Type) -> str:
+    """What is wrong with a member of the first operand, of that type."""
     whole = i.operands[0].type
-    [index] = i.indices
-    if (
-        not isinstance(whole, Struct)
-        or not 0 <= index < len(whole.members)
-        or i.type != whole.members[index]
-    ):
-        return f"member {index} of {whole} as {i.type}"
-    return ""
+    try:
+        is_right = bool(i.indices) and member_type(whole, i.indices) == type_
+    except (Unsupported, IndexError):
+        is_right = False
+    return "" if is_right else f"member {', '.join(map(str, i.indices))} of {whole} as {type_}"
 
 
 def _extractelement(i: Instruction) -> str:
@@ -339,7 +361,8 @@ _RULES: dict[str, tuple[int | None, _Rule]] = {
     "phi": (None, _all_as_the_result), "call": (None, _call),
     "load": (1, _load), "store": (2, _store), "getelementptr": (None, _getelementptr),
     "atomicrmw": (2, _atomicrmw), "cmpxchg": (3, _cmpxchg), "fence": (0, _nothing),
-    "alloca": (0, _alloca), "extractvalue": (1, _extractvalue),
+    "alloca": (None, _alloca), "extractvalue": (1, _extractvalue),
+    "insertvalue": (2, _insertvalue),
     "extractelement": (2, _extractelement), "insertelement": (3, _insertelement),
     "shufflevector": (2, _shufflevector),
     "br": (None, _br), "switch": (1, _switch), "unreachable": (0, _nothing),
