@@ -8,7 +8,6 @@ the rows (W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profi
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
+from metalloid.kernels.sources import metal_source
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
 
@@ -360,12 +360,12 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 @functools.cache
 def text(type_: str) -> str:
     """The Metal source for a precision."""
-    body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
-    binary_operands = f"vec<{type_}, 2>"
+    body = metal_source("metalloid.fft", "fourier")
+    complex_type = f"vec<{type_}, 2>"
     kinds = {
-        "complex": f"{binary_operands}, {binary_operands}",
-        "real": f"{type_}, {binary_operands}",
-        "real_from": f"{binary_operands}, {type_}",
+        "complex": f"{complex_type}, {complex_type}",
+        "real": f"{type_}, {complex_type}",
+        "real_from": f"{complex_type}, {type_}",
     }
     instances = [
         (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metalloid.kernels.builder_text import Argument, signature
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
+from metalloid.kernels.sources import metal_source
 
 #: Names that the texts of reductions and scans use themselves.
 AXIS_NAMES = (
@@ -91,9 +92,9 @@ class AxisText:
         return GeneratedKernel(
             self.name,
             (
-                ("builders.metal", utilities("builders.metal")),
+                ("builders.metal", metal_source("metalloid.kernels", "builders")),
                 *self._functions(own),
-                (file, utilities(file)),
+                (file, metal_source("metalloid.kernels", file.removesuffix(".metal"))),
                 *self._source(own),
                 (own, passes + finish.removesuffix("}\n")),
                 (f"{self.name}.post_map_expr", f"{self.post_map_expr};\n"),

@@ -88,7 +88,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
         )
     kind, name = words
     if kind in _DTYPES:
-        kind = msl_name(_DTYPES[kind])
+        kind = element_type(_DTYPES[kind])
     elif not _PLACEHOLDER.fullmatch(kind):
         raise ArgumentError(
             f"[{where}] {what}: {kind!r} is no scalar type of MSL. "
@@ -97,7 +97,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
     return BuilderParameter(name, kind, is_raw)
 
 
-def msl_name(dtype: np.dtype[Any]) -> str:
+def element_type(dtype: np.dtype[Any]) -> str:
     """The MSL name of the type of elements of `dtype`."""
     return _MSL_NAMES[dtype]
 

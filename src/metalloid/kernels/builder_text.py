@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.kernels.builder_parameters import BuilderParameter, msl_name
+from metalloid.kernels.builder_parameters import BuilderParameter, element_type
 from metalloid.kernels.operands import Operand
 
 #: Names that the texts of builders use themselves.
@@ -81,7 +81,7 @@ class Argument:
 def typedefs(parameters: Sequence[BuilderParameter], types: Mapping[str, np.dtype[Any]]) -> str:
     """The typedefs of the placeholders."""
     used = dict.fromkeys(p.type for p in parameters if p.is_placeholder)
-    return "".join(f"typedef {msl_name(types[name])} {name};\n" for name in used)
+    return "".join(f"typedef {element_type(types[name])} {name};\n" for name in used)
 
 
 def signature(arguments: Sequence[str], ids: Sequence[str]) -> str:

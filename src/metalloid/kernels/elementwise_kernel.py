@@ -19,8 +19,9 @@ from metalloid.kernels.builder_text import (
     signature,
     typedefs,
 )
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
 from metalloid.kernels.operands import MAX_ELEMENTS, Operand
+from metalloid.kernels.sources import metal_source
 from metalloid.kernels.strides import broadcast_shape, collapse
 
 
@@ -216,7 +217,7 @@ def _generate(
     return GeneratedKernel(
         name,
         (
-            ("builders.metal", utilities("builders.metal")),
+            ("builders.metal", metal_source("metalloid.kernels", "builders")),
             (name + SIGNATURE, types),
             (f"{name}.preamble", f"{preamble}\n" if preamble else ""),
             (name + SIGNATURE, head),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 from dataclasses import dataclass, replace
 
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
@@ -78,12 +77,6 @@ class GeneratedKernel:
         return replace(
             diagnostic, file=name, line=len(lines_of_body), column=len(last) + 1, source_line=last
         )
-
-
-@functools.cache
-def utilities(name: str) -> str:
-    """Text of a file of this folder."""
-    return (importlib.resources.files("metalloid.kernels") / name).read_text("utf-8")
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,8 +9,9 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
 from metalloid.kernels.metal_kernel_names import used_identifiers
+from metalloid.kernels.sources import metal_source
 from metalloid.msl.signature import IDS
 
 #: The utilities every body may use, at the start of each generated text.
@@ -139,7 +140,7 @@ def generate(
             f'\ntemplate [[host_name("{function}")]] [[kernel]] decltype({instance}) {instance};\n'
         )
     pieces = (
-        (UTILITIES, utilities(UTILITIES)),
+        (UTILITIES, metal_source("metalloid.kernels", UTILITIES.removesuffix(".metal"))),
         (f"{name}.header", f"{header}\n" if header and not header.endswith("\n") else header),
         (name + SIGNATURE, head),
         (f"{name}.source", f"{source}\n"),
