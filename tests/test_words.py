@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
+GLOSSARY = PACKAGE.parent.parent / "docs" / "internals" / "glossary.md"
 #: Folders that still have private words. This list only becomes shorter.
 PENDING = (
     "compiler", "backends/cuda/compile", "backends/cuda/include", "msl/include/matrices_nvptx.h",
@@ -185,12 +186,16 @@ def check_c(text: str, stem: str) -> list[str]:
     ]
 
 
-def files() -> list[Path]:
+def package_files() -> list[Path]:
     suffixes = {".py", ".c", ".h", ".metal"}
+    return [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in suffixes]
+
+
+def files() -> list[Path]:
     return [
         path
-        for path in sorted(PACKAGE.rglob("*"))
-        if path.suffix in suffixes and not path.relative_to(PACKAGE).as_posix().startswith(PENDING)
+        for path in package_files()
+        if not path.relative_to(PACKAGE).as_posix().startswith(PENDING)
     ]
 
 
@@ -243,3 +248,15 @@ def test_private_words_in_c_are_found():
         "'nobody'",
         "'ragged'",
     ]
+
+
+def test_terms_of_the_glossary_are_used():
+    def spoken(text):
+        return re.sub(r"[-_\s]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)).lower()
+
+    text = spoken("\n".join(path.read_text() for path in package_files()))
+    rows = re.findall(r"^\| (?!term|-)([^|]+?) \|", GLOSSARY.read_text(), re.M)
+    terms = {term.strip() for row in rows for term in re.split("[:,]", row.partition(" (")[0])}
+    assert len(terms) > 100
+    unused = {term for term in terms if spoken(term) not in text}
+    assert not unused
