@@ -20,7 +20,7 @@ from metalloid.compat import Metal
 from metalloid.runtime.textures.pixel_formats import FORMATS
 from metalloid.runtime.textures.sampler import _FIELDS
 
-FOLDER = Path(binding.__file__).parent
+FOLDER = Path(binding.__file__).parents[1]
 #: Of ordinary classes: PyObjC asks the Objective-C runtime, its data say nothing.
 OF_CLASSES = {
     "alloc", "code", "fileURLWithPath:", "init", "localizedDescription",
@@ -53,7 +53,7 @@ def data():
 
 
 def attributes():
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute):
                 yield path.name, node
@@ -86,7 +86,7 @@ def test_every_constant_is_the_bindings(data):
 
 
 def test_calls_have_as_many_arguments_as_their_names_say():
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 name = node.func.attr

@@ -163,7 +163,7 @@ z = (x - y) * (x - y);
         ((np.ones(2, np.float32),), "expects 2 arguments"),
         ((np.ones(2), 1), "float64, which MSL does not have"),
         ((np.ones(2, np.int32), 1), "'x' expects float32; got int32"),
-        ((np.ones(2, np.float32), np.ones(3, np.float32)), r"\(2,\), \(3,\) do not broadcast"),
+        ((np.ones(2, np.float32), np.ones(3, np.float32)), r"\(2,\) and \(3,\) do not broadcast"),
         ((np.ones(2, np.float32), 1, np.ones(3, np.float32)), "do not broadcast"),
         ((np.ones(3, np.float32), 1, np.ones(1, np.float32)), r"'z' has .*\(1,\); .* \(3,\)"),
         ((np.ones(2, np.float32), "x"), "'y' expects an array"),

@@ -97,8 +97,8 @@ def _check_system(system: str) -> None:
     if system != "darwin":
         raise DeviceUnavailable(
             f"[metal] Apple GPUs are found under macOS, and this is {platform.system()}. "
-            "(METALLOID_METAL_BINDING=metalloid.compat.Metal puts a software device in their "
-            "place, for tests.)"
+            "(METALLOID_METAL_BINDING=metalloid.compat.Metal selects a software device "
+            "for tests.)"
         )
     version = tuple(int(part) for part in platform.mac_ver()[0].split(".")[:2] if part.isdigit())
     if version and version < _OLDEST_MACOS:
