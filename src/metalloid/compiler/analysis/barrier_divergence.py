@@ -25,15 +25,15 @@ def must_be_uniform(function: Function, graph: Graph) -> dict[str, tuple[int, st
     ends = names | {EXIT}
     # The barriers that paths come to first; the exit among them, if one has none.
     first = graph.ahead({name: graph.bits([name]) for name in ends}, ends)
-    found = {}
+    forbidden = {}
     for name in graph.order:
         labels = function.blocks[name].end.labels
         if len(labels) != 2:
             continue
-        for side, (label, other) in enumerate((labels, labels[::-1])):
+        for edge, (label, other) in enumerate((labels, labels[::-1])):
             here, there = first[label], first[other]
             others = graph.reach[other] & ~graph.reach[label]
             if here and not here & (end | there) and not barriers & others:
-                found[name] = side, graph.order[(here & -here).bit_length() - 1]
+                forbidden[name] = edge, graph.order[(here & -here).bit_length() - 1]
                 break
-    return found
+    return forbidden

@@ -75,8 +75,8 @@ class Divergence:
 
         What a loop computes in rounds that lanes leave one by one is varying behind the loop.
         """
-        found = self._shape(value, block)
-        return VARYING if found is None else found
+        computed = self._shape(value, block)
+        return VARYING if computed is None else computed
 
     def _shape(self, value: Value, block: str) -> Shape | None:
         if value.is_constant:
@@ -158,7 +158,7 @@ class _Analysis:
     def run(self) -> None:
         while True:
             self._find_shapes()
-            found = False
+            computed = False
             for name in self._graph.order:
                 end = self._blocks[name].end
                 if len(end.labels) != 2 or name in self._result.branches | self._result.agreed:
@@ -169,8 +169,8 @@ class _Analysis:
                         continue
                     self._result.branches.add(name)
                     self._spread(self._meeting[name], end.labels, self._graph.loop_of[name])
-                    found = True
-            if not found:
+                    computed = True
+            if not computed:
                 return
 
     # -- shapes
@@ -219,9 +219,9 @@ class _Analysis:
         if instruction.op == "call":
             if instruction.callee in (ALL_PASS, NONE_PASSES):
                 return uniform(width)
-            found = shape_of_call(instruction, known, width)
-            if found is not None:
-                return found
+            computed = shape_of_call(instruction, known, width)
+            if computed is not None:
+                return computed
         return shape_of(instruction, known, width)
 
     # -- control
@@ -233,21 +233,21 @@ class _Analysis:
         the last join on it, or else the target it began with.
         """
         graph, number = self._graph, self._graph.number
-        ways: dict[str, str] = {}
+        incoming: dict[str, str] = {}
         todo: list[int] = []
         left = False
 
-        def arrive(block: str, way: str) -> None:
+        def arrive(block: str, edge: str) -> None:
             nonlocal left
             if loop is not None and block == loop.header:
                 return
             if loop is not None and block not in loop.blocks:
                 left = True
-            elif block not in ways:
-                ways[block] = way
+            elif block not in incoming:
+                incoming[block] = edge
                 heapq.heappush(todo, number[block])
-            elif ways[block] != way:
-                ways[block] = block
+            elif incoming[block] != edge:
+                incoming[block] = block
                 self._result.joins.add(block)
 
         for target in targets:
@@ -263,7 +263,7 @@ class _Analysis:
                     inner is not None and successor == inner.header and inner is not loop
                 )
                 if not is_back:
-                    arrive(successor, ways[block])
+                    arrive(successor, incoming[block])
         if left and loop is not None:
             self._leave(loop)
 

@@ -62,7 +62,9 @@ def portability_findings(
     check_declarations(text)
     check_conversions(text)
     check_kernels(text, lowered.kernels)
-    order = {name: place for place, name in enumerate(dict.fromkeys(f.file for f in text.findings))}
+    order = {
+        name: number for number, name in enumerate(dict.fromkeys(f.file for f in text.findings))
+    }
     return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
 
 
@@ -101,5 +103,5 @@ def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: in
 
 def _one_of_each(kernels: Iterable[EntryPoint]) -> list[EntryPoint]:
     """One instance of each template: the others differ by their types only."""
-    found = {kernel.expression.partition("<")[0]: kernel for kernel in kernels}
-    return [kernel for kernel in found.values() if "<" in kernel.expression]
+    by_name = {kernel.expression.partition("<")[0]: kernel for kernel in kernels}
+    return [kernel for kernel in by_name.values() if "<" in kernel.expression]

@@ -60,7 +60,7 @@ class Value(NamedTuple):
 
 
 class CallAttributes(NamedTuple):
-    """Attributes of a call, as tokens; the parser keeps them with `keep_hints`.
+    """Attributes of a call, as tokens; the parser keeps them with `retain_hints`.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Instruction:
     align : int
         Of a memory access; 0 if the text says nothing.
     metadata : tuple of (str, str)
-        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `keep_hints`.
+        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `retain_hints`.
     attributes : CallAttributes or None
         Of a call, if the parser keeps hints.
     """
@@ -207,7 +207,7 @@ class Function:
     result : Type
     parameters : list of Value
     attributes : str
-        Its attribute groups, ``"#0"``; with `keep_hints` all that stands after its parameters.
+        Its attribute groups, ``"#0"``; with `retain_hints` all that stands after its parameters.
     blocks : dict of Block by name
         The first is the entry.
     linkage : str
@@ -218,7 +218,7 @@ class Function:
         Tokens of each parameter's attributes: ``["noundef", "byval", "(", "%struct.S", ")"]``.
     qualifiers : tuple of str
         Words before the result type, linkage aside: ``("dso_local", "ptx_kernel")``. The parser
-        keeps them with `keep_hints`.
+        keeps them with `retain_hints`.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Line(TokenLine):
         flags = early + self.flags()
         made = self._made(op, flags)
         made.result = result if made.type is not VOID else ""
-        if self._keep_hints:
+        if self._retain_hints:
             made.metadata = tuple(self._metadata())
         return made
 
@@ -131,7 +131,7 @@ class Line(TokenLine):
         type_ = operands[0].type
         vector = next((v.type for v in operands if isinstance(v.type, Vector)), None)
         if vector is not None:
-            if not self._keep_hints:
+            if not self._retain_hints:
                 raise Unsupported("a vector of addresses")
             type_ = type_ if isinstance(type_, Vector) else Vector(vector.lanes, type_)
         return Instruction("", type=type_, operands=operands, flags=flags, source=source)
@@ -160,7 +160,7 @@ class Line(TokenLine):
         if not self.skip("atomic"):
             return "", flags
         # In the code of CPUs atomic accesses are as good as volatile ones.
-        if self.skip("volatile") and self._keep_hints:
+        if self.skip("volatile") and self._retain_hints:
             flags += ("volatile",)
         return self._orderings(), flags
 
@@ -223,7 +223,7 @@ class Line(TokenLine):
             self._at += 2
             operands.append(self.value())
         elif following and following not in AFTER_VALUES:
-            if not self._keep_hints:
+            if not self._retain_hints:
                 raise Unsupported("an array of a size known only when it runs")
             self.skip(",")
             operands = self.values()
@@ -257,13 +257,13 @@ class Line(TokenLine):
     def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
         aggregate = self.value()
         indices = self._members()
-        if not self._keep_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
+        if not self._retain_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
             raise Unsupported("extractvalue of an array")
         type_ = member_type(aggregate.type, indices)
         return Instruction("", type=type_, operands=[aggregate], indices=indices)
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
-        if not self._keep_hints:
+        if not self._retain_hints:
             raise Unsupported("a struct as a value")
         aggregate = self.value()
         self.skip(",")
@@ -300,7 +300,7 @@ class Line(TokenLine):
         if "syncscope" not in self._tokens:
             return " ".join(words)
         scope = f"syncscope({self._tokens[self._tokens.index('syncscope') + 2]})"
-        return " ".join([scope, *words] if self._keep_hints or scope == ONE_THREAD else words)
+        return " ".join([scope, *words] if self._retain_hints or scope == ONE_THREAD else words)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
         of_result = self._attributes()
@@ -316,7 +316,7 @@ class Line(TokenLine):
             operands.append(Value(argument, self.constant_or_name()))
             self.skip(",")
         attributes = None
-        if self._keep_hints:
+        if self._retain_hints:
             of_function = []
             while self.more() and self.peek() != ",":
                 of_function.append(self.next())
@@ -334,7 +334,7 @@ class Line(TokenLine):
             return " ".join(self._tokens[start : self._at]).replace(" ,", ",")
         if self.peek().startswith("@"):
             return self.next()
-        if not self._keep_hints or self.peek() == "(":
+        if not self._retain_hints or self.peek() == "(":
             raise Unsupported("a call through a pointer")
         return ""
 

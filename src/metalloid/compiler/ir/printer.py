@@ -51,10 +51,10 @@ def _block_text(block: Block) -> str:
 def instruction_text(instruction: Instruction) -> str:
     """One instruction as LLVM writes it."""
     result = f"{_name(instruction.result)} = " if instruction.result else ""
-    return result + _right_side(instruction)
+    return result + _expression(instruction)
 
 
-def _right_side(i: Instruction) -> str:
+def _expression(i: Instruction) -> str:
     metadata = "".join(f", {name} {node}" for name, node in i.metadata)
     return _without_metadata(i) + metadata
 

@@ -147,12 +147,12 @@ class Cache:
 
     def entries(self) -> list[tuple[Path, int, float]]:
         """``(folder, bytes, time of last use)`` of every entry on disk."""
-        found = []
+        values = []
         for manifest in self.folder.glob(f"??/*/{_MANIFEST}"):
             with contextlib.suppress(OSError):
                 size = sum(file.stat().st_size for file in manifest.parent.rglob("*"))
-                found.append((manifest.parent, size, manifest.stat().st_mtime))
-        return found
+                values.append((manifest.parent, size, manifest.stat().st_mtime))
+        return values
 
     def trim(self, limit: int | None = None) -> int:
         """Remove entries, the least recently used first, until `limit` holds; how many went."""

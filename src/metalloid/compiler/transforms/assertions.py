@@ -87,9 +87,9 @@ def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
 
 def _taken_from(phi: Instruction, origin: str) -> Value:
     """What `phi` has from `origin`, which is no predecessor any more."""
-    place = phi.labels.index(origin)
-    del phi.labels[place]
-    return phi.operands.pop(place)
+    position = phi.labels.index(origin)
+    del phi.labels[position]
+    return phi.operands.pop(position)
 
 
 def _other(block: Block, failed: Block) -> str:

@@ -24,7 +24,7 @@ _PURE = frozenset(
     )
 )  # fmt: skip
 #: A value that takes more instructions is kept.
-_MOST = 12
+_MAX_INSTRUCTIONS = 12
 
 
 def rematerialize(function: Function, graph: Graph, uniform: set[str]) -> None:
@@ -90,7 +90,7 @@ class _Recomputing:
                 cost = 1 + sum(self._cost.get(o, 0) for o in operands)
                 is_uniform = self._uniform.issuperset(operands)
                 is_constant = instruction.reads_the_same and is_uniform
-                if cost > _MOST or not (instruction.op in _PURE or is_constant):
+                if cost > _MAX_INSTRUCTIONS or not (instruction.op in _PURE or is_constant):
                     continue
                 if known.issuperset(operands):
                     known.add(instruction.result)

@@ -11,8 +11,8 @@ def split_at_barriers(function: Function) -> int:
     """Let every barrier stand at the end of its block; how many there are."""
     count = 0
     for block in list(function.blocks.values()):
-        places = [i for i, inst in enumerate(block.body) if is_barrier(inst)]
-        for number, place in reversed(list(enumerate(places, count + 1))):
-            split_block(function, block, place, f"%mtl.behind{number}")
-        count += len(places)
+        positions = [i for i, inst in enumerate(block.body) if is_barrier(inst)]
+        for number, position in reversed(list(enumerate(positions, count + 1))):
+            split_block(function, block, position, f"%mtl.behind{number}")
+        count += len(positions)
     return count

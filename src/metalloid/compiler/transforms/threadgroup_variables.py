@@ -20,7 +20,7 @@ def lower_threadgroup_variables(function: Function, variables: dict[str, int], e
     Unsupported
         If one is used in a way that no kernel was seen to.
     """
-    made: dict[str, Instruction] = {}
+    replaced: dict[str, Instruction] = {}
 
     def local(value: Value) -> Value:
         variable, offset = variable_of(value.name)
@@ -28,15 +28,15 @@ def lower_threadgroup_variables(function: Function, variables: dict[str, int], e
             if any(word in variables for word in value.name.split()):
                 raise Unsupported(f"the address {value.name}")
             return value
-        name = f"%mtl.variable{len(made)}"
+        name = f"%mtl.variable{len(replaced)}"
         step = Value(I64, str(offset - variables[variable]))
-        made.setdefault(
+        replaced.setdefault(
             value.name,
             Instruction("getelementptr", name, POINTER, [end, step], source=Integer(8)),
         )
-        return made[value.name].value
+        return replaced[value.name].value
 
     for instruction in function.instructions():
         if variables:
             instruction.operands = [local(value) for value in instruction.operands]
-    function.entry.body[:0] = made.values()
+    function.entry.body[:0] = replaced.values()

@@ -39,14 +39,14 @@ def linearize(function: Function, context: Context) -> None:
         builder.streamed.update(streamed)
     linearizer.write()
     starts = [linearizer.label(graph.entry), *linearizer.regions]
-    kept: set[Slot] = set()
+    retained: set[Slot] = set()
     if linearizer.regions:
         crossing = LiveAcrossBarriers(
             function, graph, linearizer.order, linearizer.set_by, linearizer.straight
         )
-        kept = {slot for slot in builder.slots if crossing.is_crossed(slot)}
+        retained = {slot for slot in builder.slots if crossing.is_crossed(slot)}
     common = context.common
-    slots, state_bytes = places(function, builder, kept, common or (), starts)
+    slots, state_bytes = places(function, builder, retained, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
     regions = Regions(builder.blocks, starts)

@@ -25,7 +25,7 @@ from metalloid.compiler.transforms.callees import (
     Callees,
     lower_call_arguments,
     receive,
-    vector_places,
+    vector_positions,
     with_units,
 )
 from metalloid.compiler.transforms.defer_atomics import defer_atomics
@@ -294,7 +294,7 @@ def vectorize_callees(
         if any(v.name in abi.variables for i in function.instructions() for v in i.operands):
             raise Unsupported("a threadgroup variable of a function")
         run_passes(function, LOWERING_OF_CALLEES, Context(callees, callee=callee))
-        vectors = vector_places(callee)
+        vectors = vector_positions(callee)
         form_of_callee = VectorSpec(
             callee.vector_name, form.width, form.mask_bits, dict.fromkeys(vectors, VARYING), 0,
             vectors=vectors, masked=True,

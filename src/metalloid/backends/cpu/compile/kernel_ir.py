@@ -198,7 +198,7 @@ def kernel_ir(
                 text, unit, entry, constants, surroundings,
                 inline_all=options is None,
                 # Without constants the copy of a kernel by itself is long, and nothing calls it.
-                keeps_kernel=not says_textures_are_known(surroundings),
+                retains_kernel=not says_textures_are_known(surroundings),
             )  # fmt: skip
 
         words = [*command, *(options or ()), *more.split()]

@@ -82,10 +82,10 @@ def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
 
 def _uniform_term(builder: Builder, index: Value) -> tuple[Value, Value] | None:
     """The term of a sum that all lanes share, and the other."""
-    made = builder.made_here(index)
-    if made is None or made.op != "add" or "nsw" not in made.flags:
+    inst = builder.made_here(index)
+    if inst is None or inst.op != "add" or "nsw" not in inst.flags:
         return None
-    for shared, other in (made.operands, made.operands[::-1]):
+    for shared, other in (inst.operands, inst.operands[::-1]):
         if builder.is_uniform(shared) and not builder.is_uniform(other):
             return shared, other
     return None
@@ -96,16 +96,16 @@ def _is_computed(builder: Builder, index: Value) -> bool:
     todo, seen = [(index, True)], set()
     while todo:
         value, is_term = todo.pop()
-        made = builder.computed_by.get(value.name)
-        if made is None or value.name in seen or builder.own_shape(made.value).is_uniform:
+        inst = builder.computed_by.get(value.name)
+        if inst is None or value.name in seen or builder.own_shape(inst.value).is_uniform:
             continue
         seen.add(value.name)
-        is_intrinsic = made.op == "call" and made.callee.startswith("@llvm.")
-        if len(seen) > _MAX_STEPS or (made.op in _UNPREDICTABLE and not is_intrinsic):
+        is_intrinsic = inst.op == "call" and inst.callee.startswith("@llvm.")
+        if len(seen) > _MAX_STEPS or (inst.op in _UNPREDICTABLE and not is_intrinsic):
             return False
-        if is_term and made.op == "mul" and not any(v.is_constant for v in made.operands):
+        if is_term and inst.op == "mul" and not any(v.is_constant for v in inst.operands):
             return False  # a distance that the launch gives, as of rows
-        todo += ((operand, is_term and made.op in _SUMS) for operand in made.operands)
+        todo += ((operand, is_term and inst.op in _SUMS) for operand in inst.operands)
     return True
 
 
@@ -124,11 +124,11 @@ def gather_near(builder: Builder, addresses: NearAddresses, unaligned: str = "")
     if unaligned:
         name += ".aligned"
         given.append(("i32", unaligned))
-    found = builder.call(wide, name, given)
+    gathered = builder.call(wide, name, given)
     builder.declarations.update(_declarations(builder.width))
     lines = _definition(name, builder.width, addresses.widening, addresses.size, bool(unaligned))
     builder.declarations[name] = "\n".join(lines)
-    return found
+    return gathered
 
 
 def _declarations(width: int) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _declarations(width: int) -> dict[str, str]:
             wide, f"<{width} x ptr>, <{width} x i1>, {wide}",
         ),
     }  # fmt: skip
-    return {name: f"declare {made} {name}({types})" for name, (made, types) in given.items()}
+    return {name: f"declare {inst} {name}({types})" for name, (inst, types) in given.items()}
 
 
 def _definition(
@@ -172,11 +172,11 @@ def _definition(
     yield "near:"
     for n in parts:
         yield from _picked(n, registers)
-    found = "%got0"
+    gathered = "%got0"
     if len(parts) > 1:
         order = ", ".join(f"i32 {lane}" for lane in range(width))
         yield f"  %joined = shufflevector {row} %got0, {row} %got1, {wide} <{order}>"
-        found = "%joined"
+        gathered = "%joined"
     yield "  br label %end"
     yield "far:"
     yield f"  %longs = {widening} {wide} %given to {longs}"
@@ -194,7 +194,7 @@ def _definition(
     )
     yield "  br label %end"
     yield "end:"
-    yield f"  %found = phi {wide} [ {found}, %near ], [ %gathered, %far ]"
+    yield f"  %found = phi {wide} [ {gathered}, %near ], [ %gathered, %far ]"
     yield f"  ret {wide} %found"
     yield "}"
 

@@ -29,11 +29,11 @@ def gather(builder: Builder, instruction: Instruction) -> str | None:
     if size > WORD_BYTES or type == I1 or align < size:
         return None  # a number in two words
     if near is not None and near.size == 1:
-        words, place = _words_near(builder, near)
+        words, shift = _words_near(builder, near)
     else:
-        words, place = _words_at(builder, builder.vector(address))
+        words, shift = _words_at(builder, builder.vector(address))
     wide = builder.wide(I32)
-    bits = builder.new(f"shl {wide} {place}, splat (i32 3)")
+    bits = builder.new(f"shl {wide} {shift}, splat (i32 3)")
     return _part_of(builder, builder.new(f"lshr {wide} {words}, {bits}"), type)
 
 

@@ -18,13 +18,13 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
-_SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
+_AGGREGATE = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
 
 
 def places(
     function: Function,
     builder: Builder,
-    kept: Set[Slot],
+    retained: Set[Slot],
     common: Sequence[Value],
     starts: Sequence[str],
 ) -> tuple[list[str], int]:
@@ -36,7 +36,7 @@ def places(
         Of one thread.
     builder : Builder
         What has been emitted for the simdgroup, and its slots.
-    kept : set of Slot
+    retained : set of Slot
         Slots that are needed after a barrier.
     common : sequence of Value
         What all simdgroups of a threadgroup have in common, in its place.
@@ -47,11 +47,11 @@ def places(
     number_in_common = {
         Slot.of(SlotKind.SCALAR, value.name): number for number, value in enumerate(common)
     }
-    in_state = kept - number_in_common.keys()
+    in_state = retained - number_in_common.keys()
     own = {slot: type for slot, type in builder.slots.items() if slot in in_state}
     shared = shared_slots(function, own, builder.blocks, starts)
     for slot, type in builder.slots.items():
-        if slot not in kept:
+        if slot not in retained:
             lines.append(f"  {slot} = alloca {type}, align 64")
         elif slot in number_in_common:
             start = number_in_common[slot] * SCALAR_BYTES
@@ -135,11 +135,11 @@ def _conflicts(
             for other in successors[label]:
                 live_in[label] |= live_in[other] - stored[label]
             changed |= before != len(live_in[label])
-    found = {slot: set(candidates if slot in unclear else unclear) for slot in candidates}
+    overlaps = {slot: set(candidates if slot in unclear else unclear) for slot in candidates}
     for label, own in accesses.items():
         live_out = set[Slot]().union(*(live_in[other] for other in successors[label]))
-        _live_before(own, live_out, found)
-    return found
+        _live_before(own, live_out, overlaps)
+    return overlaps
 
 
 def _live_before(
@@ -172,5 +172,5 @@ def slot_bytes(type: str) -> int:
 
 def _bits(type: str) -> int:
     """Of arrays, such as the rows of a matrix, those of all elements."""
-    match = _SEVERAL.match(type)
+    match = _AGGREGATE.match(type)
     return int(match[1]) * _bits(match[2]) if match else _BITS.get(type, 8 * SCALAR_BYTES)

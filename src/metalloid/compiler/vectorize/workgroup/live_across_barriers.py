@@ -51,11 +51,11 @@ class LiveAcrossBarriers:
     ) -> None:
         self._set_by, self._straight = set_by, straight
         self._graph = graph
-        self._place = {name: place for place, name in enumerate(order)}
+        self._position = {name: position for position, name in enumerate(order)}
         blocks = function.blocks
         barriers = barrier_blocks(function)
         #: Their places, and the headers of the loops that they are in.
-        self._barriers = [self._place[name] for name in order if name in barriers]
+        self._barriers = [self._position[name] for name in order if name in barriers]
         self._waiting = {loop.header for loop in graph.loops if loop.blocks & barriers}
         # By what the names of slots end with.
         self._blocks = {bare(name): name for name in order}
@@ -82,7 +82,7 @@ class LiveAcrossBarriers:
             return any(self._between(home, use) for use in self._uses.get(name, ()))
         if kind in (SlotKind.PHI, SlotKind.PHI_VECTOR):
             block, origins = self._phis[name]
-            forward = [o for o in origins if self._place[o] < self._place[block]]
+            forward = [o for o in origins if self._position[o] < self._position[block]]
             return any(self._carried_across(origin, block) for origin in forward)
         if kind in (SlotKind.MASK, SlotKind.ANY, SlotKind.ALL):
             return self._mask_crosses(self._blocks[name])
@@ -101,8 +101,8 @@ class LiveAcrossBarriers:
 
     def _is_above(self, above: str, below: str) -> bool:
         """Whether a barrier comes between the two in the order of blocks."""
-        following = bisect_left(self._barriers, self._place[above])
-        return following < len(self._barriers) and self._barriers[following] < self._place[below]
+        following = bisect_left(self._barriers, self._position[above])
+        return following < len(self._barriers) and self._barriers[following] < self._position[below]
 
     def _waits_around(self, inside: str, outside: str) -> bool:
         """Whether a loop with a barrier has the one block in it, and not the other."""
