@@ -1,4 +1,4 @@
-"""How far an address lies from another, in bytes."""
+"""Distances between addresses, in bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Branches at which lanes may not part, because a barrier waits behind one of their sides.
+"""Branches that must be uniform, because a barrier follows on one of their edges.
 
-Where one side comes to a barrier for certain and the other does not come to the same one first,
-lanes that part there never meet at it: a launch with strict barriers fails. So the code goes on as
-if they had agreed, without masks, and where they have not it says so at once.
+If one edge always reaches a barrier and the other does not reach the same one first, lanes that
+diverge there never reconverge at it: a launch with strict barriers fails. So the code assumes a
+uniform branch, without masks, and reports a fault at once if the branch diverges.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class _Dominance:
         self.order = list(self._ordered)
 
     def _append(self, name: str, loop: Loop | None) -> Iterator[tuple[str, Loop | None]]:
-        """Place a block; what it yields is to be placed before it is asked for more."""
+        """Append a block; blocks that it yields have to be appended before it is resumed."""
         inner = self._loop_at.get(name)
         if inner is not None and inner is not loop:
             if inner.parent is loop:

@@ -1,4 +1,4 @@
-"""How a value differs between the lanes of a simdgroup.
+"""Shapes: how a value varies between the lanes of a simdgroup.
 
 A value is *indexed* if lane i has base + offsets[i], with offsets that are known now; the base,
 which is the value of lane 0, is computed once, as a scalar. With all offsets zero it is *uniform*.
@@ -84,7 +84,7 @@ def join(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def alignment_of(number: int) -> int:
-    """How often 2 divides `number`."""
+    """The number of trailing zeros of `number`."""
     return (number & -number).bit_length() - 1 if number else MAX_ALIGNMENT
 
 
@@ -119,7 +119,7 @@ def _add(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
     sign = -1 if instruction.op == "sub" else 1
     offsets = tuple(x + sign * y for x, y in zip(a.offsets, b.offsets, strict=True))
     # The promise is for active lanes. A sum that does not wrap there does not in lane 0, where it
-    # is the least; a difference may, as that of `i - n` behind `if (i >= n)`.
+    # is the least; a difference may, as that of `i - n` after `if (i >= n)`.
     aligned = instruction.op == "or" or ("nuw" in instruction.flags and sign > 0)
     wraps = a.wraps or b.wraps or not aligned
     return Shape(offsets, min(a.align, b.align), a.exact and b.exact, wraps)
@@ -257,7 +257,7 @@ def _address(instruction: Instruction, shapes: list[Shape], width: int) -> Shape
 
 
 def steps(instruction: Instruction) -> list[int | None]:
-    """What each operand of a ``getelementptr`` is multiplied with; None for members of structs."""
+    """The factor of each operand of a ``getelementptr``; None for members of structs."""
     sizes: list[int | None] = [1]
     inside: Type = instruction.source
     for number, index in enumerate(instruction.operands[1:]):

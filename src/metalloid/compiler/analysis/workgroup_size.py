@@ -1,4 +1,4 @@
-"""How many threads a threadgroup is likely to have, by what the kernel says of its arrays.
+"""Inference of the threadgroup size from the sizes of a kernel's arrays.
 
 ``threadgroup float parts[256]`` whose elements are ``parts[t]`` is for 256 threads: with more the
 kernel would be wrong, and with fewer it would waste memory. Nothing relies on it: code for exactly
@@ -33,7 +33,7 @@ def infer_workgroup_size(ir: str, own: str) -> tuple[int, int] | None:
         A module without address spaces.
     own : str
         Of it, the function of one thread, whose position are its parameters ``x``, ``y`` and
-        ``index``, with all its places computed from these.
+        ``index``, with all its indices computed from these.
     """
     left = sizes(ir)  # bytes from an address to the end of what it is in
     # Positions by value: of which parameter, divided by what.

@@ -1,4 +1,4 @@
-"""What surrounds a kernel in the text that clang compiles, and what it says of the parameters."""
+"""The entry code around a kernel in the text that clang compiles, and its parameter table."""
 
 from __future__ import annotations
 

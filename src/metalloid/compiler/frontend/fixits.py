@@ -96,7 +96,7 @@ def _partner_colon(stream: TokenStream, question: int) -> int:
 
 
 def _end_of_arm(stream: TokenStream, colon: int) -> int:
-    """Token behind the last one of the arm that begins after `colon`."""
+    """Token after the last one of the arm that begins after `colon`."""
     position = stream.next(colon)
     while colon >= 0 and position < len(stream):
         token = stream.text(position)

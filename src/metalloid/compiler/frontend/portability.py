@@ -34,7 +34,7 @@ _VARIABLE_LENGTH = (
 def portability_findings(
     source: str, file: str, options: Options, target: Target, cache: Cache
 ) -> list[Diagnostic]:
-    """What Apple's compiler would refuse in a text that `translate` takes, in its order.
+    """Findings that Apple's compiler would reject in a text that `translate` accepts, in order.
 
     Only what is known to be refused is reported: a text without findings need not compile there.
     """

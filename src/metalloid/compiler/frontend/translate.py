@@ -76,7 +76,7 @@ def translate(
     source : str
         MSL text.
     file : str
-        Its file, or `PROGRAM_SOURCE`; relative includes are searched beside it.
+        Its file, or `PROGRAM_SOURCE`; relative includes are searched in its folder.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def preprocess(
 
 
 def with_includes(source: str, file: str, options: Options, cache: Cache) -> str:
-    """The text, nothing expanded, with every file it includes put in its place."""
+    """The text with every included file inserted, and no macros expanded."""
     return _preprocessed(source, file, options, cache, "-frewrite-includes").text
 
 
@@ -206,7 +206,7 @@ def _check(
 
 
 def instantiations(kernels: Iterable[EntryPoint]) -> str:
-    """What makes clang check the bodies of templates, each at the line that asks for it."""
+    """Instantiations, at their own lines, that make clang check the bodies of templates."""
     return "".join(
         f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
         f"template decltype({kernel.expression}) {kernel.expression};"

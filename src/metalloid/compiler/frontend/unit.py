@@ -20,7 +20,7 @@ _FACTS, _TEXT = "unit.json", "lowered.cpp"
 
 @dataclass(frozen=True)
 class Options:
-    """How a library is compiled, whatever the device.
+    """The options of a library, for all devices.
 
     Attributes
     ----------

@@ -135,7 +135,7 @@ class TokenLine:
         return " ".join(self._tokens[start : self._at])
 
     def _constant_address(self, op: str) -> str:
-        """Take a constant expression of an address behind its `op`; empty if it is none."""
+        """Take a constant expression of an address after its `op`; empty if it is none."""
         start = self._at
         if op == "bitcast" and self.skip("("):
             value = self.value()
@@ -176,7 +176,7 @@ class TokenLine:
 
 
 def inside_of(address: str, distance: int) -> str:
-    """The constant address so many bytes behind another."""
+    """The constant address so many bytes after another."""
     variable, before = variable_of(address)
     distance += before
     return f"getelementptr ( i8 , ptr {variable} , i64 {distance} )" if distance else variable

@@ -28,7 +28,7 @@ _TAIL = ("tail", "musttail", "notail")
 
 
 def function_text(function: Function) -> str:
-    """The definition of `function`, without a line end behind it."""
+    """The definition of `function`, without a line end."""
     parameters = _list(function.parameters, function.parameter_attributes)
     words = (
         "define", function.linkage, *function.qualifiers, str(function.result),

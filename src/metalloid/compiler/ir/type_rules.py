@@ -32,7 +32,7 @@ from metalloid.compiler.ir.types import (
 
 
 def type_error(i: Instruction) -> str:
-    """What is wrong with the types of an instruction by themselves; empty if nothing is."""
+    """The error in the types of an instruction by themselves; empty without one."""
     if (i.result == "") != (i.type.__class__ is Void):
         return f"a result of type {i.type}"
     if i.op not in _RULES:
@@ -61,7 +61,7 @@ _matching: set[tuple[type[Type], str]] = set()
 
 
 def constant_error(value: Value) -> str:
-    """What is wrong with a constant of a type; empty if nothing is."""
+    """The error in a constant of a type; empty without one."""
     type_, text = value
     if (type_.__class__, text) in _matching:
         return ""
@@ -227,7 +227,7 @@ def _insertvalue(i: Instruction) -> str:
 
 
 def _member_error(i: Instruction, type_: Type) -> str:
-    """What is wrong with a member of the first operand, of that type."""
+    """The error in a member of the first operand, of that type."""
     aggregate = i.operands[0].type
     try:
         is_right = bool(i.indices) and member_type(aggregate, i.indices) == type_

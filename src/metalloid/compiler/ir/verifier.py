@@ -52,7 +52,7 @@ class _Verifier:
         self._definitions: dict[str, tuple[Type, str, int]] = {}
 
     def errors(self) -> Iterator[str]:
-        """What is wrong, in words; it takes long only where something is."""
+        """The errors, in words; slow only if there are any."""
         if not self._blocks:
             yield "no blocks"
             return

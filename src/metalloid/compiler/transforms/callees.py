@@ -21,7 +21,7 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.parser import definition, parse_function, type_of
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, VOID, Struct, Type, Unsupported
 
-#: Flag of the ``alloca`` that stands for the array behind a private parameter.
+#: Flag of the ``alloca`` that represents the array of a private parameter.
 PARAMETER = "parameter"
 PRIVATE, UNIFORM, VARYING = "private", "uniform", "varying"
 
@@ -246,8 +246,8 @@ def _copied(
 ) -> Iterator[int]:
     """Positions of the arguments that have to be copied.
 
-    Those that are the callee's own copies, but for what is private already, and changes in no other
-    way during the call.
+    Those that are the callee's own copies, but for what is private already, and changes only by
+    the callee during the call.
     """
     roots = [root_of(value, computed_by).name for value in call.operands]
 
@@ -312,7 +312,7 @@ def _store_result(body: list[Instruction], value: Value, number: int) -> None:
 
 
 def with_units(callee: Callee, function: Function) -> Callee:
-    """With what `interleave` has found about the private arrays of its function."""
+    """Insert the call, given the layout of its function's private arrays."""
     units = {
         i.operands[0].name: i.lane_step
         for i in function.instructions()

@@ -30,7 +30,7 @@ _SEQUENTIAL = ".apart"
 def coarsen(
     function: Function, along: Set[str], across: Set[str], index: str, max_carried: int
 ) -> int:
-    """Let each thread do the work of several, if that pays; how many.
+    """Let each thread do the work of several, if profitable; return how many.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def coarsen(
 
 
 def _computed_from(function: Function, names: Set[str]) -> set[str]:
-    """What depends on `names`, and these."""
+    """The values that depend on `names`, and `names`."""
     dependent, before = set(names), 0
     while len(dependent) > before:  # once more for what comes around a loop
         before = len(dependent)
@@ -93,7 +93,7 @@ def _branches_by_row(block: Block, by_row: Set[str]) -> bool:
 
 
 def _carried_on(function: Function, graph: Graph, by_row: Set[str], by_lane: Set[str]) -> int:
-    """How many numbers loops carry on for a row, if rows share what lanes load there; else 0."""
+    """The number of loop-carried values of a row, if rows share loads in loops; else 0."""
     blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
     shared = (
         one.op == "load" and one.operands[0].name not in by_row and one.operands[0].name in by_lane

@@ -71,7 +71,7 @@ def _private_array(address: Value, computed_by: dict[str, Instruction]) -> Instr
 
 
 def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
-    """What is copied at a time: elements of a private array, so that all its accesses are alike."""
+    """The type to copy by: elements of a private array, so that all its accesses agree."""
     size = call.operands[2].integer or 0
     addresses = call.operands[:1] if call.callee.startswith(_FILL) else call.operands[:2]
     for address in addresses:

@@ -31,7 +31,7 @@ _WRITES = frozenset(("store", "copy", "fill", "call", "atomicrmw", "cmpxchg", "f
 
 @dataclass(frozen=True)
 class _Composition:
-    """How two values make a third: the operations there and back, and the types."""
+    """A composition of two values: the operations to compose and to split, and the types."""
 
     compose: str
     part: str
@@ -75,7 +75,7 @@ class _Keeping:
         self._computed_by: dict[str, Instruction] = {}
         self._home: dict[str, str] = {}
         self._todo: list[tuple[str, Instruction]] = []
-        self._same: dict[str, Value] = {}  # what takes the place of a value
+        self._same: dict[str, Value] = {}  # replacements of values
         for name, block in function.blocks.items():
             for instruction in (*block.phis, *block.body):
                 self._computed_by[instruction.result] = instruction
@@ -136,7 +136,7 @@ class _Keeping:
         )
 
     def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:
-        """Make one variable of two; the parts that take their place."""
+        """Merge two variables into one; return the parts that replace them."""
         form = self._form
         variable = Instruction("phi", f"{first.result}~whole", form.composed, labels=first.labels)
         for label, value in zip(first.labels, first.operands, strict=True):
@@ -268,6 +268,6 @@ def _drop_unused(function: Function) -> None:
 
 
 def _is_pure(instruction: Instruction) -> bool:
-    """Whether it does nothing if nobody uses the result."""
+    """Whether it has no effect if its result is unused."""
     is_special = instruction.op == "load" and (instruction.flags or instruction.ordering)
     return instruction.op in _DROPPED and not is_special

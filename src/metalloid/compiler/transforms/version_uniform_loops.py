@@ -1,17 +1,18 @@
-"""Loops over indices, once more without masks for as long as all lanes go on.
+"""Versions of loops over indices without masks, for while all lanes are active.
 
 ``for (i = t; i < n; i += 256)`` is the form of most loops in kernels. Lanes leave it in different
-rounds only if n lies between two of them; but as nobody knows n, all rounds would run under masks.
-So a copy of the loop stands in front of it, whose branches ask whether all lanes go on, or none: of
-the first lane and the last (`agreement.all_lanes_pass`). Where they part the loop does the rest::
+iterations only if n lies between their indices; but as n is unknown, all iterations would be
+masked. So a copy of the loop precedes it, whose branches test whether all lanes continue, or none,
+from the first lane and the last (`lane_votes.all_lanes_pass`). If lanes diverge, the loop runs the
+rest::
 
-    guard:  br pass, loop, behind             guard:   br all pass, copy, guard'
-    loop:   ...; br pass, loop, behind        copy:    ...; br all pass, copy, between
-                                              between: br none pass, behind, parted
-                                              parted:  br pass, enter, behind
-                                              guard':  br pass, enter, behind
+    guard:  br pass, loop, exit               guard:   br all pass, copy, guard'
+    loop:   ...; br pass, loop, exit          copy:    ...; br all pass, copy, between
+                                              between: br none pass, exit, divergent
+                                              divergent: br pass, enter, exit
+                                              guard':  br pass, enter, exit
                                               enter:   br loop
-                                              loop:    ...; br pass, loop, behind
+                                              loop:    ...; br pass, loop, exit
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from metalloid.compiler.ir.function import Block, Function, Instruction, Value, 
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
-#: Instructions of a loop that is not copied for its length.
+#: Loops with more instructions than this are not duplicated.
 _LONG = 96
 
 
@@ -42,7 +43,7 @@ class _Counting:
     before : str
         That which enters it.
     guard : str
-        The block with the branch in front; may be the one before.
+        The block with the branch before the loop; may be `before`.
     """
 
     loop: Loop
@@ -52,7 +53,7 @@ class _Counting:
 
 
 def version_uniform_loops(function: Function, positions: Set[str]) -> None:
-    """Put such a copy in front of each loop over indices.
+    """Insert such a copy before each loop over indices.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def version_uniform_loops(function: Function, positions: Set[str]) -> None:
 def _counting(
     function: Function, graph: Graph, loop: Loop, differing: Set[str]
 ) -> _Counting | None:
-    """What there is to know of a loop over indices; None if it is another."""
+    """The parts of a loop over indices; None for another loop."""
     blocks = function.blocks
     if not loop.latch or not loop.preheader or len(loop.exits) != 1:
         return None
@@ -99,7 +100,7 @@ def _counting(
 
 
 def _used_outside(function: Function, graph: Graph) -> set[str]:
-    """Headers of loops whose values are used outside, not just by phis that come behind them."""
+    """Headers of loops whose values are used outside, other than by phis after them."""
     loop_of = {
         one.result: loop
         for name in graph.order
@@ -143,7 +144,7 @@ def _is_counted(function: Function, loop: Loop, differing: Set[str]) -> bool:
 
 
 def _depend_on(function: Function, graph: Graph, names: Set[str]) -> set[str]:
-    """What is computed from `names`, as far as it does not come around a loop."""
+    """Values computed from `names`, except along back edges."""
     candidate = set(names)
     for name in graph.order:
         for one in function.blocks[name].instructions():
@@ -199,7 +200,7 @@ def _copy(function: Function, counting: _Counting) -> None:
         candidate = mapped(phi.operands[phi.labels.index(loop.latch)])
         phi.operands += [candidate, candidate]
         phi.labels += [between, divergent]
-    # What is computed on the way to the loop has two origins as well.
+    # Values computed before the loop have two incoming blocks as well.
     computed = {
         one.result: joined(one, one.value, mapped(one.value))
         for name in entered
@@ -215,7 +216,7 @@ def _copy(function: Function, counting: _Counting) -> None:
 
 
 def _asked(block: Block, branch: Instruction, target: str, name: str) -> Value:
-    """Whether all lanes would follow `branch` that way; it is asked in `block`."""
+    """Whether all lanes would follow `branch` to `target`; the test is inserted in `block`."""
     callee = ALL_PASS if branch.labels[0] == target else NONE_PASSES
     asked = Instruction("call", f"{block.name}.{name}", I1, [branch.operands[0]], callee=callee)
     block.body.append(asked)

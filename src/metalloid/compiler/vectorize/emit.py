@@ -68,7 +68,7 @@ def linearize(function: Function, context: Context) -> None:
 
 
 def _accumulators(function: Function, form: VectorSpec) -> Accumulators | None:
-    """Those that the function's updates need, if the form has any."""
+    """The accumulators that the function's updates need, if the form has any."""
     if form.accumulators is None:
         return None
     parameter, word = form.accumulators

@@ -15,7 +15,7 @@ def by_registers(
     lanes: int,
     compute: Callable[[list[str]], str],
 ) -> str:
-    """What `compute` makes of `lanes` lanes of each vector, for all lanes: two registers, or fewer.
+    """Apply `compute` to chunks of `lanes` lanes of each vector: two registers, or fewer.
 
     Where the simdgroup is narrower than the register, the lanes above it are anything.
     """
@@ -30,7 +30,7 @@ def by_registers(
 
 
 def _picked(builder: Builder, width: int, pair: tuple[str, str], type: Type, indices: range) -> str:
-    """A vector of elements of two vectors, which count as one behind the other."""
+    """A vector of elements of two vectors, which are numbered consecutively."""
     if len(indices) == width:
         return pair[0]
     wide = f"<{width} x {type}>"

@@ -1,6 +1,6 @@
 """Small tables of constants, which a register or two hold: lanes pick from those.
 
-One permutation takes the place of a gather, which fetches lane after lane.
+One permutation replaces a gather, which fetches lane after lane.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _table_of(builder: Builder, address: Value, type: Type) -> tuple[str, int, V
 
 
 def _unmasked(builder: Builder, index: Value, bits: int) -> Value:
-    """What has the same `bits` as an index, at which alone a permutation looks."""
+    """A value with the same low `bits` as an index, the only ones that a permutation reads."""
     while (inst := builder.made_here(index)) is not None:
         operand = inst.operands[0]
         if inst.op == "and":

@@ -1,8 +1,8 @@
-"""Atomic operations of lanes on numbers side by side, four at a time.
+"""Atomic operations of lanes on contiguous numbers, four at a time.
 
 A processor locks a line of memory for each of them, 20 cycles and more. Sixteen bytes can be
-compared and exchanged at once, which takes little longer; whoever uses one of the four numbers in
-the meantime makes the exchange fail, and it is tried again.
+compared and exchanged at once, which takes little longer; if another thread modifies one of the
+four numbers in the meantime, the exchange fails and is tried again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def update(builder: Builder, operation: str, type: Type, given: tuple[str, str])
 def function(operation: str, type: Type, width: int) -> tuple[str, str]:
     """Name and text of the function that does an operation on numbers from an address on."""
     name = f"@mtl.row.{operation}.{type}"
-    full_type, wide = f"<{width} x {type}>", f"<{_PACKED} x {type}>"
+    full, wide = f"<{width} x {type}>", f"<{_PACKED} x {type}>"
     lines = [
-        f"define internal void {name}(ptr %base, {full_type} %given) noinline {VECTOR_ATTRIBUTES} {{",
+        f"define internal void {name}(ptr %base, {full} %given) noinline {VECTOR_ATTRIBUTES} {{",
         "entry:",
         "  %place = ptrtoint ptr %base to i64",
         f"  %beyond = and i64 %place, {_EACH * _PACKED - 1}",
@@ -49,8 +49,7 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
         lines += [
             f"from{n}:",
             f"  %at{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
-            f"  %own{n} = shufflevector {full_type} %given, {full_type} poison, "
-            f"<{_PACKED} x i32> <{lanes}>",
+            f"  %own{n} = shufflevector {full} %given, {full} poison, <{_PACKED} x i32> <{lanes}>",
         ]
         if operation in _IDLE_WITH_ZERO:
             lines += [
@@ -86,7 +85,7 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
     for n in range(width):
         lines += [
             f"  %apart{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
-            f"  %lane{n} = extractelement {full_type} %given, i64 {n}",
+            f"  %lane{n} = extractelement {full} %given, i64 {n}",
             f"  %before{n} = atomicrmw {operation} ptr %apart{n}, {type} %lane{n} monotonic",
         ]
     return name, "\n".join((*lines, "  ret void", "}", ""))

@@ -1,7 +1,7 @@
 """Whether any lane, or every lane, passes a comparison: from the first lane and the last.
 
 ``index < n`` holds for some lane if it does for the lowest index, and for all if it does for the
-highest. Asked so, it costs no vectors where a simdgroup goes one way.
+highest. So a uniform branch needs no vectors.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def all_pass_each(builder: Builder, condition: Value) -> tuple[str, bool] | None
 
 
 def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
-    """How many lanes, the first ones, pass if any does; 0 if that is not known, or no power of two.
+    """The number of leading lanes that pass if any does; 0 if unknown or no power of two.
 
     Of an aligned index that is below 8 for some lane it is for the first eight.
     """
@@ -107,7 +107,7 @@ def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
 
 
 def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | None:
-    """What is joined by ``and``, or by ``or``; None if it is not."""
+    """The operands joined by ``and``, or by ``or``; None without such an operation."""
     inst = builder.made_here(condition)
     if inst is None or inst.op not in ("and", "or", "select"):
         return None

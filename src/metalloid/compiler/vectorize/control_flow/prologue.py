@@ -1,4 +1,4 @@
-"""What a simdgroup's function begins with: which lanes there are, and where their threads are."""
+"""The prologue of a simdgroup's function: active lanes, and positions of their threads."""
 
 from __future__ import annotations
 

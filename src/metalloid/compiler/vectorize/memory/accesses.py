@@ -195,7 +195,7 @@ def _store_row(builder: Builder, instruction: Instruction, address: str, align: 
 
 
 def last_active(builder: Builder, value: Value) -> str:
-    """What the last active lane has: as if the threads came in order."""
+    """The value of the last active lane, as if the threads ran in order."""
     if builder.is_uniform(value):
         return builder.scalar(value)
     bits, lanes = builder.mask_as_bits(), builder.width
@@ -227,7 +227,7 @@ def _refuse_volatile(instruction: Instruction) -> None:
 
 
 def suffix(type: Type) -> str:
-    """How the name of an intrinsic ends for vectors of `type`."""
+    """The suffix of an intrinsic's name for vectors of `type`."""
     if isinstance(type, Float):
         return "bf16" if type.name == "bfloat" else f"f{type.bits}"
     if isinstance(type, Pointer):

@@ -19,7 +19,7 @@ _REGISTER = 64  # bytes
 
 
 def lanes_at_once(builder: Builder, count: int, member: Integer) -> int:
-    """Lanes of a register, if `count` members should be moved in this way; else 0.
+    """Lanes of a register, if `count` members should be moved so; else 0.
 
     The processor has to permute two registers by one instruction, as AVX-512 does.
     """

@@ -1,8 +1,8 @@
-"""Accesses to neighbouring members of each lane's element, done as one wide access.
+"""Interleave groups: accesses to adjacent members of each lane's element, as one wide access.
 
 A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes
-from lane to lane. Together they read one piece of memory without gaps: one wide load and four
-shuffles, which take the place of four gathers. Stores are the same the other way round.
+from lane to lane. Together they read contiguous memory: one wide load and four shuffles
+replace four gathers. Stores are done likewise: shuffles, then one wide store.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Group:
     start : int
         Offset of the first access found, from which members are counted.
     members : dict of list
-        Accesses by the place of their member.
+        Accesses by the index of their member.
     order : list of Instruction
         Accesses as they stand in the block.
     """
@@ -137,14 +137,14 @@ def _fits(group: Group, index: int) -> bool:
 
 def _is_worthwhile(group: Group) -> bool:
     if group.order[0].op == "store":
-        return len(group.members) == group.count  # nobody else's memory may be written
+        return len(group.members) == group.count  # gaps may belong to other threads
     return len(group.members) > 1 or group.count <= _MAX_MEMBERS_FOR_ONE
 
 
 def _key(
     access: Instruction, block: str, divergence: Divergence, computed_by: dict[str, Instruction]
 ) -> tuple[tuple[str, Root, int, int], int] | None:
-    """What accesses of a group have in common, and the offset from there."""
+    """The base that accesses of a group share, and the offset from it."""
     type = access.type if access.op == "load" else access.operands[0].type
     address = access.operands[-1]
     stride, size = divergence.shape(address, block).stride, type.size
@@ -179,7 +179,7 @@ def load(builder: Builder, instruction: Instruction) -> bool:
 
 
 def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
-    """What lanes have of each member; what nobody wants is left out by LLVM."""
+    """The vector of each member; LLVM removes unused ones."""
     parts: list[str] | None = builder.remembered((group, "members"))
     if parts is None:
         count, total = group.count, group.count * builder.width
@@ -321,7 +321,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
 
 
 def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
-    """What the loads, one of each member, give together; None if they are not of one group."""
+    """The wide vector of the loads, one of each member; None if they are not of one group."""
     groups = [builder.groups.get(load) for load in loads]
     group = groups[0][0] if groups[0] else None
     is_complete = isinstance(group, Group) and group.count == len(loads)
@@ -339,7 +339,7 @@ def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
         registers = [one for row in rows for one in interleave_members(builder, row, member)]
         return joined(builder, registers, lanes, member)
     everything, length = parts[0], width
-    for part in parts[1:]:  # one behind the other, then in order
+    for part in parts[1:]:  # concatenate, then shuffle
         grown = length + width
         narrow, wide = f"<{width} x {member}>", f"<{length} x {member}>"
         widened = part

@@ -20,7 +20,7 @@ _WORD = 64
 
 
 def lane_by_lane(builder: Builder, address: Value) -> Callable[[int], str]:
-    """What writes the address of a lane."""
+    """A function that emits the address of a lane."""
     offsets = builder.shape(address).offsets
     if offsets is not None:
         base = builder.scalar(address)
@@ -42,7 +42,7 @@ class _Indexed:
 
     @staticmethod
     def of(builder: Builder, address: Value) -> _Indexed | None:
-        """How `address` is made, if it is of this kind; by instructions of the current block."""
+        """The base and indices of `address`, if it is of this kind, in the current block."""
         parts = parts_of(address, builder.made_here, builder.is_uniform)
         if parts is None or len(parts[2]) != 1:
             return None
@@ -57,7 +57,7 @@ class _Indexed:
         return _Indexed(base, distance, widening, size)
 
     def lanes(self, builder: Builder) -> Callable[[int], str]:
-        """What writes the address of a lane."""
+        """A function that emits the address of a lane."""
         [narrow] = self.widening.operands
         assert isinstance(narrow.type, Integer)
         bits = narrow.type.bits

@@ -1,8 +1,8 @@
-"""Stores past the caches, for launches that write more than these hold.
+"""Non-temporal stores, for launches that write more than the caches hold.
 
-To store into a line a cache first reads it from memory. Where all of it is written and nobody reads
-it soon, that is a third of what a kernel moves that reads one array and writes another. Who
-computes for longer than that takes had better store into the cache, by whole registers.
+A store to a cache line first reads the line from memory. If all of it is overwritten and not read
+soon, that read is a third of the traffic of a kernel that reads one array and writes another.
+Kernels that compute longer than that are faster with ordinary full-width stores.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from metalloid.compiler.vectorize.permute import cut
 
 #: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
 _BYTES = 16
-#: Instructions on the way to a store of floats: exp has 26, a stencil 43, a power 71. Some of them
-#: are for places, of which lanes have one in common; the rest may be so many for each byte.
+#: Instructions before a store of floats: exp has 26, a stencil 43, a power 71. A number of them
+#: compute indices, once for all lanes; the second number is the limit for the rest, for each byte.
 _FOR_INDICES, _MUCH = 24, 8
 _ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy", "fill"}
 
@@ -59,7 +59,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
 
 
 def _work(function: Function, graph: Graph) -> dict[str, float]:
-    """Instructions that all run who come to a block; without end if there are loops among them."""
+    """Instructions that run in every path to a block; infinite if there are loops among them."""
     work: dict[str, float] = {}
     for name in graph.order:  # dominators first
         own = math.inf if graph.loop_of[name] else len(list(function.blocks[name].instructions()))

@@ -20,8 +20,8 @@ _LINE = 64
 #: Instructions for each load.
 _MUCH = 12
 _SAME = ("zext", "sext", "trunc", "freeze")
-#: Operations behind each other that an address is looked through: those of random numbers go on
-#: for hundreds, and use what they have twice.
+#: Maximum depth of the search through the operations of an address: chains of random numbers have
+#: hundreds, and use values twice.
 _DEEPEST = 12
 
 
@@ -63,7 +63,7 @@ def is_in_buffer(builder: Builder, address: Value) -> bool:
 
 
 class Rounds:
-    """By how much values of a loop are larger in the next round; None where nobody knows."""
+    """Constant steps of values of a loop from iteration to iteration; None if unknown."""
 
     def __init__(self, builder: Builder, loop: Loop) -> None:
         self._computed_by, self._home, self._loop = (
@@ -74,7 +74,7 @@ class Rounds:
         self._steps: dict[str, int | None] = {}
 
     def step(self, value: Value, depth: int = 0) -> int | None:
-        """Of a number, or in bytes of an address."""
+        """The step of a number, or of an address in bytes."""
         if self._home(value) not in self._loop.blocks:
             return 0
         if value.name not in self._steps:
@@ -103,7 +103,7 @@ class Rounds:
         return None
 
     def _of_counter(self, phi: Instruction) -> int | None:
-        """Of what begins with something and has the same added in each round."""
+        """The step of a counter, to which each iteration adds the same."""
         if self._loop.latch not in phi.labels or isinstance(phi.type, Pointer):
             return None
         after = self._computed_by.get(phi.operands[phi.labels.index(self._loop.latch)].name)

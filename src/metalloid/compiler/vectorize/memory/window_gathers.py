@@ -55,7 +55,7 @@ class NearAddresses:
 
 
 def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
-    """How addresses are computed from the position of the thread; None if they are not.
+    """Addresses in terms of the position of the thread; None if they are not.
 
     Nor are they of use unless all lanes are active, on a processor that permutes two registers.
     """
@@ -132,7 +132,7 @@ def gather_near(builder: Builder, addresses: NearAddresses, unaligned: str = "")
 
 
 def _declarations(width: int) -> dict[str, str]:
-    """Of the intrinsics that the function calls."""
+    """Declarations of the intrinsics that the function calls."""
     wide, row = f"<{width} x i32>", f"<{_LANES} x i32>"
     given = {
         _PERMUTATION: (row, f"{row}, {row}, {row}"),
@@ -147,7 +147,7 @@ def _declarations(width: int) -> dict[str, str]:
 def _definition(
     name: str, width: int, widening: str, size: int, are_aligned: bool
 ) -> Iterator[str]:
-    """The function, for addresses at `size` times an index behind the first parameter."""
+    """The function, for addresses at `size` times an index from the first parameter."""
     registers = 4 if size >= _LARGE_ELEMENT else 2
     wide, row = f"<{width} x i32>", f"<{_LANES} x i32>"
     longs, pointers = f"<{width} x i64>", f"<{width} x ptr>"
@@ -209,7 +209,7 @@ def _splat(result: str, scalar: str, wide: str, type: str) -> Iterator[str]:
 
 
 def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> Iterator[str]:
-    """What keeps the words of register `n` from being loaded from ``%from{n}`` on.
+    """The condition under which words of register `n` are not loaded from ``%from{n}`` on.
 
     It is ``%obstacle{n}``, zero if there is nothing. As one number, for LLVM would make a branch of
     each condition.

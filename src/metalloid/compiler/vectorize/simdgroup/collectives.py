@@ -56,7 +56,7 @@ def write(builder: Builder, instruction: Instruction) -> bool:
 
 
 def _neutral(name: str, type: Type, is_signed: bool) -> str:
-    """What changes nothing; stands in place of inactive lanes."""
+    """The identity of an operation, used for inactive lanes."""
     if isinstance(type, Float):
         nan = "0x7FF8000000000000"
         return {"sum": "-0.0", "product": "1.0", "min": nan, "max": nan}[name]
@@ -188,7 +188,7 @@ def _broadcast_first(builder: Builder, instruction: Instruction, width: int) -> 
         scalar = builder.new(f"extractelement {builder.wide(type)} {vector}, i32 {first}")
         builder.set(instruction, scalar=scalar)
         return
-    # The lowest active lane of a quad is the one that no lane before it takes the place of.
+    # The value of a quad's lowest active lane: lanes are overwritten by active ones before them.
     result = permute(builder, vector, type, [i - i % width + width - 1 for i in range(WIDTH)])
     for lane_before in range(width - 2, -1, -1):
         sources = [i - i % width + lane_before for i in range(WIDTH)]

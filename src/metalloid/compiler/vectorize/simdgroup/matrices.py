@@ -118,7 +118,7 @@ def _half(builder: Builder, instruction: Instruction) -> None:
 
 
 def _load(builder: Builder, instruction: Instruction) -> None:
-    """Eight rows, one behind the other; or eight columns, which then become rows."""
+    """Eight contiguous rows; or eight columns, which then become rows."""
     [address] = instruction.operands
     element = instruction.source
     down, right = instruction.indices

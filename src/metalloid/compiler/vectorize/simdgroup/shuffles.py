@@ -11,7 +11,7 @@ from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
 from metalloid.compiler.vectorize.permute import is_active, permute, read_lanes
 
-#: Lane that each lane reads, from its place, its operand and the width; out of range its own.
+#: Lane that each lane reads, from its index, its operand and the width; out of range its own.
 SOURCES: dict[str, Callable[[int, int, int], int]] = {
     "shuffle": lambda self, operand, width: operand,
     "broadcast": lambda self, operand, width: operand,

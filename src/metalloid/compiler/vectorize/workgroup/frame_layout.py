@@ -1,8 +1,9 @@
-"""Where slots lie: on the stack, or in a simdgroup's state if they are needed behind a barrier.
+"""Layout of slots: on the stack, or in a simdgroup's context frame if they live across a barrier.
 
-In the state a variable of a loop may have one place with what it becomes in the next round. It need
-not be copied then: a sum that waits at barriers stays where it is. Two slots may share a place if
-neither is stored while the other is live (Chaitin et al., Register allocation via coloring, 1981).
+In the frame a loop-carried value may share its address with its value of the next iteration. It
+need not be copied then: a sum in a loop with barriers is updated in place. Slots may share an
+address if neither is stored while the other is live (Chaitin et al., Register allocation via
+coloring, 1981).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def places(
     retained : set of Slot
         Slots that are needed after a barrier.
     common : sequence of Value
-        What all simdgroups of a threadgroup have in common, in its place.
+        Workgroup-uniform values, in the order of their slots.
     starts : sequence of str
         Label of each region's first block.
     """
@@ -118,7 +119,7 @@ def _pairs(function: Function, slots: Mapping[Slot, str]) -> Iterator[tuple[Slot
 def _conflicts(
     blocks: Sequence[EmittedBlock], starts: Sequence[str], candidates: Set[Slot]
 ) -> dict[Slot, set[Slot]]:
-    """Of each slot those that are live where it is stored."""
+    """For each slot, the slots that are live where it is stored."""
     successors = {block.label: _successors(block, starts) for block in blocks}
     accesses = {
         block.label: [access for access in block.accesses if access.slot in candidates]
@@ -147,7 +148,7 @@ def _live_before(
     live: set[Slot],
     conflicts: dict[Slot, set[Slot]] | None = None,
 ) -> set[Slot]:
-    """What is live before some accesses if `live` is after them; notes conflicts at stores."""
+    """The slots live before some accesses, if `live` is live after them; records conflicts."""
     for slot, is_store in reversed(accesses):
         if not is_store:
             live.add(slot)
@@ -171,6 +172,6 @@ def slot_bytes(type: str) -> int:
 
 
 def _bits(type: str) -> int:
-    """Of arrays, such as the rows of a matrix, those of all elements."""
+    """Bits of a type; of arrays, such as the rows of a matrix, those of all elements."""
     match = _AGGREGATE.match(type)
     return int(match[1]) * _bits(match[2]) if match else _BITS.get(type, 8 * SCALAR_BYTES)

@@ -1,8 +1,8 @@
 """Threadgroup barriers: code in regions between them, and what a simdgroup keeps for later.
 
 At a barrier the function of a simdgroup returns. The caller lets every simdgroup come so far and
-calls them again, to go on behind it: continuation-based synchronisation (Meyer et al., IWOCL 2022).
-Values that are needed behind a barrier live in the simdgroup's *state* instead of on the stack.
+calls them again, to continue after it: continuation-based synchronisation (Meyer et al., IWOCL
+2022). Values that are needed after a barrier live in the simdgroup's *state*, not on the stack.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind, bare
 #: The state begins with the region to go on with and the lanes that have arrived there.
 HEADER_BYTES = 64
 STATE = "%mtl.state"
-#: Where values are that all simdgroups have in common.
+#: The address of workgroup-uniform values.
 COMMON = "%mtl.common"
 _OF_ONE_INSTRUCTION = (SlotKind.MATRIX, SlotKind.EXCHANGE, SlotKind.PENDING, SlotKind.RESULTS)
 
 
 class LiveAcrossBarriers:
-    """Which slots have contents that are needed behind a barrier that comes after they are written.
+    """Finds the slots that live across a barrier.
 
     Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
     that stands between a write and a read; or in a loop with the read, but not with the write.
@@ -54,7 +54,7 @@ class LiveAcrossBarriers:
         self._position = {name: position for position, name in enumerate(order)}
         blocks = function.blocks
         barriers = barrier_blocks(function)
-        #: Their places, and the headers of the loops that they are in.
+        #: Their positions, and the headers of the loops that they are in.
         self._barriers = [self._position[name] for name in order if name in barriers]
         self._waiting = {loop.header for loop in graph.loops if loop.blocks & barriers}
         # By what the names of slots end with.
@@ -75,7 +75,7 @@ class LiveAcrossBarriers:
                     self._uses.setdefault(bare(value.name), set()).add(origin)
 
     def is_crossed(self, slot: Slot) -> bool:
-        """Whether the contents of `slot` are needed behind a barrier."""
+        """Whether the contents of `slot` are needed after a barrier."""
         kind, name = slot
         if kind in (SlotKind.SCALAR, SlotKind.VECTOR):
             home = self._homes[name]
@@ -89,11 +89,11 @@ class LiveAcrossBarriers:
         return kind not in _OF_ONE_INSTRUCTION
 
     def _between(self, write: str, read: str) -> bool:
-        """Whether a barrier stands behind `write` (or at its end) and before `read`."""
+        """Whether a barrier is after `write` (or at its end) and before `read`."""
         return self._is_above(write, read) or self._waits_around(read, write)
 
     def _carried_across(self, origin: str, block: str) -> bool:
-        """Whether lanes on the way from `origin` to `block` may wait for others at a barrier."""
+        """Whether lanes may wait at a barrier between `origin` and `block`."""
         if (origin, block) in self._straight:
             return False
         # If they have left a loop, the others go round it again.

@@ -53,7 +53,7 @@ class Regions:
             yield [line for block in region for line in block.text()]
 
     def outcomes(self) -> tuple[int | None, ...]:
-        """What each region returns, where that is known at compile time."""
+        """The value that each region returns, if known at compile time."""
         values = [{b.returned.value for b in region if b.returned} for region in self._regions]
         return tuple(each.pop() if len(each) == 1 else None for each in values)
 
@@ -85,7 +85,7 @@ class Definitions:
         self._position = {name: position for position, (name, *_) in enumerate(self._names)}
 
     def of(self, body: Sequence[str]) -> list[str]:
-        """Those that `body` needs."""
+        """The declarations that `body` needs."""
         todo = _LOCAL.findall("\n".join(body))
         reached: set[int] = set()
         while todo:

@@ -97,11 +97,11 @@ class Rounds:
         return "\n".join((*(self._round(number) for number in numbers), *lines))
 
     def _outcome(self, number: int) -> int | None:
-        """What all simdgroups return, if that is known now."""
+        """The value that all simdgroups return, if known at compile time."""
         return self.outcomes[number] if self.in_step or not self.part else None
 
     def _after_region(self, number: int) -> list[str]:
-        """What follows a round."""
+        """The lines after a loop over simdgroups."""
         outcome = self._outcome(number)
         if outcome is None:
             return ["  br label %watched"]
@@ -244,7 +244,7 @@ def _carried(axis: str, higher: str) -> list[str]:
     ]
 
 
-#: Lines of a round in which simdgroups may come to different places.
+#: Lines of a loop whose simdgroups may reach different barriers.
 _WATCHED = (
     "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
     "  %together = phi i1 [ true, %entry ], [ %together.next, %done ]",

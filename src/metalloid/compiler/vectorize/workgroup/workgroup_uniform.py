@@ -1,9 +1,9 @@
-"""What the simdgroups of a threadgroup have in common, behind barriers that they reach together.
+"""Workgroup-uniform values and barriers.
 
 Loop counters, sizes and addresses that come from the arguments alone are the same for every thread
-of a threadgroup, as long as all threads go the same way. What is needed behind a barrier is then
-kept once for all simdgroups instead of in the state of each; and where all come to the same barrier
-for certain, nobody has to watch them.
+of a threadgroup, as long as its control flow is uniform. Such values are stored once for all
+simdgroups across a barrier, instead of in the frame of each; and if all simdgroups always reach the
+same barrier, that need not be checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcro
 def workgroup_uniform_values(
     function: Function, graph: Graph, parameters: Set[str]
 ) -> list[Value] | None:
-    """Values needed behind barriers that all simdgroups have in common; None if they may part.
+    """Uniform values that are needed after barriers; None if simdgroups may diverge.
 
     Parameters
     ----------
