@@ -211,7 +211,10 @@ for _ in range(12):
         "memory that is not the kernel's, in threadgroup (0, 0, 0)."
     )
     assert "\n2 more launches failed" in done.stderr
-    assert "ResourceWarning: failed launch never waited for: [wild] program_source:10: access" in done.stderr
+    assert (
+        "ResourceWarning: failed launch never waited for: [wild] program_source:10: access"
+        in done.stderr
+    )
 
 
 @ends

@@ -10,9 +10,9 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
+from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.translate import read_source
 from metalloid.compiler.frontend.unit import TranslationUnit
-from metalloid.compiler.ir.debug_info import location_of
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import Diagnostic, PlaceMap, report
 from metalloid.msl.entry_points import EntryPoint

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from metalloid.compiler.ir.debug_info import node_text
+from metalloid.compiler.frontend.debug_info import node_text
 
 _ATTACHMENT = re.compile(r"!dbg (!\d+)")
 _DEFINITION = re.compile(r"^define [^\n]*?@([\w.]+)\([^\n]*(?= \{$)", re.M)

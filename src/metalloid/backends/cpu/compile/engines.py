@@ -14,9 +14,9 @@ from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
-from metalloid.compiler.ir.debug_info import location_of
 from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang

@@ -18,6 +18,7 @@ from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
 from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
@@ -28,7 +29,6 @@ from metalloid.compiler.frontend.undefined_symbols import (
     undefined_names,
 )
 from metalloid.compiler.frontend.unit import TranslationUnit
-from metalloid.compiler.ir.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
