@@ -79,7 +79,7 @@ def _join_equal_targets(function: Function, block: Block) -> None:
     for phi in function.blocks[target].phis:
         places = [i for i, label in enumerate(phi.labels) if label == block.name]
         if len({phi.operands[i].name for i in places}) > 1:
-            raise Unsupported("a phi with two values from one block")
+            raise Unsupported("a phi with two values from one block").at(phi.debug)
         for place in places[:0:-1]:
             del phi.operands[place], phi.labels[place]
     block.end = Instruction("br", labels=[target])
