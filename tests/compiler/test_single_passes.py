@@ -121,6 +121,35 @@ def test_several_passes_run_in_order(tmp_path, capsys):
     assert heads == [f"; *** IR after {name} ***" for name in order]
 
 
+NESTED = """
+define void @kernel(ptr %words, ptr %threadgroup_memory, i32 %index) {
+entry:
+  call void @outer(ptr %words, i32 %index)
+  ret void
+}
+define internal void @outer(ptr %p, i32 %n) {
+entry:
+  call void @inner(ptr %p, i32 %n)
+  ret void
+}
+define internal void @inner(ptr %p, i32 %n) {
+entry:
+  store i32 %n, ptr %p, align 4
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["outer", "inner"])
+def test_functions_that_functions_call(name, tmp_path, capsys):
+    path = tmp_path / "file.ll"
+    path.write_text(NESTED)
+    assert main(["passes", str(path), "--function", name, "--pass", "linearize"]) == 0
+    text = capsys.readouterr().out
+    assert f"@mtl_lanes.{name}(" in text
+    assert ("call void @mtl_lanes.inner(" in text) == (name == "outer")
+
+
 @pytest.mark.parametrize("name", ["simplify-loops", "split-at-barriers", "scalarize-vectors"])
 def test_what_holds_already_is_left_alone(name, tmp_path, capsys):
     path = tmp_path / "file.ll"

@@ -109,7 +109,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     ir = flatten_address_spaces(ir)
     function = _parse(ir, name)
     callers = [other for other in function_names(ir) if f"@{name}" in callees_of(ir, other)]
-    kernel = callers[-1] if callers else name
+    kernel = max(callers, key=lambda other: len(callees_of(ir, other)), default=name)
     abi, spec = _abi_and_spec(ir, _parse(ir, kernel), target)
     callees = callees_of(ir, kernel)
     callee = callees.get(f"@{name}")
