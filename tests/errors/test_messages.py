@@ -365,6 +365,7 @@ def check(name, error):
     device = re.escape(mtl.default_device().name)
     hidden = [
         (r"\(\d+ bytes of memory\)", "(N bytes of memory)"),
+        (r"(KernelFault: \[\w+\]) \S+\.metal:\d+:", r"\1"),  # see test_fault_lines.py
         (f" on {device}>", " on cpu>"),
         (r"cancelled after \S+ s", "cancelled after N s"),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Block, Function
 from metalloid.compiler.ir.types import Unsupported
 
 #: Name of the single exit block that `loop_simplify` makes.
@@ -67,7 +67,7 @@ class Graph:
             for successor in self.successors[name]:
                 self.predecessors[successor].append(name)
         self.dominator = immediate_dominators(self.order, self.predecessors)
-        self._find_loops()
+        self._find_loops(blocks)
 
     def dominates(self, above: str, below: str) -> bool:
         """Whether every path to `below` goes through `above`."""
@@ -102,14 +102,14 @@ class Graph:
                 found[name] = bits
         return found
 
-    def _find_loops(self) -> None:
+    def _find_loops(self, blocks: dict[str, Block]) -> None:
         found: dict[str, Loop] = {}
         for name in self.order:
             for header in self.successors[name]:
                 if self.number[header] > self.number[name]:
                     continue
                 if not self.dominates(header, name):
-                    raise Unsupported("a loop with two entries")
+                    raise Unsupported("a loop with two entries").at(blocks[name].end.debug)
                 loop = found.setdefault(header, Loop(header, {header}))
                 todo = [name]
                 while todo:

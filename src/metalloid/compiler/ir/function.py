@@ -153,6 +153,11 @@ class Instruction:
         return Value(self.type, self.result)
 
     @property
+    def debug(self) -> str:
+        """Its ``!dbg`` attachment, such as ``"!12"``; empty if it has none."""
+        return next((node for name, node in self.metadata if name == "!dbg"), "")
+
+    @property
     def operation_key(self) -> tuple[object, ...]:
         """The same for two instructions that differ in their operands only."""
         return (

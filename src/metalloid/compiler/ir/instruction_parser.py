@@ -35,6 +35,12 @@ class Line(TokenLine):
 
     def instruction(self) -> Instruction:
         """The whole line."""
+        try:
+            return self._instruction()
+        except Unsupported as error:
+            raise error.at(self._debug()) from None
+
+    def _instruction(self) -> Instruction:
         result = ""
         if len(self._tokens) > 1 and self._tokens[1] == "=":
             result = self._tokens[0]
@@ -46,11 +52,18 @@ class Line(TokenLine):
         made.result = result if made.type is not VOID else ""
         if self._retain_hints:
             made.metadata = tuple(self._metadata())
+        elif debug := self._debug():
+            made.metadata = (("!dbg", debug),)
         return made
 
     def result(self) -> tuple[tuple[str, ...], Type]:
         """Take the words of a definition up to its name: those before the type, and the type."""
         return self._attributes(), self.type()
+
+    def _debug(self) -> str:
+        """The node of the ``!dbg`` attachment; empty if there is none."""
+        tokens = self._tokens
+        return tokens[tokens.index("!dbg") + 1] if "!dbg" in tokens else ""
 
     def _metadata(self) -> Iterator[tuple[str, str]]:
         """The attachments at the end of the line."""

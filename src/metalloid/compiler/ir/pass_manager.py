@@ -23,6 +23,7 @@ from typing import Generic, Protocol, TypeVar
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.ir.verifier import verify
 from metalloid.settings import settings
 
@@ -124,7 +125,11 @@ def run_passes(function: Function, passes: Sequence[Pass[C]], context: C) -> Non
             continue
         if each.optional and not _is_enabled(each.name, function.name):
             continue
-        changed = _timed(each, function, context) is not False
+        try:
+            changed = _timed(each, function, context) is not False
+        except Unsupported as error:
+            error.pass_name = error.pass_name or each.name
+            raise
         if changed:
             context.valid.difference_update(each.invalidates)
         context.valid.update(each.gives)

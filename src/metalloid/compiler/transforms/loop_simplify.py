@@ -79,7 +79,7 @@ def _join_equal_targets(function: Function, block: Block) -> None:
     for phi in function.blocks[target].phis:
         places = [i for i, label in enumerate(phi.labels) if label == block.name]
         if len({phi.operands[i].name for i in places}) > 1:
-            raise Unsupported("a phi with two values from one block")
+            raise Unsupported("a phi with two values from one block").at(phi.debug)
         for place in places[:0:-1]:
             del phi.operands[place], phi.labels[place]
     block.end = Instruction("br", labels=[target])
@@ -103,6 +103,8 @@ def _one_way_in(function: Function, graph: Graph, loop: Loop, inside: bool) -> N
     origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
     header = function.blocks[loop.header]
     new = Block(f"{loop.header}.{'latch' if inside else 'pre'}")
+    if origins == [new.name]:
+        return  # from an earlier run, on IR that was printed and read again
     new.end = Instruction("br", labels=[loop.header])
     for origin in origins:
         end = function.blocks[origin].end

@@ -79,7 +79,10 @@ class _TakingApart:
             body, block.body = block.body, []
             self._out = block.body
             for instruction in body:
-                self._take(instruction)
+                try:
+                    self._take(instruction)
+                except Unsupported as error:
+                    raise error.at(instruction.debug) from None
             block.end.operands = [self._resolved(value) for value in block.end.operands]
         for block in function.blocks.values():
             block.phis = [part for phi in block.phis for part in self._phi_parts(phi)]

@@ -41,7 +41,8 @@ def soa_private(function: Function, width: int, callees: Callees = NO_CALLEES) -
             array = _Array(instruction, users, computed_by, callees)
             is_passed = array.is_argument or PARAMETER in instruction.flags
             if is_passed and array.is_used and not array.size:
-                raise Unsupported("a private array that functions access in different units")
+                message = "a private array that functions access in different units"
+                raise Unsupported(message).at(instruction.debug)
             if array.size:
                 instruction.lane_step = array.size
                 longer |= array.steps

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _SLOT_ALIGNMENT = 64
 #: What a scalar takes at most, and lies at a multiple of.
 SCALAR_BYTES = 8
-#: Attribute group of the functions that are written.
-VECTOR_ATTRIBUTES = "#31999"
+#: The attribute group of emitted functions, until the module gives it a number.
+VECTOR_ATTRIBUTES = "#vector_function"
 
 
 class Builder:
@@ -75,6 +75,7 @@ class Builder:
         self.looks_ahead = False  # outside of loops, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
         self.blocks: list[EmittedBlock] = []
+        self._attachment = ""
         self._current = EmittedBlock("")  # not one of the blocks before the first label
         self._lines = self._current.lines
         self.declarations: dict[str, str] = {}
@@ -95,14 +96,18 @@ class Builder:
 
     # -- text
 
+    def locate(self, debug: str) -> None:
+        """Give what follows a ``!dbg`` attachment; none if `debug` is empty."""
+        self._attachment = f", !dbg {debug}" if debug else ""
+
     def emit(self, text: str) -> None:
         """Add an instruction without a result."""
-        self._lines.append(f"  {text}")
+        self._lines.append(f"  {text}{self._attachment}")
 
     def new(self, text: str) -> str:
         """Add an instruction; the name of its result."""
         self._count += 1
-        self._lines.append(f"  %v{self._count} = {text}")
+        self._lines.append(f"  %v{self._count} = {text}{self._attachment}")
         return f"%v{self._count}"
 
     def label(self, name: str) -> None:

@@ -28,6 +28,14 @@ def write(builder: Builder, instruction: Instruction) -> None:
     Unsupported
         If there is no way to.
     """
+    builder.locate(instruction.debug)
+    try:
+        _write(builder, instruction)
+    except Unsupported as error:
+        raise error.at(instruction.debug) from None
+
+
+def _write(builder: Builder, instruction: Instruction) -> None:
     op = instruction.op
     if op in accesses.HANDLERS:
         accesses.HANDLERS[op](builder, instruction)

@@ -315,4 +315,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return link_modules(ir, flatten_address_spaces(kernel.store_predicate(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.compile_auxiliary(driver)), "driver")

@@ -282,8 +282,8 @@ MTL_EXPORT void __msl_round(uint32_t first, uint32_t iteration) {
     self->loops[self->depth++][1] = iteration;
 }
 
-/* The call site, and with it the lanes that count as together, is where the kernel called us. */
-#define SITE __builtin_return_address(0)
+/* Lanes with the same call site count as together. */
+#define SITE MTL_CALL_SITE
 
 MTL_EXPORT void __msl_threadgroup_barrier(uint32_t flags) {
     (void)flags; /* one system thread runs the whole threadgroup: its memory is always in order */

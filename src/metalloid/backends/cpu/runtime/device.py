@@ -163,8 +163,9 @@ class CpuDevice(Device):
         """See `Device.compile`."""
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
-        def compile_variant(variant: Variant | None) -> CompiledKernel:
-            return compile_kernel(replace(first, variant=variant), shared_cache())
+        def compile_variant(variant: Variant | None, debug_lines: bool = False) -> CompiledKernel:
+            request = replace(first, variant=variant, debug_lines=debug_lines)
+            return compile_kernel(request, shared_cache())
 
         return CpuProgram(compile_variant(None), entry, compile_variant, self._names)
 

@@ -345,7 +345,10 @@ class Linearizer:
         be lenient they wait where they will meet the others again, as on a GPU.
         """
         if self._reach_another_barrier(self._deferred[name], name):
-            raise Unsupported("different threadgroup barriers for different threads")
+            barrier = self._blocks[name].body[-1]
+            raise Unsupported("different threadgroup barriers for different threads").at(
+                barrier.debug
+            )
         builder, lanes = self._builder, self._builder.width
         bits = builder.mask_as_bits()
         arrived = str((1 << lanes) - 1)
