@@ -1,7 +1,7 @@
 """Folders whose code this process may run: those that only its user may write to.
 
 Code from the cache is loaded into the process, and checksums in the folder prove nothing: a user
-who can write the code can write the checksums. So the rule is pip's: a folder is used only if the
+that can write the code can write the checksums. So the rule is pip's: a folder is used only if the
 effective user owns it and no other user may write to it, and it is made readable for that user
 alone.
 """

@@ -29,8 +29,8 @@ def load_address(code: int) -> int:
     """Where the shared object with an address is loaded; 0 if there is none."""
     info = _SymbolInfo()
     dladdr = ctypes.CDLL(None).dladdr
-    info = dladdr(ctypes.c_void_p(code), ctypes.byref(info))
-    return (info.base or 0) if info else 0
+    status = dladdr(ctypes.c_void_p(code), ctypes.byref(info))
+    return (info.base or 0) if status else 0
 
 
 def source_line(plain: Path, with_lines: Path, offset: int) -> tuple[str, int] | None:
@@ -53,8 +53,8 @@ def source_line(plain: Path, with_lines: Path, offset: int) -> tuple[str, int] |
         dwarf = objects[1].get_dwarf_info()
         for unit in dwarf.iter_CUs():
             program = dwarf.line_program_for_CU(unit)
-            if program is not None and (info := _row(program, offset)):
-                return info
+            if program is not None and (row := _row(program, offset)):
+                return row
     return None
 
 
