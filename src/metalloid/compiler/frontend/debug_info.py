@@ -19,7 +19,7 @@ _LOCATION = re.compile(r"^(!\d+) = ((?:distinct )?!DILocation\(.*\))$", re.M)
 
 @dataclass(frozen=True)
 class Location:
-    """A place in the source.
+    """A position in the source.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ def with_user_locations(ir: str, is_user_file: Callable[[Path], bool]) -> str:
             return node
         return user_location(nodes[caller[1]]).removeprefix("distinct ")
 
-    found = {name: user_location(node) for name, node in nodes.items() if node[0] != "d"}
-    return _LOCATION.sub(lambda match: f"{match[1]} = {found.get(match[1], match[2])}", ir)
+    locations = {name: user_location(node) for name, node in nodes.items() if node[0] != "d"}
+    return _LOCATION.sub(lambda match: f"{match[1]} = {locations.get(match[1], match[2])}", ir)
 
 
 def node_text(ir: str, name: str) -> str:
@@ -88,9 +88,9 @@ def _file_of(ir: str, node: str) -> tuple[str, str]:
     """The directory and the file of a location: those of the scope it is in."""
     while node and not (file := _field(node, "file")):
         node = node_text(ir, _field(node, "scope"))
-    found = node_text(ir, file) if node else ""
+    location = node_text(ir, file) if node else ""
     directory, name = (
-        _field(found, field).replace("\\5C", "\\").replace("\\22", '"')
+        _field(location, field).replace("\\5C", "\\").replace("\\22", '"')
         for field in ("directory", "filename")
     )
     return directory, name

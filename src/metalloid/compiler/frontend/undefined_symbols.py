@@ -87,14 +87,14 @@ def undefined(
         "call its own functions and those of Metal's standard library only."
     )
     file, line, column = _first_use(symbol, compile_with_lines()) or (entry.file, entry.line, 1)
-    places = SourceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
-    found = places.localise(Diagnostic("error", file, line, column, message))
-    return CompileError(report([found]), [found])
+    source_map = SourceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
+    localised = source_map.localise(Diagnostic("error", file, line, column, message))
+    return CompileError(report([localised]), [localised])
 
 
 def _first_use(symbol: str, ir: str) -> tuple[str, int, int] | None:
     """File, line and column of the first instruction that names a symbol."""
     use = re.compile(rf'^ [^\n]*@"?(?:\\01)?{re.escape(symbol)}\b[^\n]*!dbg !(\d+)', re.M)
     match = use.search(ir)
-    found = location_of(ir, f"!{match[1]}") if match else None
-    return (found.file, found.line, found.column) if found else None
+    localised = location_of(ir, f"!{match[1]}") if match else None
+    return (localised.file, localised.line, localised.column) if localised else None

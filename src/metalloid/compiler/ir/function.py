@@ -254,7 +254,7 @@ def replace_predecessor(block: Block, old: str, new: str) -> None:
 
 
 def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
-    """What a ``getelementptr`` adds to its first operand.
+    """The terms that a ``getelementptr`` adds to its first operand.
 
     Returns
     -------
@@ -266,22 +266,22 @@ def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
     distance, variable = 0, []
     inside: Type = step.source
     for number, index in enumerate(step.operands[1:]):
-        place = index.integer
+        member_index = index.integer
         if number == 0:
             size = inside.size
         elif isinstance(inside, Struct):
-            distance += inside.offset(place or 0)
-            inside = inside.members[place or 0]
+            distance += inside.offset(member_index or 0)
+            inside = inside.members[member_index or 0]
             continue
         elif isinstance(inside, Array | Vector):
             inside = inside.element
             size = inside.size
         else:
             raise Unsupported(f"a step into {inside}")
-        if place is None:
+        if member_index is None:
             variable.append((index, size))
         else:
-            distance += place * size
+            distance += member_index * size
     return distance, variable
 
 

@@ -48,13 +48,13 @@ class Line(TokenLine):
         early = self.flags()  # of calls
         op = self.next()
         flags = early + self.flags()
-        made = self._made(op, flags)
-        made.result = result if made.type is not VOID else ""
+        inst = self._build(op, flags)
+        inst.result = result if inst.type is not VOID else ""
         if self._retain_hints:
-            made.metadata = tuple(self._metadata())
+            inst.metadata = tuple(self._metadata())
         elif debug := self._debug():
-            made.metadata = (("!dbg", debug),)
-        return made
+            inst.metadata = (("!dbg", debug),)
+        return inst
 
     def result(self) -> tuple[tuple[str, ...], Type]:
         """Take the words of a definition up to its name: those before the type, and the type."""
@@ -73,7 +73,7 @@ class Line(TokenLine):
             if comma == "," and name[0] == node[0] == "!" and name != "!invariant.load":
                 yield name, node
 
-    def _made(self, op: str, flags: tuple[str, ...]) -> Instruction:
+    def _build(self, op: str, flags: tuple[str, ...]) -> Instruction:
         if op in INTEGER_BINARY or op in FLOAT_BINARY:
             left = self.value()
             self.skip(",")
@@ -103,9 +103,9 @@ class Line(TokenLine):
         handler = getattr(self, f"_{op}", None)
         if handler is None:
             raise Unsupported(f"the instruction {op}")
-        made: Instruction = handler(flags)
-        made.op = op
-        return made
+        inst: Instruction = handler(flags)
+        inst.op = op
+        return inst
 
     def _dialect(self, op: str) -> Instruction:
         """One of our own instructions, in the generic form that `printer` writes."""
@@ -128,14 +128,14 @@ class Line(TokenLine):
         return Instruction("", type=operands[1].type, operands=operands, flags=flags)
 
     def _phi(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", type=matrix_type(self.type()), flags=flags)
+        inst = Instruction("", type=matrix_type(self.type()), flags=flags)
         while self.skip("["):
-            made.operands.append(Value(made.type, self.constant_or_name()))
+            inst.operands.append(Value(inst.type, self.constant_or_name()))
             self.skip(",")
-            made.labels.append(self.next())
+            inst.labels.append(self.next())
             self.skip("]")
             self.skip(",")
-        return made
+        return inst
 
     def _getelementptr(self, flags: tuple[str, ...]) -> Instruction:
         source = self.type()
@@ -186,19 +186,19 @@ class Line(TokenLine):
         return Instruction("", operands=[condition], labels=labels)
 
     def _switch(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", operands=[self.value()])
+        inst = Instruction("", operands=[self.value()])
         self.skip(",")
         self.skip("label")
-        made.labels.append(self.next())
+        inst.labels.append(self.next())
         self.skip("[")
         cases = []
         while not self.skip("]"):
             cases.append(self._case())
             self.skip(",")
             self.skip("label")
-            made.labels.append(self.next())
-        made.cases = tuple(cases)
-        return made
+            inst.labels.append(self.next())
+        inst.cases = tuple(cases)
+        return inst
 
     def _case(self) -> int:
         """Take a case of a switch."""
@@ -308,7 +308,7 @@ class Line(TokenLine):
         )  # fmt: skip
 
     def _orderings(self) -> str:
-        """The orderings of an atomic operation, behind a scope of one thread if that is it."""
+        """The orderings of an atomic operation, after the scope of one thread if it has that."""
         words = [token for token in self._tokens if token in _ORDERINGS]
         if "syncscope" not in self._tokens:
             return " ".join(words)

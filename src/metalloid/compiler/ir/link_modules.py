@@ -42,13 +42,13 @@ def link_modules(first: str, second: str, prefix: str) -> str:
         r"^define linkonce_odr ([^\n]*?)comdat ", r"define internal \1", second, flags=re.M
     )
     second = _TYPE.sub(rf"\1{prefix}.\2", second)
-    behind = {
+    suffixes = {
         "#": 1 + max(map(int, _ATTRIBUTES.findall(first)), default=-1),
         "!": 1 + max(map(int, _NODE.findall(first)), default=-1),
     }
 
     def renumbered(text: str) -> str:
-        return _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) + behind[match[1]]}", text)
+        return _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) + suffixes[match[1]]}", text)
 
     if units is not None:
         more = renumbered(units[1])

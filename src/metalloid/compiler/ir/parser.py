@@ -66,9 +66,9 @@ def function_names(ir: str) -> list[str]:
 
 def first_bad_line(ir: str, name: str) -> tuple[int, str] | None:
     """Number in the module and text of the first line of a function that does not parse."""
-    found, parser = _definition(ir, name), _parser(ir, False)
-    number = ir.count("\n", 0, found.start(5))
-    for line in found[5].split("\n"):
+    definition, parser = _definition(ir, name), _parser(ir, False)
+    number = ir.count("\n", 0, definition.start(5))
+    for line in definition[5].split("\n"):
         number += 1
         words = line.partition(";")[0]
         if not words.strip() or _LABEL.match(words) or _HINTS.search(words):

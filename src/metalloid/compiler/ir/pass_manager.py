@@ -29,7 +29,7 @@ from metalloid.settings import settings
 
 
 class PassContext(Protocol):
-    """What the passes of a pipeline share besides the function.
+    """The state that the passes of a pipeline share besides the function.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class PipelineError(Exception):
 
 @dataclass
 class PassStatistics:
-    """What a pass has cost in this process.
+    """The cost of a pass in this process.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class PassStatistics:
 
 @dataclass
 class _Process:
-    """What is counted over all pipelines of the process."""
+    """The counts over all pipelines of the process."""
 
     optional_runs: int = 0
     statistics: dict[str, PassStatistics] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from metalloid.compiler.vectorize.memory.prefetch import computes_much
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.widening import find_widened_values
-from metalloid.compiler.vectorize.workgroup.frame_layout import places
+from metalloid.compiler.vectorize.workgroup.frame_layout import lay_out_slots
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 from metalloid.compiler.vectorize.workgroup.outline_regions import functions_text
 from metalloid.compiler.vectorize.workgroup.region_cfg import Regions
@@ -46,7 +46,7 @@ def linearize(function: Function, context: Context) -> None:
         )
         retained = {slot for slot in builder.slots if crossing.is_crossed(slot)}
     common = context.common
-    slots, state_bytes = places(function, builder, retained, common or (), starts)
+    slots, state_bytes = lay_out_slots(function, builder, retained, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
     regions = Regions(builder.blocks, starts)

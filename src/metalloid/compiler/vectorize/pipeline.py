@@ -301,7 +301,7 @@ def vectorize_callees(
 
 
 def spec_of_callee(callee: Callee, form: VectorSpec) -> VectorSpec:
-    """How the vector form of a function is to look that vector code of `form` calls."""
+    """The spec of a function that vector code of `form` calls."""
     vectors = vector_positions(callee)
     return VectorSpec(
         callee.vector_name, form.width, form.mask_bits, dict.fromkeys(vectors, VARYING), 0,

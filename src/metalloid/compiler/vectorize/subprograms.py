@@ -43,12 +43,12 @@ def with_subprograms(ir: str, scalar: str, texts: Sequence[str]) -> tuple[list[s
 
     def function(match: re.Match[str]) -> str:
         text = match[0]
-        found = list(dict.fromkeys(_ATTACHMENT.findall(text)))
+        subprograms = list(dict.fromkeys(_ATTACHMENT.findall(text)))
         name = _DEFINITION.match(text)
         assert name is not None
         own = new(re.sub(r'\bname: "[^"]*"', f'name: "{name[1]}"', subprogram, count=1))
         caller = new(f"distinct !DILocation(line: 0, scope: {own})")
-        inlined = {each: new(_inlined(node_text(ir, each), caller)) for each in found}
+        inlined = {each: new(_inlined(node_text(ir, each), caller)) for each in subprograms}
         text = _ATTACHMENT.sub(lambda each: f"!dbg {inlined[each[1]]}", text)
         # LLVM wants a location at each call that it may inline.
         text = _CALL_WITHOUT.sub(rf"\1, !dbg {caller}", text)
@@ -59,11 +59,11 @@ def with_subprograms(ir: str, scalar: str, texts: Sequence[str]) -> tuple[list[s
 
 def _inlined(location: str, caller: str) -> str:
     """A location whose function is inlined at `caller`."""
-    fields = ", ".join(_kept(location))
+    fields = ", ".join(_retained(location))
     return f"!DILocation({fields}, inlinedAt: {caller})"
 
 
-def _kept(location: str) -> Iterator[str]:
+def _retained(location: str) -> Iterator[str]:
     for field in ("line", "column", "scope"):
         match = re.search(rf"\b{field}: !?\w+", location)
         if match:

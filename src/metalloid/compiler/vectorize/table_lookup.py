@@ -51,7 +51,7 @@ def look_up(builder: Builder, instruction: Instruction) -> bool:
 def _table_of(builder: Builder, address: Value, type: Type) -> tuple[str, int, Value, int] | None:
     """Table of an address, its elements, an index in it, and what is to be added to that."""
     tables = builder.divergence.function.tables
-    parts = parts_of(address, builder.made_here, lambda value: value.name in tables)
+    parts = parts_of(address, builder.instruction_here, lambda value: value.name in tables)
     if parts is None or len(parts[2]) != 1:
         return None
     base, distance, [(index, size)] = parts
@@ -67,7 +67,7 @@ def _table_of(builder: Builder, address: Value, type: Type) -> tuple[str, int, V
 
 def _unmasked(builder: Builder, index: Value, bits: int) -> Value:
     """A value with the same low `bits` as an index, the only ones that a permutation reads."""
-    while (inst := builder.made_here(index)) is not None:
+    while (inst := builder.instruction_here(index)) is not None:
         operand = inst.operands[0]
         if inst.op == "and":
             mask = inst.operands[1].integer

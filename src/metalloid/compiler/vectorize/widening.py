@@ -31,7 +31,7 @@ def _note_use(builder: Builder, value: Value, block: str, through_copies: bool) 
     if builder.divergence.leaves_loop(value, block):
         builder.leaving.add(value.name)
     else:
-        builder.outliving.add(value.name)
+        builder.live_out.add(value.name)
 
 
 def _find_wanted_vectors(builder: Builder) -> None:

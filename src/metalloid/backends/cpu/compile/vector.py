@@ -36,7 +36,7 @@ from metalloid.compiler.vectorize.builder import SCALAR_BYTES
 from metalloid.compiler.vectorize.context import VectorizedFunction
 from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize, vectorize_callees
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
-from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import SimdgroupLoops
 
 #: From IR to code. LLVM's own vectorisers are off: they find nothing that is profitable.
 CODE_COMMAND = (
@@ -233,7 +233,7 @@ def _simdgroup_loops(
     vectorized: Sequence[VectorizedFunction],
     first: tuple[str, str, str] | None,
     own_bytes: int,
-) -> Rounds:
+) -> SimdgroupLoops:
     """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
     full_name = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
@@ -241,7 +241,7 @@ def _simdgroup_loops(
         [set().union(*region) for region in zip(*of_forms, strict=True)]
         for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
     )
-    return Rounds(
+    return SimdgroupLoops(
         full_name, part, vectorized[0].outcomes, forms[0].width,
         max(each.state_bytes for each in vectorized), vectorized[0].common, uses, changes,
         all(each.in_step for each in vectorized), first, own_bytes,

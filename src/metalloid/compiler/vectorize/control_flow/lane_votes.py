@@ -21,7 +21,7 @@ def any_and_all(builder: Builder, condition: Value, holds: bool) -> tuple[str, s
 
     All lanes are active, and the comparison stands in the block being written.
     """
-    inst = builder.made_here(condition)
+    inst = builder.instruction_here(condition)
     if inst is None or inst.op != "icmp":
         return None
     (index, limit), how = inst.operands, inst.predicate
@@ -92,7 +92,7 @@ def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
 
     Of an aligned index that is below 8 for some lane it is for the first eight.
     """
-    inst = builder.made_here(condition)
+    inst = builder.instruction_here(condition)
     if builder.mask is not None or inst is None or inst.op != "icmp":
         return 0
     index, limit = inst.operands
@@ -108,7 +108,7 @@ def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
 
 def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | None:
     """The operands joined by ``and``, or by ``or``; None without such an operation."""
-    inst = builder.made_here(condition)
+    inst = builder.instruction_here(condition)
     if inst is None or inst.op not in ("and", "or", "select"):
         return None
     if inst.op != "select":
@@ -121,7 +121,7 @@ def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | N
 
 def _all_pass_in_order(builder: Builder, condition: Value, holds: bool) -> str:
     """The same for an index that may wrap from one lane to another; then it is said to be false."""
-    inst = builder.made_here(condition)
+    inst = builder.instruction_here(condition)
     if inst is None or inst.op != "icmp" or inst.predicate not in _LESS + _MORE:
         return "false"
     (index, limit), how, type = inst.operands, inst.predicate, inst.operands[0].type

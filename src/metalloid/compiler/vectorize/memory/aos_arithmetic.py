@@ -68,7 +68,7 @@ class _Weaving:
         if all(member.name == first.name for member in members):
             self.spread.add(first.name)
             return functools.partial(self._write_spread, first)
-        inst = [builder.made_here(member) for member in members]
+        inst = [builder.instruction_here(member) for member in members]
         accesses = [one for one in inst if one is not None]
         if len(accesses) < len(inst) or len({i.operation_key for i in accesses}) > 1:
             raise _Unlike

@@ -43,11 +43,11 @@ class _Indexed:
     @staticmethod
     def of(builder: Builder, address: Value) -> _Indexed | None:
         """The base and indices of `address`, if it is of this kind, in the current block."""
-        parts = parts_of(address, builder.made_here, builder.is_uniform)
+        parts = parts_of(address, builder.instruction_here, builder.is_uniform)
         if parts is None or len(parts[2]) != 1:
             return None
         base, distance, [(index, size)] = parts
-        widening = builder.made_here(index)
+        widening = builder.instruction_here(index)
         if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
             return None
         type = widening.operands[0].type

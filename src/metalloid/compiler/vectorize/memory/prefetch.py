@@ -42,7 +42,7 @@ def look_ahead(builder: Builder, address: Value, size: int) -> None:
     ahead = _AHEAD if builder.looks_ahead else 0
     loop = builder.divergence.graph.loop_of[builder.block]
     if loop is not None:
-        step = Rounds(builder, loop).step(address)
+        step = InductionSteps(builder, loop).step(address)
         ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
     if not ahead or not is_in_buffer(builder, address):
         return
@@ -62,7 +62,7 @@ def is_in_buffer(builder: Builder, address: Value) -> bool:
     return inst is not None and inst.op == "load"
 
 
-class Rounds:
+class InductionSteps:
     """Constant steps of values of a loop from iteration to iteration; None if unknown."""
 
     def __init__(self, builder: Builder, loop: Loop) -> None:

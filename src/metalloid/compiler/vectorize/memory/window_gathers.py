@@ -61,11 +61,11 @@ def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
     """
     if builder.mask_type != I1 or builder.width % _LANES or builder.mask_as_bits() is not None:
         return None
-    parts = parts_of(address, builder.made_here, builder.is_uniform)
+    parts = parts_of(address, builder.instruction_here, builder.is_uniform)
     if parts is None or len(parts[2]) != 1:
         return None
     base, distance, [(index, size)] = parts
-    widening = builder.made_here(index)
+    widening = builder.instruction_here(index)
     if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
         return None
     [narrow] = widening.operands
@@ -82,7 +82,7 @@ def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
 
 def _uniform_term(builder: Builder, index: Value) -> tuple[Value, Value] | None:
     """The term of a sum that all lanes share, and the other."""
-    inst = builder.made_here(index)
+    inst = builder.instruction_here(index)
     if inst is None or inst.op != "add" or "nsw" not in inst.flags:
         return None
     for shared, other in (inst.operands, inst.operands[::-1]):

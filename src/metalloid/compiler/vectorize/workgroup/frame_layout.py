@@ -22,7 +22,7 @@ _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "floa
 _AGGREGATE = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
 
 
-def places(
+def lay_out_slots(
     function: Function,
     builder: Builder,
     retained: Set[Slot],

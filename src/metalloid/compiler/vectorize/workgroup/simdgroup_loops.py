@@ -23,7 +23,7 @@ _ARGUMENTS = _PARAMETERS.replace(" noalias", "")
 
 
 @dataclass(frozen=True)
-class Rounds:
+class SimdgroupLoops:
     """The loops over the simdgroups of a threadgroup.
 
     Attributes

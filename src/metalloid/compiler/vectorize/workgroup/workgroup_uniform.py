@@ -35,17 +35,17 @@ def workgroup_uniform_values(
     """
     shapes = {p.name: uniform(1) if p.name in parameters else VARYING for p in function.parameters}
     # Whether all threads are together is asked as of the lanes of a simdgroup.
-    found = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
-    if found.masked & barrier_blocks(function):
+    divergence = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
+    if divergence.masked & barrier_blocks(function):
         return None
     crossing = LiveAcrossBarriers(function, graph, block_order(graph))
     return [
         instruction.value
         for name in graph.order
         for instruction in (*function.blocks[name].phis, *function.blocks[name].body)
-        if name not in found.masked
+        if name not in divergence.masked
         and instruction.result
-        and found.shapes[instruction.result].is_uniform
+        and divergence.shapes[instruction.result].is_uniform
         and instruction.type.size <= SCALAR_BYTES
         and crossing.is_crossed(Slot.of(SlotKind.SCALAR, instruction.result))
     ]
