@@ -2,7 +2,7 @@
 // warp a simdgroup.
 #pragma once
 
-#include "parted_barrier.h"
+#include "divergent_barrier.h"
 
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
