@@ -182,7 +182,7 @@ def text(dtype: DType, index_type: str) -> str:
     type_, sums = msl_name(dtype), sum_type(dtype)
     kernels = {
         f"convolve_{how}": f"convolve<{type_}, {sums}, {index_type}, {flag}>"
-        for how, flag in (("beside", "true"), ("apart", "false"))
+        for how, flag in (("adjacent", "true"), ("strided", "false"))
     }
     pooled_sum = msl_name(pooled_type(dtype, False))
     for how, flag in (("across", "true"), ("along", "false")):
