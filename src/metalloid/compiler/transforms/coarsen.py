@@ -24,11 +24,13 @@ from metalloid.compiler.transforms.clone_blocks import clone
 #: Instructions of a function that is worth it.
 _LONG = 160
 _NOT_BY_ROWS = ("alloca", "atomicrmw", "cmpxchg", "fence", "switch")
-_APART = ".apart"
+_SEQUENTIAL = ".apart"
 
 
-def coarsen(function: Function, along: Set[str], across: Set[str], index: str, most: int) -> int:
-    """Let each thread do the work of several, if that pays; how many.
+def coarsen(
+    function: Function, along: Set[str], across: Set[str], index: str, max_carried: int
+) -> int:
+    """Let each thread do the work of several, if profitable; return how many.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def coarsen(function: Function, along: Set[str], across: Set[str], index: str, m
         Parameters by which lanes differ.
     index : str
         Parameter that is a thread's index in its threadgroup: what uses it is left as it is.
-    most : int
+    max_carried : int
         Numbers of each lane that loops may carry on, of all rows.
     """
     instructions = list(function.instructions())
@@ -53,21 +55,21 @@ def coarsen(function: Function, along: Set[str], across: Set[str], index: str, m
     if not _can_be_joined(function, graph, by_row):
         return 1
     carried = _carried_on(function, graph, by_row, by_lane)
-    rows = most // carried if carried else 1
+    rows = max_carried // carried if carried else 1
     if rows > 1:
         _Coarsening(function, by_row, along, rows).run()
     return max(rows, 1)
 
 
 def _computed_from(function: Function, names: Set[str]) -> set[str]:
-    """What depends on `names`, and these."""
-    found, before = set(names), 0
-    while len(found) > before:  # once more for what comes around a loop
-        before = len(found)
+    """The values that depend on `names`, and `names`."""
+    dependent, before = set(names), 0
+    while len(dependent) > before:  # once more for what comes around a loop
+        before = len(dependent)
         for one in function.instructions():
-            if one.result and any(value.name in found for value in one.operands):
-                found.add(one.result)
-    return found
+            if one.result and any(value.name in dependent for value in one.operands):
+                dependent.add(one.result)
+    return dependent
 
 
 def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
@@ -75,12 +77,12 @@ def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
     for one in function.instructions():
         if one.op in _NOT_BY_ROWS or (one.op == "call" and not is_lanewise(one.callee)):
             return False
-    behind_stores = 0
+    later_stores = 0
     for name in graph.order:
         if any(one.op in ("store", "copy", "fill") for one in function.blocks[name].body):
-            behind_stores |= graph.reach[name]
+            later_stores |= graph.reach[name]
     return not any(
-        graph.loop_of[name] or behind_stores >> graph.number[name] & 1
+        graph.loop_of[name] or later_stores >> graph.number[name] & 1
         for name in graph.order
         if _branches_by_row(function.blocks[name], by_row)
     )
@@ -91,7 +93,7 @@ def _branches_by_row(block: Block, by_row: Set[str]) -> bool:
 
 
 def _carried_on(function: Function, graph: Graph, by_row: Set[str], by_lane: Set[str]) -> int:
-    """How many numbers loops carry on for a row, if rows share what lanes load there; else 0."""
+    """The number of loop-carried values of a row, if rows share loads in loops; else 0."""
     blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
     shared = (
         one.op == "load" and one.operands[0].name not in by_row and one.operands[0].name in by_lane
@@ -110,9 +112,9 @@ class _Coarsening:
         """Change the function."""
         blocks, by_row = self._function.blocks, self._by_row
         own = list(blocks.values())
-        parting = [block for block in own if _branches_by_row(block, by_row)]
-        asking = [f"{block.name}.rows" for block in parting]
-        if parting:
+        divergent = [block for block in own if _branches_by_row(block, by_row)]
+        asking = [f"{block.name}.rows" for block in divergent]
+        if divergent:
             self._add_rows_one_by_one(asking)
         for block in own:
             block.phis = [copy for phi in block.phis for copy in self._copies(phi)]
@@ -124,7 +126,7 @@ class _Coarsening:
             for row in range(1, self._rows)
         ]  # fmt: skip
         self._function.entry.body[:0] = rows
-        for block, name in zip(parting, asking, strict=True):
+        for block, name in zip(divergent, asking, strict=True):
             self._ask(block, name)
 
     def _parameters(self) -> list[Value]:
@@ -161,7 +163,7 @@ class _Coarsening:
             block.body += joined
             every, any_ = (one.value for one in joined)
         block.end = Instruction("br", operands=[every], labels=[yes, name])
-        end = Instruction("br", operands=[any_], labels=[f"%mtl{_APART}", no])
+        end = Instruction("br", operands=[any_], labels=[f"%mtl{_SEQUENTIAL}", no])
         self._function.blocks[name] = Block(name, end=end)
         replace_predecessor(self._function.blocks[no], block.name, name)
 
@@ -169,27 +171,29 @@ class _Coarsening:
         """Add a loop over the rows of what the function does for one, entered from `origins`."""
         function = self._function
         entry = function.entry.name
-        new, _ = clone(function, list(function.blocks), _APART)
-        header, latch, behind = (f"%mtl{_APART}{part}" for part in ("", ".next", ".end"))
+        new, _ = clone(function, list(function.blocks), _SEQUENTIAL)
+        header, latch, outside = (f"%mtl{_SEQUENTIAL}{part}" for part in ("", ".next", ".end"))
         row = Instruction("phi", f"{header}.row", I32)
         following = Instruction("add", f"{latch}.row", I32, [row.value, Value(I32, "1")])
         row.operands = [Value(I32, "0")] * len(origins) + [following.value]
         row.labels = [*origins, latch]
-        places = {
-            value.name: Instruction("add", f"{value.name}{_APART}", value.type, [value, row.value])
+        axes = {
+            value.name: Instruction(
+                "add", f"{value.name}{_SEQUENTIAL}", value.type, [value, row.value]
+            )
             for value in self._parameters()
         }
         for name in new.values():
             block = function.blocks[name]
             for one in block.instructions():
                 one.operands = [
-                    places[value.name].value if value.name in places else value
+                    axes[value.name].value if value.name in axes else value
                     for value in one.operands
                 ]
             if block.end.op == "ret":
                 block.end = Instruction("br", labels=[latch])
         function.blocks[header] = Block(
-            header, [row], [*places.values()], Instruction("br", labels=[new[entry]])
+            header, [row], [*axes.values()], Instruction("br", labels=[new[entry]])
         )
         is_last = Instruction(
             "icmp",
@@ -202,6 +206,6 @@ class _Coarsening:
             latch,
             [],
             [following, is_last],
-            Instruction("br", operands=[is_last.value], labels=[behind, header]),
+            Instruction("br", operands=[is_last.value], labels=[outside, header]),
         )
-        function.blocks[behind] = Block(behind, end=Instruction("ret"))
+        function.blocks[outside] = Block(outside, end=Instruction("ret"))

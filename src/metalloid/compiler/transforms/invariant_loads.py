@@ -14,9 +14,9 @@ def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
     addresses = set(read_only)
     for instruction in function.instructions():
         operands = instruction.operands
-        at_known_place = bool(operands) and operands[0].name in addresses
-        if instruction.op == "getelementptr" and at_known_place:
+        has_known_address = bool(operands) and operands[0].name in addresses
+        if instruction.op == "getelementptr" and has_known_address:
             if all(v.is_constant for v in operands[1:]):
                 addresses.add(instruction.result)
-        elif instruction.op == "load" and at_known_place and not instruction.ordering:
+        elif instruction.op == "load" and has_known_address and not instruction.ordering:
             instruction.flags = (*instruction.flags, "call_invariant")

@@ -14,10 +14,11 @@ from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_sh
 from metalloid.backends.cuda.compile.invariant_loads import tag_invariant_loads
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
+from metalloid.compiler.frontend.debug_info import LINE_TABLES
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
-from metalloid.compiler.frontend.undefined_symbols import LINE_TABLES, undefined
+from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest

@@ -1,0 +1,43 @@
+"""Traces of what a GPU does, for Xcode."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from metalloid.backends.metal.pyobjc.binding import Binding
+from metalloid.errors import LaunchError
+
+
+@contextlib.contextmanager
+def capturing(gpu: Any, binding: Binding, path: str) -> Iterator[None]:
+    """Write a trace while the block runs.
+
+    Raises
+    ------
+    LaunchError
+        If Metal does not begin one.
+    """
+    module = binding.module
+    if not hasattr(module, "MTLCaptureManager"):
+        raise LaunchError("[capture] the software Metal device writes no traces.")
+    manager = module.MTLCaptureManager.sharedCaptureManager()
+    if not manager.supportsDestination_(module.MTLCaptureDestinationGPUTraceDocument):
+        raise LaunchError(
+            "[capture] Metal writes no traces in this process. Set MTL_CAPTURE_ENABLED=1 before "
+            "it begins."
+        )
+    descriptor = module.MTLCaptureDescriptor.alloc().init()
+    descriptor.setCaptureObject_(gpu)
+    descriptor.setDestination_(module.MTLCaptureDestinationGPUTraceDocument)
+    descriptor.setOutputURL_(binding.file_url(os.path.abspath(path)))
+    begun, error = manager.startCaptureWithDescriptor_error_(descriptor, None)
+    if not begun:
+        why = error.localizedDescription() if error is not None else "no reason given"
+        raise LaunchError(f"[capture] no trace was begun at {path}: {why}")
+    try:
+        yield
+    finally:
+        manager.stopCapture()
