@@ -81,7 +81,7 @@ def node_text(ir: str, name: str) -> str:
 
 def _field(node: str, name: str) -> str:
     match = re.search(rf'\b{name}: (?:"([^"]*)"|(!?\w+))', node)
-    return (match[1] or match[2]) if match else ""
+    return (match[1] or match[2] or "") if match else ""
 
 
 def _file_of(ir: str, node: str) -> tuple[str, str]:
