@@ -71,11 +71,19 @@ class AxisKernel(Builder):
             is_written = k >= len(self.in_params)
             arguments.append(Argument(parameter.name, parameter.type, form, is_written))
         return AxisText(
-            self.name, tuple(arguments), plan.axes, layout_struct(plan.layout),
-            typedefs(self._parameters, types), self.reduce_type, self.preamble,
-            self.expressions["map_expr"], self.expressions[self._combining],
-            self.expressions["identity"], self.expressions["post_map_expr"], self._uses_index,
-        )  # fmt: skip
+            name=self.name,
+            arguments=tuple(arguments),
+            axes=plan.axes,
+            layout=layout_struct(plan.layout),
+            types=typedefs(self._parameters, types),
+            reduce_type=self.reduce_type,
+            preamble=self.preamble,
+            map_expr=self.expressions["map_expr"],
+            reduce_expr=self.expressions[self._combining],
+            identity=self.expressions["identity"],
+            post_map_expr=self.expressions["post_map_expr"],
+            uses_index=self._uses_index,
+        )
 
     def _kernels(self, generated: GeneratedKernel, operands: Sequence[Operand]) -> Kernels:
         """The kernels of a text by the end of their names, each compiled when it is asked for."""

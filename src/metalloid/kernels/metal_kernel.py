@@ -364,6 +364,12 @@ def metal_kernel(
            [ 7.39 , 20.08 ]], dtype=float16)]
     """
     return MetalKernel(
-        name, input_names, output_names, source, header, ensure_row_contiguous, atomic_outputs,
-        math_mode,
-    )  # fmt: skip
+        name=name,
+        input_names=input_names,
+        output_names=output_names,
+        source=source,
+        header=header,
+        ensure_row_contiguous=ensure_row_contiguous,
+        atomic_outputs=atomic_outputs,
+        math_mode=math_mode,
+    )

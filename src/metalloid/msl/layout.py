@@ -143,12 +143,25 @@ def _read_layout(stream: Iterator[int]) -> Layout | None:
     kind, scalar_bytes, lanes, columns, size, alignment = (next(stream) for _ in range(6))
     members = [_read_layout(stream) for _ in range(next(stream))]
     return Layout(
-        _FORMS[form], _SPACES[space], bool(read_only), _KINDS[kind],
-        scalar_bytes, lanes, columns, size, alignment, name, offset, count,
-        _texture_type(texture, _KINDS[kind], scalar_bytes) if _FORMS[form] == "texture" else None,
-        texture if _FORMS[form] == "tensor" else 0,
-        tuple(member for member in members if member is not None), id_ - 1 if id_ else None,
-    )  # fmt: skip
+        form=_FORMS[form],
+        space=_SPACES[space],
+        read_only=bool(read_only),
+        kind=_KINDS[kind],
+        scalar_bytes=scalar_bytes,
+        lanes=lanes,
+        columns=columns,
+        bytes=size,
+        alignment=alignment,
+        name=name,
+        offset=offset,
+        count=count,
+        texture=_texture_type(texture, _KINDS[kind], scalar_bytes)
+        if _FORMS[form] == "texture"
+        else None,
+        rank=texture if _FORMS[form] == "tensor" else 0,
+        members=tuple(member for member in members if member is not None),
+        id=id_ - 1 if id_ else None,
+    )
 
 
 def _texture_type(bits: int, kind: str, scalar_bytes: int) -> TextureType:

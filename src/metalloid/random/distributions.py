@@ -127,8 +127,8 @@ def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.normal(3, key=mtl.random.key(0))
     array([ 1.6226426 ,  2.0252647 , -0.43359444], dtype=float32)
     """
-    return _sample("normal", SYMMETRIC_UNIT, lambda x: erfinv(x) * math.sqrt(2),
-                  shape, dtype, loc, scale, key)  # fmt: skip
+    return _sample(name="normal", row=SYMMETRIC_UNIT, transform=lambda x: erfinv(x) * math.sqrt(2),
+                  shape=shape, dtype=dtype, loc=loc, scale=scale, key=key)  # fmt: skip
 
 
 def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float32,
@@ -169,7 +169,16 @@ def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1
     >>> mtl.random.exponential(2, scale=10, key=mtl.random.key(0))
     array([0.53751975, 0.21652801], dtype=float32)
     """
-    return _sample("exponential", OPEN_UNIT, lambda x: -log(x), shape, dtype, 0, scale, key)
+    return _sample(
+        name="exponential",
+        row=OPEN_UNIT,
+        transform=lambda x: -log(x),
+        shape=shape,
+        dtype=dtype,
+        loc=0,
+        scale=scale,
+        key=key,
+    )
 
 
 def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -182,7 +191,16 @@ def gumbel(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale
     >>> mtl.random.gumbel(2, key=mtl.random.key(0))
     array([2.923375 , 3.8326204], dtype=float32)
     """
-    return _sample("gumbel", OPEN_UNIT, lambda x: -log(-log(x)), shape, dtype, loc, scale, key)
+    return _sample(
+        name="gumbel",
+        row=OPEN_UNIT,
+        transform=lambda x: -log(-log(x)),
+        shape=shape,
+        dtype=dtype,
+        loc=loc,
+        scale=scale,
+        key=key,
+    )
 
 
 def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -195,8 +213,16 @@ def laplace(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scal
     >>> mtl.random.laplace(2, key=mtl.random.key(0))
     array([2.2569828, 3.1502788], dtype=float32)
     """
-    return _sample("laplace", SYMMETRIC_UNIT, lambda x: copysign(log(1 - abs(x)), x),
-                  shape, dtype, loc, scale, key)  # fmt: skip
+    return _sample(
+        name="laplace",
+        row=SYMMETRIC_UNIT,
+        transform=lambda x: copysign(log(1 - abs(x)), x),
+        shape=shape,
+        dtype=dtype,
+        loc=loc,
+        scale=scale,
+        key=key,
+    )
 
 
 def bernoulli(p: Any = 0.5, shape: Shape | None = None, key: Array | None = None) -> Array:

@@ -288,14 +288,14 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
     sources = tuple(planner.sources)
     requested = {result.source for result in results if not result.references}
     return ExecutablePlan(
-        tuple(steps),
-        sources,
-        tuple(math.prod(source.shape) * source.dtype.itemsize for source in sources),
-        tuple(allocate),
-        tuple(reversed(release)),
-        tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
-        results,
-        tuple(result for result in results if result.references),
-        tuple(s for s in requested - allocated if sources[s].leaf is None),
-        planner.unsaved_outputs(),
+        steps=tuple(steps),
+        sources=sources,
+        sizes=tuple(math.prod(source.shape) * source.dtype.itemsize for source in sources),
+        allocate=tuple(allocate),
+        release=tuple(reversed(release)),
+        ends_batch=tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
+        results=results,
+        not_requested=tuple(result for result in results if result.references),
+        empty=tuple(s for s in requested - allocated if sources[s].leaf is None),
+        unsaved_outputs=planner.unsaved_outputs(),
     )

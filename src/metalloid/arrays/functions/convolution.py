@@ -37,7 +37,16 @@ _FEW_ELEMENTS = 4
 def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along one axis; see `conv_general`."""
-    return _convolved("conv1d", 1, x, weight, stride, padding, dilation, groups)
+    return _convolved(
+        where="conv1d",
+        axes=1,
+        x=x,
+        weight=weight,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
@@ -52,13 +61,31 @@ def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
     array([[4., 4.],
            [4., 4.]], dtype=float32)
     """
-    return _convolved("conv2d", 2, x, weight, stride, padding, dilation, groups)
+    return _convolved(
+        where="conv2d",
+        axes=2,
+        x=x,
+        weight=weight,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along three axes; see `conv_general`."""
-    return _convolved("conv3d", 3, x, weight, stride, padding, dilation, groups)
+    return _convolved(
+        where="conv3d",
+        axes=3,
+        x=x,
+        weight=weight,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
@@ -87,7 +114,16 @@ def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAx
     ValueError
         If the shapes are incompatible.
     """
-    return _convolved("conv_general", x.ndim - 2, x, weight, stride, padding, dilation, groups)
+    return _convolved(
+        where="conv_general",
+        axes=x.ndim - 2,
+        x=x,
+        weight=weight,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, padding: PerAxis,

@@ -74,4 +74,13 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
     start, row, matrix = (n * size for n in (stack.layout.offset, line, step))
-    return Matrices(stack.memory.bound, start, rows, columns, row, matrix, is_transposed, name)
+    return Matrices(
+        buffer=stack.memory.bound,
+        start=start,
+        rows=rows,
+        columns=columns,
+        row_bytes=row,
+        matrix_bytes=matrix,
+        is_transposed=is_transposed,
+        dtype=name,
+    )

@@ -198,8 +198,18 @@ class KernelBuilder:
         self.fused_nodes.add(index)
         op = _strided_op("gather", source, node.dtype, viewed, self.row_axes)
         varies = op.varies or any(self.ops[arg].varies for arg in args)
-        return self.add(KernelOp("gather", source, args, node.dtype, op.strides, op.offset,
-                               varies, layout.strides[:indexed]))  # fmt: skip
+        return self.add(
+            KernelOp(
+                kind="gather",
+                data=source,
+                args=args,
+                dtype=node.dtype,
+                strides=op.strides,
+                offset=op.offset,
+                varies=varies,
+                steps=layout.strides[:indexed],
+            )
+        )
 
     def _is_row_reduction(self, index: int, moves: tuple[ViewOp | int, ...]) -> bool:
         """Whether a reduction runs along the row axes and its result belongs to the same row."""

@@ -229,7 +229,16 @@ class Planner:
         self.fused_nodes.append(builder.fused_nodes)
         if all(builder.iteration_space) or builder.row_axes:
             space, ops = builder.iteration_space, tuple(builder.ops)
-            kernel = FusedKernel(space, builder.row_axes, ops, result, out, strides, offset, chunk)
+            kernel = FusedKernel(
+                iteration_space=space,
+                row_axes=builder.row_axes,
+                ops=ops,
+                result=result,
+                out=out,
+                strides=strides,
+                offset=offset,
+                chunk=chunk,
+            )
             self.steps.append(kernel)
 
     def _build(self, index: int) -> tuple[KernelBuilder, int]:

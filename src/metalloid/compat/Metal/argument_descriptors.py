@@ -55,12 +55,32 @@ def struct_of(descriptors: Sequence[Any]) -> Layout:
             fail(selector, f"index({index}) must be greater than that of the argument before it.")
         members.append(
             Layout(
-                form, "device", False, "O", 1, 1, 1, nbytes, alignment, f"argument {index}", offset,
-                count, id=index,
+                form=form,
+                space="device",
+                read_only=False,
+                kind="O",
+                scalar_bytes=1,
+                lanes=1,
+                columns=1,
+                bytes=nbytes,
+                alignment=alignment,
+                name=f"argument {index}",
+                offset=offset,
+                count=count,
+                id=index,
             )
-        )  # fmt: skip
+        )
         end, widest = offset + nbytes * max(count, 1), max(widest, alignment)
     size = -(-end // widest) * widest
     return Layout(
-        "reference", "constant", True, "O", size, 1, 1, size, widest, members=tuple(members)
+        form="reference",
+        space="constant",
+        read_only=True,
+        kind="O",
+        scalar_bytes=size,
+        lanes=1,
+        columns=1,
+        bytes=size,
+        alignment=widest,
+        members=tuple(members),
     )

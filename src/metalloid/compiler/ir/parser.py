@@ -153,15 +153,15 @@ class _Parser:
         groups = attributes.split() if self._retain_hints else re.findall(r"#\d+", attributes)
         qualifiers = (word for word in words if word not in _LINKAGES)
         function = Function(
-            name,
-            result,
-            values,
-            " ".join(groups),
-            {},
-            next((word for word in words if word in _LINKAGES), ""),
-            self._tables,
-            parameter_attributes,
-            tuple(qualifiers) if self._retain_hints else (),
+            name=name,
+            result=result,
+            parameters=values,
+            attributes=" ".join(groups),
+            blocks={},
+            linkage=next((word for word in words if word in _LINKAGES), ""),
+            tables=self._tables,
+            parameter_attributes=parameter_attributes,
+            qualifiers=tuple(qualifiers) if self._retain_hints else (),
         )
         block = None
         for line in _joined_lines(body):

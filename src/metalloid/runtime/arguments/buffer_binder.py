@@ -104,9 +104,15 @@ class BufferBinder(ArgumentBinder):
         number = layout.kind if self._takes_floats or self._takes_ints else ""
         dtype = None if self._is_padded else self._dtype
         return PlainParameter(
-            self.position, self._bytes, self._least_bytes, number, layout.scalar_bytes, dtype,
-            self._writes, self._alignment,
-        )  # fmt: skip
+            position=self.position,
+            bytes=self._bytes,
+            least_bytes=self._least_bytes,
+            number=number,
+            number_bytes=layout.scalar_bytes,
+            dtype=dtype,
+            writes=self._writes,
+            alignment=self._alignment,
+        )
 
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the memory that `value` is or becomes."""

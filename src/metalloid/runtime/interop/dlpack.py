@@ -202,9 +202,16 @@ def capsule_of_array(
     """A capsule for host memory; see `make_capsule`."""
     address = array.__array_interface__["data"][0]
     return make_capsule(
-        array, address, array.dtype, array.shape, array.strides, HOST, max_version,
-        not array.flags.writeable, is_copied,
-    )  # fmt: skip
+        owner=array,
+        address=address,
+        dtype=array.dtype,
+        shape=array.shape,
+        strides=array.strides,
+        device=HOST,
+        max_version=max_version,
+        read_only=not array.flags.writeable,
+        is_copied=is_copied,
+    )
 
 
 def make_capsule(

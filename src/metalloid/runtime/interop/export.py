@@ -54,9 +54,16 @@ class Exported(Strided):
         if stream != _NO_STREAM:
             self.exchange.hand_over(_DEFAULT_STREAM if stream is None else stream)
         return make_capsule(
-            self.owner, self.address, self.dtype, self.shape, self.strides,
-            self.exchange.dlpack_device, max_version, read_only, is_copied,
-        )  # fmt: skip
+            owner=self.owner,
+            address=self.address,
+            dtype=self.dtype,
+            shape=self.shape,
+            strides=self.strides,
+            device=self.exchange.dlpack_device,
+            max_version=max_version,
+            read_only=read_only,
+            is_copied=is_copied,
+        )
 
     def to_cuda(self) -> dict[str, Any]:
         """The array interface of CUDA, version 3."""

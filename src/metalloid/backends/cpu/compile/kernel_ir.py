@@ -235,9 +235,17 @@ def kernel_ir(
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     return KernelIR(
-        text, ir, compile_auxiliary, len(entry.parameters), layouts, synchronises, shares, reports,
-        logs, target.vectors,
-    )  # fmt: skip
+        cpp=text,
+        ir=ir,
+        compile_auxiliary=compile_auxiliary,
+        parameters=len(entry.parameters),
+        layouts=layouts,
+        synchronises=synchronises,
+        shares=shares,
+        reports=reports,
+        logs=logs,
+        vectors=target.vectors,
+    )
 
 
 def _optimised(ir: str, target: Target) -> str:

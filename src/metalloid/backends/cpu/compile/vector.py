@@ -242,10 +242,18 @@ def _simdgroup_loops(
         for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
     )
     return SimdgroupLoops(
-        full_name, part, vectorized[0].outcomes, forms[0].width,
-        max(each.state_bytes for each in vectorized), vectorized[0].common, uses, changes,
-        all(each.in_step for each in vectorized), first, own_bytes,
-    )  # fmt: skip
+        full=full_name,
+        part=part,
+        outcomes=vectorized[0].outcomes,
+        width=forms[0].width,
+        state_bytes=max(each.state_bytes for each in vectorized),
+        common=vectorized[0].common,
+        uses=uses,
+        changes=changes,
+        in_step=all(each.in_step for each in vectorized),
+        positions=first,
+        own_bytes=own_bytes,
+    )
 
 
 def _with_simdgroup_index(ir: str) -> str:
@@ -290,14 +298,31 @@ def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Ve
         shapes = {**dict.fromkeys(axes, VARYING), _INDEX: aligned}
         return [
             VectorSpec(
-                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, axes, _COMMON,
-                is_strict,
+                name="mtl_simdgroup",
+                width=width,
+                mask_bits=mask_bits,
+                shapes=shapes,
+                index=_INDEX,
+                partial=True,
+                has_state=True,
+                computed=axes,
+                common=_COMMON,
+                is_strict=is_strict,
             )
-        ]  # fmt: skip
+        ]
     if kind is Kind.SINGLE_COLUMN:
         row[_X] = consecutive(width, MAX_ALIGNMENT)
     full_name = VectorSpec(
-        "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
+        name="mtl_simdgroup",
+        width=width,
+        mask_bits=mask_bits,
+        shapes=row,
+        index=_INDEX,
+        partial=False,
+        has_state=True,
+        computed=(),
+        common=_COMMON,
+        is_strict=is_strict,
     )
     if kind is not Kind.TAIL:
         return [full_name]

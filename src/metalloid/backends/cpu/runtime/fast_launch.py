@@ -91,9 +91,18 @@ def fast_launch(
         raise program.failure(outcome, grid, group)
 
     plan = _Plan(
-        head, sizes, program.jobs, device, settings, np.ndarray, float, int,
-        tuple(p.dtype for p in parameters), FinishedEvent, fail,
-    )  # fmt: skip
+        head=head,
+        sizes=sizes,
+        jobs=program.jobs,
+        device=device,
+        settings=settings,
+        array=np.ndarray,
+        float=float,
+        int=int,
+        dtypes=tuple(p.dtype for p in parameters),
+        event=FinishedEvent,
+        fail=fail,
+    )
     launch = _binding()(plan)
     if launch is None or not program.logs:
         return launch

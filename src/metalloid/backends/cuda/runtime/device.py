@@ -75,10 +75,15 @@ class CudaDevice(ContextDevice):
 
         self.enter()
         return CudaProgram(
-            with_threads(entry.limits.max_total or 0), entry, self.target.name, with_threads,
-            self.printf_buffer(), self._multiprocessors, self.cancellation.flags.append,
-            self._settle_all,
-        )  # fmt: skip
+            kernel=with_threads(entry.limits.max_total or 0),
+            entry=entry,
+            architecture=self.target.name,
+            with_threads=with_threads,
+            printf_buffer=self.printf_buffer(),
+            multiprocessors=self._multiprocessors,
+            add_flag=self.cancellation.flags.append,
+            wait=self._settle_all,
+        )
 
     def launch(
         self, program: CudaProgram, arguments: Arguments, grid: Size, group: Size, wait: bool

@@ -72,8 +72,23 @@ def fast_launch(
 
     timer = device.timer
     plan = _Plan(
-        head, sizes, program.shapes, device, device.constants, timer.free, timer.is_timing,
-        settings, Buffer, _INTEGERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
-        program.uses_printf, device.lock.acquire, device.lock.release, fail,
-    )  # fmt: skip
+        head=head,
+        sizes=sizes,
+        shapes=program.shapes,
+        device=device,
+        constants=device.constants,
+        free_events=timer.free,
+        is_timed=timer.is_timing,
+        settings=settings,
+        buffer=Buffer,
+        integers=_INTEGERS,
+        other_numbers=_OTHER_NUMBERS,
+        timed_event=TimedEvent,
+        event=CudaEvent,
+        program=program,
+        uses_printf=program.uses_printf,
+        acquire=device.lock.acquire,
+        release=device.lock.release,
+        fail=fail,
+    )
     return device.native.fast_launch(plan)

@@ -82,10 +82,18 @@ class Accelerator:
         threads = 1024
         return [
             DeviceProperties(
-                0, DeviceType.METAL, info.description, None, info.memory_bytes, info.threads,
-                threads, (threads,) * 3, (2**31 - 1,) * 3, 32,
+                device_id=0,
+                device_type=DeviceType.METAL,
+                name=info.description,
+                compute_capability=None,
+                total_memory=info.memory_bytes,
+                multiprocessor_count=info.threads,
+                max_threads_per_block=threads,
+                max_block_dims=(threads,) * 3,
+                max_grid_dims=(2**31 - 1,) * 3,
+                warp_size=32,
             )
-        ]  # fmt: skip
+        ]
 
     @property
     def device_count(self) -> int:
