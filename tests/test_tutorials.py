@@ -1,4 +1,4 @@
-"""The tutorials do what they show.
+"""The tutorials, and the page on kernels, do what they show.
 
 The Python blocks of a page run from top to bottom in one namespace; a text block is what the block
 before it prints. As in doctests, ``...`` in it stands for any text.
@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(
-    page for page in (ROOT / "docs/internals/tutorials").glob("*.md") if page.name != "README.md"
-)
+TUTORIALS = ROOT / "docs/internals/tutorials"
+PAGES = [
+    ROOT / "docs/kernels.md",
+    *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
+]
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

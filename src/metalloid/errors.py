@@ -28,15 +28,15 @@ __all__ = [
 
 
 class MetalloidError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class CompileError(MetalloidError, SyntaxError):
-    """A kernel text that does not compile.
+    """A kernel text does not compile.
 
-    Being a ``SyntaxError``, it shows the first error's file, line and caret in every Python
-    traceback; ``str(error)`` holds all errors, each as ``FILE:LINE:COLUMN: error: message`` with
-    the line of the user's own text and a caret below it.
+    It is a ``SyntaxError``, so Python tracebacks show the file, line and caret of the first error.
+    ``str(error)`` lists all errors as ``FILE:LINE:COLUMN: error: message``, with the source line
+    and a caret below it.
 
     Attributes
     ----------
@@ -64,34 +64,34 @@ class CompileError(MetalloidError, SyntaxError):
 
 
 class CompileWarning(UserWarning):
-    """What the compiler warns of in a text that `library` or `load` compiled.
+    """A compiler warning for a text that `library` or `load` compiled.
 
-    It is issued where the program calls them; ``Library.warnings`` has the same as objects. Silence
-    it with ``warnings.filterwarnings("ignore", category=metalloid.CompileWarning)``.
+    It is issued at the call of these functions; ``Library.warnings`` has the same as objects.
+    Silence it with ``warnings.filterwarnings("ignore", category=metalloid.CompileWarning)``.
     """
 
 
 class UnknownFunction(MetalloidError, AttributeError, KeyError):
-    """A library has no kernel of the name asked for; the text lists those it has."""
+    """A library has no kernel of the requested name; the message lists its kernels."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ArgumentError(MetalloidError, TypeError, ValueError):
-    """Arguments of a launch that do not fit the kernel's signature; nothing was run."""
+    """The arguments of a launch do not match the kernel's signature; nothing was run."""
 
 
 class UnsupportedType(MetalloidError, TypeError):
-    """Arrays of a type that the device does not compute with: float64 on Apple GPUs."""
+    """The device does not support the type of an array: float64 on Apple GPUs."""
 
 
 class LaunchError(MetalloidError, RuntimeError):
-    """A launch that the device could not carry out although its arguments fit."""
+    """The device could not run a launch although its arguments were valid."""
 
 
 class LaunchTimeout(LaunchError, TimeoutError):
-    """A launch that ran for longer than its time limit and was ended; its results are incomplete.
+    """A launch exceeded its time limit and was stopped; its results are incomplete.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ class LaunchTimeout(LaunchError, TimeoutError):
 
 
 class LaunchCancelled(LaunchError):
-    """A launch that was ended by Ctrl-C or `Event.cancel`; its results are incomplete."""
+    """A launch was stopped by Ctrl-C or `Event.cancel`; its results are incomplete."""
 
 
 class OutOfMemory(MetalloidError, MemoryError):
-    """The device has no room for a buffer of the size asked for."""
+    """The device has no memory for a buffer of the requested size."""
 
 
 class KernelFault(MetalloidError, RuntimeError):
@@ -123,7 +123,7 @@ class KernelFault(MetalloidError, RuntimeError):
     kernel : str
         Name of the kernel.
     reason : str
-        What happened, without the place.
+        What happened, without its location.
     threadgroup, thread : tuple of int or None
         Position of the threadgroup in the grid and of the thread in its threadgroup, where known.
     """
@@ -145,4 +145,4 @@ class KernelFault(MetalloidError, RuntimeError):
 
 
 class DeviceUnavailable(MetalloidError, RuntimeError):
-    """The device asked for does not exist on this machine; the text says why."""
+    """The requested device does not exist on this machine; the message states the reason."""

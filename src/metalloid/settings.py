@@ -129,119 +129,119 @@ class Settings:
         "METALLOID_CACHE_DIR",
         str,
         "",
-        "Folder of compiled kernels; empty: the user's cache folder.",
+        "Folder of the cache of compiled kernels; empty: in the user's cache folder.",
     )
     cache_bytes = _Setting(
         "METALLOID_CACHE_SIZE",
         parse_size,
         2**30,
-        "Size limit of the cache, 512M; 0: nothing stays.",
+        "Maximum size of the cache, such as 512M; 0: nothing is stored on disk.",
     )
     clang = _Setting(
         "METALLOID_CLANG",
         str,
         "",
-        "A zig executable to compile with; empty: the ziglang package's.",
+        "The zig executable to compile with; empty: that of the ziglang package.",
     )
     device = _Setting(
-        "METALLOID_DEVICE", str, "", "Default device, such as cpu; empty: the first one available."
+        "METALLOID_DEVICE", str, "", "Default device, such as cpu; empty: the first available one."
     )
     metal_binding = _Setting(
         "METALLOID_METAL_BINDING",
         str,
         "",
-        "Module that offers Metal; empty: PyObjC's, on macOS. metalloid.compat.Metal: software.",
+        "Module to use as Metal; empty: PyObjC's, on macOS. metalloid.compat.Metal: in software.",
     )
     metal_language = _Setting(
         "METALLOID_METAL_LANGUAGE",
         _language,
         "",
-        "Version of the language for Metal's compiler, such as 3.1; empty: the newest it knows.",
+        "Version of Metal for Apple's compiler, such as 3.1; empty: the newest it supports.",
     )
     validate = _Setting(
         "METALLOID_VALIDATE",
         _truth,
         False,
-        "Whether Metal checks its use and its shaders' memory; before the first use of the GPU.",
+        "Whether Metal validates calls and memory accesses. Set it before the GPU is used.",
     )
     num_threads = _Setting(
-        "METALLOID_NUM_THREADS", int, 0, "CPU threads a launch may use; 0: all of this process."
+        "METALLOID_NUM_THREADS", int, 0, "CPU threads that a launch may use; 0: all of the process."
     )
 
     cpu_engine = _Setting(
         "METALLOID_CPU_ENGINE",
         _engine,
         "simd",
-        "How the CPU runs kernels: simd, vector code; reference, one thread after the other.",
+        "How the CPU runs kernels: simd (vector code) or reference (one thread at a time).",
     )
     cpu_level = _Setting(
         "METALLOID_CPU_LEVEL",
         _level,
         "",
-        "Instructions the CPU may use: x86-64-v2 (SSE4.2), -v3 (AVX2), -v4; empty: all it has. "
-        "Before its first use.",
+        "Instruction set for the CPU: x86-64-v2 (SSE4.2), x86-64-v3 (AVX2), x86-64-v4 (AVX-512); "
+        "empty: all that it has. Set it before the first use.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",
         _truth,
         True,
-        "Whether every thread must reach the same barrier; 0: as GPUs take it.",
+        "Whether every thread must reach the same barrier; 0: lenient, like GPUs.",
     )
     timeout = _Setting(
         "METALLOID_TIMEOUT",
         _seconds,
         0.0,
-        "Seconds a launch may run before it is ended with LaunchTimeout; 0: as long as it takes.",
+        "Seconds after which a launch is stopped with LaunchTimeout; 0: unlimited.",
     )
     cancellable = _Setting(
         "METALLOID_CANCELLABLE",
         _truth,
         True,
-        "Whether kernels on NVIDIA GPUs poll, so that Ctrl-C and time limits can end them; before "
+        "Whether kernels on NVIDIA GPUs can be stopped by Ctrl-C and time limits. Set it before "
         "they are compiled.",
     )
     progress = _Setting(
         "METALLOID_PROGRESS",
         _truth,
         True,
-        "Whether a line on a terminal says what takes longer than a second to compile.",
+        "Whether a line on the terminal reports compilations that take longer than a second.",
     )
     timing = _Setting(
         "METALLOID_TIMING",
         _truth,
         True,
-        "Whether launches on a GPU can tell their seconds, which costs each about 2 us.",
+        "Whether GPU launches are timed for Event.seconds, which costs about 2 us per launch.",
     )
     products = _Setting(
         "METALLOID_PRODUCTS",
         _products,
         "auto",
-        "Who multiplies matrices: auto; host (BLAS), mps (Apple's), cublas (NVIDIA's); kernels of "
-        "ours: the best of them, or registers, simdgroups, sums.",
+        "Backend of matrix products: auto; host (BLAS), mps (Apple), cublas (NVIDIA); kernels, or "
+        "one kind of them: registers, simdgroups, sums.",
     )
     decompositions = _Setting(
         "METALLOID_DECOMPOSITIONS",
         _decompositions,
         "auto",
-        "Who decomposes matrices and solves equations: auto; host, its NumPy; cusolver, NVIDIA's.",
+        "Backend of matrix decompositions and solvers: auto; host (NumPy); cusolver (NVIDIA).",
     )
     tf32 = _Setting(
         "METALLOID_TF32",
         _truth,
         False,
-        "Whether NVIDIA's tensor cores may multiply matrices of float32, rounded to 11 bits.",
+        "Whether NVIDIA's tensor cores may multiply float32 matrices as TF32 (11 bits).",
     )
     sorting = _Setting(
         "METALLOID_SORTING",
         _host_or_kernels,
         "auto",
-        "Who sorts and searches arrays on the CPU: auto; host, its NumPy; kernels.",
+        "Backend of sorting and searching on the CPU: auto; host (NumPy); kernels.",
     )
     transforms = _Setting(
         "METALLOID_TRANSFORMS",
         _transforms,
         "auto",
-        "Who makes Fourier transforms: auto; host, its NumPy; kernels; cufft, NVIDIA's.",
+        "Backend of Fourier transforms: auto; host (NumPy); kernels; cufft (NVIDIA).",
     )
 
     verify_passes = _Setting(
@@ -254,25 +254,25 @@ class Settings:
         "METALLOID_PRINT_AFTER",
         str,
         "",
-        "Name of a pass after which the compiler prints its IR to stderr, or all; for developers.",
+        "Pass after which the compiler prints its IR to stderr, or all; for developers.",
     )
     disable_pass = _Setting(
         "METALLOID_DISABLE_PASS",
         str,
         "",
-        "Optional passes that the compiler leaves out, with commas between; for developers.",
+        "Optional passes that the compiler skips, separated by commas; for developers.",
     )
     pass_limit = _Setting(
         "METALLOID_PASS_LIMIT",
         int,
         -1,
-        "Number of optional passes that the compiler runs, to find a wrong one; -1: all.",
+        "Maximum number of optional passes to run, to bisect a defect; -1: all; for developers.",
     )
     time_passes = _Setting(
         "METALLOID_TIME_PASSES",
         _truth,
         False,
-        "Whether the time of each pass of the compiler is printed when the process ends.",
+        "Whether the time of each pass is printed when the process ends; for developers.",
     )
 
     def observe(self, name: str, observer: Callable[[Any], None]) -> None:

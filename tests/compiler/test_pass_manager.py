@@ -94,9 +94,19 @@ def test_lowering_gives_what_vectorisation_begins_with(pipeline):
             "load_matrix", "%m", MATRIX, [Value(POINTER, "%p")], indices=(8, 1), source=FLOAT
         ),
         Instruction("alloca", "%p", POINTER, source=FLOAT, align=4, lane_step=16),
+        Instruction(
+            "alloca",
+            "%p",
+            POINTER,
+            [Value(POINTER, "%q")],
+            ("parameter",),
+            source=FLOAT,
+            lane_step=4,
+        ),
+        Instruction("phi", "%m", MATRIX, [Value(MATRIX, "%a")], labels=["%b"]),
         Instruction("load", "%x", FLOAT, [Value(POINTER, "%p")], ("call_invariant",), align=4),
     ],
-    ids=lambda instruction: instruction.op,
+    ids=lambda instruction: " ".join((*instruction.flags, instruction.op)),
 )
 def test_our_own_instructions_are_parsed_back(instruction):
     parsed = Line(instruction_text(instruction), lambda name: FLOAT).instruction()

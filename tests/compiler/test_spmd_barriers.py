@@ -13,6 +13,8 @@ from metalloid.compiler.transforms.loop_simplify import simplify_loops
 from metalloid.compiler.transforms.rematerialize import rematerialize
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return, SlotAccess
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
 from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
 from metalloid.compiler.vectorize.workgroup.workgroup_uniform import workgroup_uniform_values
@@ -106,29 +108,33 @@ def test_loads_at_known_places_of_read_only_memory_are_marked():
 # ---- regions
 
 
-LINES = [
-    "b0:", "  br label %b1", "b1:", "  ret i64 4294967299", "behind1:", "  br i1 %c, label %b1, label %b2",
-    "b2:", "  ret i64 0",
-]  # fmt: skip
+BLOCKS = [
+    EmittedBlock("b0", ["  br label %b1"], successors=["b1"]),
+    EmittedBlock("b1", ["  ret i64 4294967299"], returned=Return(1, 3)),
+    EmittedBlock("behind1", ["  br i1 %c, label %b1, label %b2"], successors=["b1", "b2"]),
+    EmittedBlock("b2", ["  ret i64 0"], returned=Return(0, 0)),
+]
 
 
 def test_a_region_has_the_blocks_up_to_its_barriers():
-    regions = Regions(LINES, ["b0", "behind1"])
-    assert list(regions.bodies()) == [LINES[:4], LINES[2:]]
+    regions = Regions(BLOCKS, ["b0", "behind1"])
+    lines = [line for block in BLOCKS for line in block.text()]
+    assert list(regions.bodies()) == [lines[:4], lines[2:]]
     assert regions.length == 4 + 6
 
 
 def test_what_a_region_returns_is_known_if_it_has_one_end():
-    assert Regions(LINES, ["b0", "behind1"]).outcomes() == (1 << 32 | 3, None)
-    assert Regions(["b0:", "  ret i64 %v7"], ["b0"]).outcomes() == (None,)
+    assert Regions(BLOCKS, ["b0", "behind1"]).outcomes() == (1 << 32 | 3, None)
+    assert Regions([EmittedBlock("b0", returned=Return(1))], ["b0"]).outcomes() == (None,)
 
 
-def test_a_region_uses_what_its_blocks_name_and_changes_what_they_store():
-    lines = [
-        "b0:", '  %v0 = load i32, ptr %"s.a", align 4', "  br label %b1",
-        "b1:", '  store i32 %v0, ptr %"s.b", align 4', "  ret i64 0",
-    ]  # fmt: skip
-    regions, numbers = Regions(lines, ["b0", "b1"]), {'%"s.a"': 0, '%"s.b"': 1, '%"s.c"': 2}
+def test_a_region_uses_the_slots_that_it_accesses_and_changes_those_that_it_stores():
+    a, b, c = (Slot(SlotKind.SCALAR, name) for name in "abc")
+    blocks = [
+        EmittedBlock("b0", accesses=[SlotAccess(a, is_store=False)], successors=["b1"]),
+        EmittedBlock("b1", accesses=[SlotAccess(b, is_store=True)], returned=Return(0, 0)),
+    ]
+    regions, numbers = Regions(blocks, ["b0", "b1"]), {a: 0, b: 1, c: 2}
     assert regions.uses(numbers) == ({0, 1}, {1})
     assert regions.changes(numbers) == ({1}, {1})
 

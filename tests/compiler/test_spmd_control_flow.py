@@ -18,6 +18,7 @@ from metalloid.compiler.transforms import loop_simplify as canonical_form
 from metalloid.compiler.transforms.loop_simplify import simplify_loops
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.vectorize.pipeline import vectorize
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 
@@ -120,7 +121,10 @@ def crossing(blocks, slots, straight=()):
     split_at_barriers(made)
     graph = simplify_loops(made)
     found = LiveAcrossBarriers(made, graph, block_order(graph), straight=set(straight))
-    return {slot for slot in slots if found.is_crossed(f'%"{slot}"')}
+    kinds = {slot: slot.split(".") for slot in slots}
+    return {
+        slot for slot, (kind, name) in kinds.items() if found.is_crossed(Slot(SlotKind(kind), name))
+    }
 
 
 def test_what_is_needed_behind_a_barrier_is_kept():

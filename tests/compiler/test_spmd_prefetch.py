@@ -74,7 +74,9 @@ def test_what_is_asked_for(body, ahead):
     builder = writer_of(body)
     builder._scalars["%a"] = "%address"
     look_ahead(builder, Value(POINTER, "%a"), 128)
-    asked = [line for line in builder.lines if "getelementptr" in line]
+    asked = [line for line in builder.emitted_block.lines if "getelementptr" in line]
     distances = [int(line.rsplit(" ", 1)[1]) for line in asked]
     assert distances == ([] if ahead is None else [ahead, ahead + 64])
-    assert len([line for line in builder.lines if "@llvm.prefetch" in line]) == len(asked)
+    assert len([line for line in builder.emitted_block.lines if "@llvm.prefetch" in line]) == len(
+        asked
+    )

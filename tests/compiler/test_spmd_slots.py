@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pytest
 from spmd_texts import function
 
-from metalloid.compiler.vectorize.workgroup.frame_layout import places, shared_places
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return, SlotAccess
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
+from metalloid.compiler.vectorize.workgroup.frame_layout import places, shared_slots
 
 #: A loop with a sum, in which it waits at a barrier, and what the sum becomes.
 LOOP = function(
@@ -15,75 +17,69 @@ LOOP = function(
     out: ret void
     """
 )  # fmt: skip
-SLOTS = {'%"v.sum"': "<8 x float>", '%"v.next"': "<8 x float>"}
+SUM, NEXT = (Slot(SlotKind.VECTOR, name) for name in ("sum", "next"))
+SLOTS = {SUM: "<8 x float>", NEXT: "<8 x float>"}
 
 
-def load(name, slot):
-    return f'  %{name} = load <8 x float>, ptr %"v.{slot}", align 64'
+def load(slot):
+    return SlotAccess(slot, is_store=False)
 
 
-def store(name, slot):
-    return f'  store <8 x float> %{name}, ptr %"v.{slot}", align 64'
+def store(slot):
+    return SlotAccess(slot, is_store=True)
 
 
-def wait(region):
-    return f"  ret i64 {region << 32 | 255}"
+def block(label, accesses=(), to=(), region=None, lanes=255, escaping=()):
+    returned = None if region is None else Return(region, lanes)
+    return EmittedBlock(label, [], list(accesses), set(escaping), list(to), returned)
 
 
-def lines(middle, last):
+def blocks(middle, last, escaping=(), lanes=255):
     """Three regions: the sum is stored; `middle`; and `last`, from which it goes back or out."""
     return [
-        "b0:", store("zero", "sum"), "  br label %b1",
-        "b1:", wait(1),
-        "behind1:", *middle, wait(2),
-        "behind2:", *last, "  br i1 %c, label %b2, label %b3",
-        "b2:", load("again", "next"), store("again", "sum"), "  br label %b1",
-        "b3:", "  ret i64 0",
-    ]  # fmt: skip
+        block("b0", [store(SUM)], ["b1"]),
+        block("b1", region=1),
+        block("behind1", middle, region=2, lanes=lanes),
+        block("behind2", last, ["b2", "b3"], escaping=escaping),
+        block("b2", [load(NEXT), store(SUM)], ["b1"]),
+        block("b3", region=0),
+    ]
 
 
 STARTS = ["b0", "behind1", "behind2"]
-ADDS = [load("s", "sum"), "  %n = fadd <8 x float> %s, %one", store("n", "next")]
+ADDS = [load(SUM), store(NEXT)]
 
 
 def test_a_sum_stays_where_it_is():
-    assert shared_places(LOOP, SLOTS, lines(ADDS, []), STARTS) == {'%"v.next"': '%"v.sum"'}
+    assert shared_slots(LOOP, SLOTS, blocks(ADDS, []), STARTS) == {NEXT: SUM}
 
 
 @pytest.mark.parametrize(
-    ("middle", "last"),
+    ("middle", "last", "escaping"),
     [
-        (ADDS, [load("old", "sum")]),  # what it was is read behind the next barrier
-        ([*ADDS, load("old", "sum")], []),  # or at once
-        (ADDS, ['  call void @f(ptr %"v.next")']),  # nobody knows what that does
+        (ADDS, [load(SUM)], ()),  # what it was is read after the next barrier
+        ([*ADDS, load(SUM)], [], ()),  # or at once
+        (ADDS, [], [NEXT]),  # a function has its address
     ],
 )
-def test_both_are_needed(middle, last):
-    assert shared_places(LOOP, SLOTS, lines(middle, last), STARTS) == {}
+def test_both_are_needed(middle, last, escaping):
+    assert shared_slots(LOOP, SLOTS, blocks(middle, last, escaping), STARTS) == {}
 
 
-def test_where_lanes_may_be_missing_the_region_is_in_the_line_before():
-    """``ret`` of lanes that are counted."""
-    text = [
-        line
-        for each in lines(ADDS, [load("old", "sum")])
-        for line in (
-            ("  %r = or i64 %lanes, 8589934592", "  ret i64 %r") if each == wait(2) else (each,)
-        )
-    ]
-    assert shared_places(LOOP, SLOTS, text, STARTS) == {}
+def test_the_region_is_known_where_lanes_are_counted_at_run_time():
+    assert shared_slots(LOOP, SLOTS, blocks(ADDS, [load(SUM)], lanes=None), STARTS) == {}
 
 
 def test_other_types_are_kept_apart():
-    slots = {**SLOTS, '%"v.next"': "<8 x half>"}
-    assert shared_places(LOOP, slots, lines(ADDS, []), STARTS) == {}
+    slots = {**SLOTS, NEXT: "<8 x half>"}
+    assert shared_slots(LOOP, slots, blocks(ADDS, []), STARTS) == {}
 
 
-def test_a_shared_place_takes_no_room():
-    texts = lines(ADDS, [load("old", "sum")]), lines(ADDS, [])
-    apart, together = (
-        places(LOOP, SimpleNamespace(slots=SLOTS, lines=text), set(SLOTS), (), STARTS)
-        for text in texts
+def test_a_shared_slot_takes_no_memory():
+    emitted = blocks(ADDS, [load(SUM)]), blocks(ADDS, [])
+    apart, shared = (
+        places(LOOP, SimpleNamespace(slots=SLOTS, blocks=each), set(SLOTS), (), STARTS)
+        for each in emitted
     )
-    assert (apart[1], together[1]) == (64 + 2 * 64, 64 + 64)
-    assert together[0][-1] == '  %"v.next" = getelementptr i8, ptr %"v.sum", i64 0'
+    assert (apart[1], shared[1]) == (64 + 2 * 64, 64 + 64)
+    assert shared[0][-1] == '  %"v.next" = getelementptr i8, ptr %"v.sum", i64 0'

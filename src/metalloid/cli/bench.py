@@ -11,17 +11,23 @@ from metalloid.cli.progress import progress_after_a_second
 def add_verb(verbs: Any) -> None:
     """Add this verb to the command line."""
     parser: argparse.ArgumentParser = verbs.add_parser(
-        "bench", help="measure kernels against the limits of the machine",
+        "bench", help="time kernels and compare them with the limits of the machine",
         description="Time kernels of many kinds, and compare them with what the machine's memory "
         "and arithmetic allow, which is measured first.",
     )  # fmt: skip
-    parser.add_argument("device", choices=("cpu",), help="what to measure")
-    parser.add_argument("--plot", metavar="FILE", help="draw the roofline to a picture")
+    parser.add_argument("device", choices=("cpu",), help="device to measure")
+    parser.add_argument("--plot", metavar="FILE", help="write a roofline plot to an image file")
     parser.add_argument(
-        "--kernel", action="append", default=[], metavar="NAME", help="only this one; repeatable"
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="time only this kernel; repeatable",
     )
-    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
-    parser.add_argument("--repeat", type=int, default=9, help="launches to take the median of")
+    parser.add_argument("--tiny", action="store_true", help="use small sizes, as a smoke test")
+    parser.add_argument(
+        "--repeat", type=int, default=9, help="launches per kernel; the median counts"
+    )
     parser.set_defaults(act=_act)
 
 

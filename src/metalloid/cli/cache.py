@@ -13,7 +13,11 @@ def add_verb(verbs: Any) -> None:
     )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--clear", action="store_true", help="remove every entry")
-    group.add_argument("--trim", metavar="SIZE", help="remove the oldest entries beyond 512M")
+    group.add_argument(
+        "--trim",
+        metavar="SIZE",
+        help="remove the oldest entries until the cache has at most this size, such as 512M",
+    )
     parser.set_defaults(act=_act)
 
 

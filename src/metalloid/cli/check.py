@@ -26,9 +26,9 @@ def add_verb(verbs: Any) -> None:
     parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
     parser.add_argument(
         "--portable", action="store_true",
-        help="report also what Apple's Metal compiler is known to refuse",
+        help="also report code that Apple's Metal compiler is known to refuse",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(act=_act)
 
 

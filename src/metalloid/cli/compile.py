@@ -17,14 +17,18 @@ def add_verb(verbs: Any) -> None:
         description="Compile the kernels of an MSL file for a target, such as cuda:sm_90.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--target", required=True, help="cuda:sm_90, cpu:x86-64-v3, cpu:aarch64")
-    parser.add_argument("--kernel", action="append", help="only this one; repeatable")
-    parser.add_argument("--emit", help="which stage: cpp, ll, or the last: ptx, x86, arm64")
+    parser.add_argument(
+        "--target", required=True, help="such as cuda:sm_90, cpu:x86-64-v3 or cpu:aarch64"
+    )
+    parser.add_argument("--kernel", action="append", help="compile only this kernel; repeatable")
+    parser.add_argument(
+        "--emit", help="stage to write: cpp, ll, or ptx, x86 or arm64 (the last stage, by default)"
+    )
     parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
     parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
     parser.add_argument(
         "-o", dest="output", metavar="OUT",
-        help="a file for one kernel, a folder for several; standard output without",
+        help="file for one kernel, folder for several; by default standard output",
     )  # fmt: skip
     parser.set_defaults(act=_act)
 

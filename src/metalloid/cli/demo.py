@@ -25,8 +25,10 @@ def add_verb(verbs: Any) -> None:
         description="Compile a Metal kernel, draw a Julia set with it, and say how fast that was.",
     )  # fmt: skip
     parser.add_argument("--size", type=int, default=1024, help="pixels per side (default 1024)")
-    parser.add_argument("--time", type=float, default=51.0, help="which of the family, in seconds")
-    parser.add_argument("--output", metavar="FILE.png", help="write the picture to a PNG file")
+    parser.add_argument(
+        "--time", type=float, default=51.0, help="member of the family of Julia sets, in seconds"
+    )
+    parser.add_argument("--output", metavar="FILE.png", help="write the image to a PNG file")
     parser.add_argument("--device")
     parser.set_defaults(act=_act)
 

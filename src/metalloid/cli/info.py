@@ -21,7 +21,9 @@ def add_verb(verbs: Any) -> None:
         "info", help="show devices, compiler, cache and settings"
     )
     parser.add_argument(
-        "--report", action="store_true", help="plain text with all that is known of each device"
+        "--report",
+        action="store_true",
+        help="print all that is known of each device, as plain text",
     )
     parser.set_defaults(act=_act)
 

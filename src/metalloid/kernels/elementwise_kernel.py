@@ -24,20 +24,20 @@ from metalloid.kernels.operands import MOST_ELEMENTS, Operand, broadcast_shape, 
 
 
 class ElementwiseKernel(Builder):
-    """A kernel made of what it does with one element of each of its arrays.
+    """A kernel defined by its operation on one element of each array.
 
     Parameters
     ----------
     in_params, out_params : str
         ``"float x, raw T y"``. A type is a scalar of MSL (or NumPy's name of it), ``float2`` for
-        complex numbers, or one capital letter: the arguments say what it is. A ``raw`` parameter
-        is a pointer, which the operation indexes itself.
+        complex numbers, or a capital letter, which the arguments determine. A ``raw`` parameter
+        is a pointer that the operation indexes itself.
     operation : str
-        MSL statements. ``i`` is the number of the element.
+        MSL statements. ``i`` is the index of the element.
     name : str, optional
-        Of the kernel in its text, and in messages.
+        Name of the kernel, in its text and in messages.
     preamble : str, optional
-        MSL in front of the kernel: functions, types, includes.
+        MSL before the kernel: functions, types, includes.
     math_mode : {"safe", "relaxed", "fast"}, optional
         As for `library`.
 
@@ -50,14 +50,14 @@ class ElementwiseKernel(Builder):
     Raises
     ------
     ArgumentError
-        If a parameter list is none. What the text is worth shows in the first call.
+        If a parameter list is malformed. The text is compiled by the first call.
 
     Notes
     -----
-    Arrays are read where they lie: strides and broadcast axes are followed in the kernel. Only
-    memory of another byte order, and ``raw`` arrays that are not contiguous, are copied.
+    Arrays are read in place, with their strides and broadcast axes. Only arrays of another byte
+    order, and ``raw`` arrays that are not contiguous, are copied.
 
-    The form is that of CuPy's ``ElementwiseKernel``; the text is MSL.
+    The interface is that of CuPy's ``ElementwiseKernel``; the text is MSL.
 
     Examples
     --------

@@ -29,8 +29,8 @@ _UNNAMED: Mapping[str, Any] = {}
 class Kernel:
     """A kernel of a library, ready to run on the library's device.
 
-    Call it with its arguments, in the order of their buffer indices or by name, and the number of
-    threads:
+    Call it with its arguments, in the order of their buffer indices or by name, and with the number
+    of threads:
 
     ``kernel(*args, threads, group_size=None, wait=None, timeout=None, **named)``
 
@@ -53,7 +53,7 @@ class Kernel:
 
     @property
     def signature(self) -> Signature:
-        """What the kernel wants: its parameters, their types and indices."""
+        """The parameters of the kernel, with their types and indices."""
         return self._program.signature
 
     @property
@@ -63,7 +63,7 @@ class Kernel:
 
     @property
     def asm(self) -> Mapping[str, str]:
-        """Text of every stage of compilation: ``"cpp"``, ``"ll"``, the machine's (``"x86"``)."""
+        """Text of every stage of compilation: ``"cpp"``, ``"ll"``, and assembly (``"x86"``)."""
         return self._program.asm
 
     @property
@@ -73,16 +73,16 @@ class Kernel:
 
     @property
     def max_group_size(self) -> int:
-        """Threads a threadgroup may have."""
+        """Maximum number of threads of a threadgroup."""
         return self._program.max_group_size
 
     @property
     def threadgroup_bytes(self) -> int:
-        """Threadgroup memory of its text's own variables; 0 where the device does not tell."""
+        """Bytes of the kernel's threadgroup variables; 0 if the device does not report them."""
         return self._program.threadgroup_bytes
 
     def dtype(self, parameter: str | int) -> np.dtype[Any]:
-        """NumPy's dtype of one element of what a parameter points or refers to.
+        """NumPy's dtype of the element type of a pointer or reference parameter.
 
         Parameters
         ----------

@@ -40,10 +40,10 @@ class Library:
     """The kernels of one MSL text; made by `library`.
 
     Every kernel is an attribute (``lib.saxpy``) and an item (``lib["saxpy"]``). A kernel is
-    compiled when it is asked for; the text as a whole is checked when the library is made.
+    compiled on first access; the whole text is checked when the library is created.
 
-    Libraries and their kernels can be pickled: as text and settings, compiled where they are
-    unpickled, on the device of the same name. Files that the text includes have to be there.
+    Libraries and their kernels can be pickled, as text and settings. They are compiled again where
+    they are unpickled, on the device of the same name; included files must exist there.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Library:
     source : str
         The MSL text.
     warnings : tuple of Diagnostic
-        What the compiler thinks of it.
+        The compiler's warnings.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Library:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The compiler's warnings, at the user's own lines."""
+        """The compiler's warnings, at lines of the user's text."""
         return self._unit.warnings
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Names of the kernels, in the order of the text."""
+        """Names of the kernels, in source order."""
         return tuple(self._unit.kernels)
 
     @property
@@ -85,7 +85,7 @@ class Library:
         return re.search(rf"\b{re.escape(word)}\b", self._unit.text) is not None
 
     def function(self, name: str, constants: Mapping[Any, Any] | None = None) -> Kernel:
-        """The kernel `name`.
+        """Return the kernel `name`.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Library:
         Raises
         ------
         UnknownFunction
-            If there is none of that name.
+            If there is no kernel of that name.
         CompileError
             If a template cannot be instantiated.
 
@@ -247,26 +247,26 @@ def library(
     Parameters
     ----------
     source : str
-        The text; or give `path`.
+        The text; alternatively pass `path`.
     path : path-like, optional
-        A ``.metal`` file. Its ``#include "..."`` are searched beside it.
+        A ``.metal`` file. ``#include "..."`` searches its folder.
     include_dirs : path-like or sequence of path-like, optional
-        Folders searched for includes.
+        Folders that are searched for includes.
     math_mode : {"safe", "relaxed", "fast"}, optional
         ``safe`` (default) is IEEE arithmetic; ``relaxed`` may fuse and reorder operations; ``fast``
         also uses the shorter functions of ``metal::fast`` and defines ``__FAST_MATH__``.
     defines : mapping, optional
-        Macros by name; True stands for 1, None for a macro without value.
+        Macros by name; True means 1, None a macro without a value.
     device : str or Device, optional
-        Where the kernels will run; the default device without.
+        The device that will run the kernels; by default the default device.
     target : str, optional
-        Instead of a device: an architecture to compile for, such as ``"cuda:sm_90"``,
-        ``"cpu:x86-64-v3"`` or ``"cpu:aarch64"``, whether this machine has one or not.
-        ``kernel.asm["ptx"]`` (``"x86"``, ``"arm64"``) is what comes out; it cannot be launched.
+        Architecture to compile for instead of a device, such as ``"cuda:sm_90"``,
+        ``"cpu:x86-64-v3"`` or ``"cpu:aarch64"``; this machine need not have one. The result is
+        ``kernel.asm["ptx"]`` (``"x86"``, ``"arm64"``); such a kernel cannot be launched.
     portable : bool, optional
-        Refuse what Apple's Metal compiler is known to refuse, although it would run here: among
-        others ``double``, pointers without an address space, and more than 32 KB of threadgroup
-        variables, of which the CPU takes as many as there is memory for.
+        Refuse code that Apple's Metal compiler is known to refuse, although it would run here, such
+        as ``double``, pointers without an address space, and more than 32 KB of threadgroup
+        variables (the CPU has no such limit).
 
     Returns
     -------
@@ -275,7 +275,7 @@ def library(
     Raises
     ------
     CompileError
-        With all errors of the text, at its own lines.
+        If the text has errors; the exception lists all of them, at lines of the text.
     FileNotFoundError
         If `path` does not exist.
 

@@ -53,7 +53,7 @@ class _Made(NamedTuple):
 
 
 class MetalKernel:
-    """A kernel made of its body; see `metal_kernel`.
+    """A kernel defined by its body; see `metal_kernel`.
 
     Attributes
     ----------
@@ -297,23 +297,23 @@ def metal_kernel(
     *,
     math_mode: MathMode = "safe",
 ) -> MetalKernel:
-    """Make a kernel of its body alone; the signature follows from each call's arguments.
+    """Create a kernel from its body; the signature is derived from the arguments of each call.
 
     Parameters
     ----------
     name : str
-        Part of the kernel's name in its text, and in messages.
+        Part of the kernel's name in its text and in messages.
     input_names : sequence of str
-        The names by which the body knows its inputs.
+        Names of the inputs in the body.
     output_names : sequence of str
-        Likewise for its outputs. A name that is an input, too, is updated in place.
+        Names of the outputs. An array whose name is also an input is updated in place.
     source : str
         The body, without braces.
     header : str, optional
-        What the body needs in front of the kernel: functions, types, macros, includes.
+        MSL before the kernel: functions, types, macros, includes.
     ensure_row_contiguous : bool, optional
-        Whether inputs that are not row-contiguous are copied first (default). Without, the body
-        must follow their strides.
+        Whether inputs that are not row-contiguous are copied first (default). Otherwise the body
+        must use their strides.
     atomic_outputs : bool, optional
         Declare outputs as ``device atomic<T>*``.
     math_mode : {"safe", "relaxed", "fast"}, optional
@@ -327,7 +327,7 @@ def metal_kernel(
     Raises
     ------
     ArgumentError
-        If a name cannot be one. What the text is worth shows in the first call.
+        If a name is not an identifier. The text is compiled by the first call.
 
     Notes
     -----
@@ -340,14 +340,14 @@ def metal_kernel(
     - ``device T* y`` for each other output;
     - the ids that the body uses: ``thread_position_in_grid`` and all others of Metal.
 
-    A name is used if it is a word of the program: comments and strings do not count, macros of the
+    A name is used if it is a token of the program; comments and strings do not count, macros of the
     header do. ``metal_stdlib``, ``using namespace metal``, ``elem_to_loc``, ``ceildiv``,
-    ``Limits``, ``complex64_t`` and their like (``metal_kernel_utils.metal``) are there already.
+    ``Limits``, ``complex64_t`` and similar names (``metal_kernel_utils.metal``) are predefined.
 
-    Without `ensure_row_contiguous` an input still is copied if its memory does not start at its
-    first element (a negative stride) or its strides are no whole elements.
+    Without `ensure_row_contiguous` an input is still copied if its memory does not start at its
+    first element (a negative stride), or its strides are not multiples of the element size.
 
-    The form is that of MLX's ``mlx.core.fast.metal_kernel``.
+    The interface is that of MLX's ``mlx.core.fast.metal_kernel``.
 
     Examples
     --------

@@ -27,23 +27,23 @@ _THREAD_IDS = ("uint i [[thread_position_in_grid]]",)
 
 
 class ReductionKernel(AxisKernel):
-    """A kernel made of what a reduction does with its elements.
+    """A kernel defined by the expressions of a reduction.
 
     Parameters
     ----------
     in_params, out_params : str
         As for `ElementwiseKernel`.
     map_expr : str
-        MSL expression of the inputs' elements: ``"x * x"``. ``i`` is the number of the element.
+        MSL expression of the inputs' elements: ``"x * x"``. ``i`` is the index of the element.
     reduce_expr : str
-        Of ``a`` and ``b``; it must be associative and commutative: ``"a + b"``.
+        Associative and commutative expression of ``a`` and ``b``: ``"a + b"``.
     post_map_expr : str
-        Statement that makes the outputs of the result ``a``: ``"y = sqrt(a)"``.
+        Statement that computes the outputs from the result ``a``: ``"y = sqrt(a)"``.
     identity : str or number
-        What changes nothing: ``"0"``. It is the result where there are no elements.
+        Identity of the reduction: ``"0"``. It is the result for an empty axis.
     name : str, optional
     reduce_type : str, optional
-        Type of ``a`` and ``b``; that of the first output without. It may be a struct of the
+        Type of ``a`` and ``b``; by default that of the first output. It may be a struct of the
         preamble.
     preamble : str, optional
     math_mode : {"safe", "relaxed", "fast"}, optional
@@ -51,11 +51,11 @@ class ReductionKernel(AxisKernel):
 
     Notes
     -----
-    Numbers are added by a tree: rounding errors grow like the logarithm of their count. Rows are
-    reduced by threadgroups, columns and short rows by single threads, in as many passes as it
-    takes.
+    Elements are combined in a tree, so rounding errors grow with the logarithm of their number.
+    Threadgroups reduce rows, single threads reduce columns and short rows, in as many passes as
+    needed.
 
-    The form is that of CuPy's ``ReductionKernel``; the text is MSL.
+    The interface is that of CuPy's ``ReductionKernel``; the text is MSL.
 
     Examples
     --------

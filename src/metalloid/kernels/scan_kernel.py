@@ -28,25 +28,26 @@ _THREAD_IDS = ("uint place [[thread_position_in_grid]]",)
 
 
 class ScanKernel(AxisKernel):
-    """A kernel made of what a prefix scan does with its elements.
+    """A kernel defined by the expressions of a prefix scan.
 
     Parameters
     ----------
     in_params, out_params : str
         As for `ElementwiseKernel`.
     map_expr : str
-        MSL expression of the inputs' elements: ``"x"``. ``i`` is the number of the element.
+        MSL expression of the inputs' elements: ``"x"``. ``i`` is the index of the element.
     scan_expr : str
-        Of ``a``, what is before, and ``b``; it must be associative: ``"a + b"``.
+        Associative expression of the preceding ``a`` and the following ``b``: ``"a + b"``.
     identity : str or number
-        What changes nothing: ``"0"``. An exclusive scan begins with it.
+        Identity of the scan: ``"0"``. An exclusive scan starts with it.
     inclusive : bool, optional
-        Whether an element counts in its own place (default).
+        Whether the scan at an element includes the element (default).
     post_map_expr : str, optional
-        Statement that makes the outputs of the result ``a``; without, the first output is ``a``.
+        Statement that computes the outputs from the result ``a``; by default the first output is
+        ``a``.
     name : str, optional
     scan_type : str, optional
-        Type of ``a`` and ``b``; that of the first output without. It may be a struct of the
+        Type of ``a`` and ``b``; by default that of the first output. It may be a struct of the
         preamble.
     preamble : str, optional
     math_mode : {"safe", "relaxed", "fast"}, optional
@@ -54,10 +55,11 @@ class ScanKernel(AxisKernel):
 
     Notes
     -----
-    Elements are combined in their order, by a tree: rounding errors grow like the logarithm of
-    their count. Chunks are scanned by threadgroups, their totals in the same way.
+    Elements are combined in order, in a tree, so rounding errors grow with the logarithm of their
+    number. Threadgroups scan chunks, and then the totals of the chunks in the same way.
 
-    The parts are those of PyOpenCL's ``GenericScanKernel``, the form is `ReductionKernel`'s.
+    The expressions are those of PyOpenCL's ``GenericScanKernel``; the interface is
+    `ReductionKernel`'s.
 
     Examples
     --------

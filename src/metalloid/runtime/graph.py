@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """A sequence of launches that is checked and bound once.
+    """A recorded sequence of launches, which is checked and bound once.
 
-    Inside ``with graph:`` launches of this thread on the device are recorded and do not run.
+    Inside ``with graph:`` launches of this thread on the device are recorded instead of run.
     `launch` runs all of them in order, with the same buffers and the same numbers. On an NVIDIA GPU
-    it is a CUDA graph: one call of the driver for any number of launches.
+    it is a CUDA graph, which needs one driver call for any number of launches.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Graph:
             )
 
     def launch(self, wait: bool = False) -> Event:
-        """Run the recorded launches.
+        """Run the recorded launches in order.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Graph:
         Raises
         ------
         LaunchError
-            If nothing was recorded yet.
+            If nothing has been recorded.
         KernelFault
             If a kernel failed and `wait` is true.
         """

@@ -94,7 +94,8 @@ class Instruction:
         ``store`` the value, then the address.
     flags : tuple of str
         ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...; ``"invariant"`` of loads from
-        memory that never changes, ``"call_invariant"`` if it does not during a call.
+        memory that never changes, ``"call_invariant"`` if it does not during a call;
+        ``"parameter"`` of an ``alloca`` that stands for the array that its operand points to.
     labels : list of str
         Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
     callee : str

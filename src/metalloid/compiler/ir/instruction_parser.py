@@ -115,7 +115,7 @@ class Line(TokenLine):
         return Instruction("", type=operands[1].type, operands=operands, flags=flags)
 
     def _phi(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", type=self.type(), flags=flags)
+        made = Instruction("", type=matrix_type(self.type()), flags=flags)
         while self.skip("["):
             made.operands.append(Value(made.type, self.constant_or_name()))
             self.skip(",")
@@ -218,7 +218,11 @@ class Line(TokenLine):
     def _alloca(self, flags: tuple[str, ...]) -> Instruction:
         source = self.type()
         operands = []
-        if self.peek() == "," and self._tokens[self._at + 1] not in AFTER_VALUES:
+        following = self._tokens[self._at + 1] if self.peek() == "," else ""
+        if following == "of":  # our own: the array that a parameter points to
+            self._at += 2
+            operands.append(self.value())
+        elif following and following not in AFTER_VALUES:
             if not self._keep_hints:
                 raise Unsupported("an array of a size known only when it runs")
             self.skip(",")
@@ -229,8 +233,9 @@ class Line(TokenLine):
             space = Pointer(int(self._tokens[self._tokens.index("addrspace", self._at) + 2]))
         lane_step = int(self._tokens[-1]) if "lane_step" in self._tokens else 0
         return Instruction(
-            "", type=space, operands=operands, source=source, align=align, lane_step=lane_step
-        )
+            "", type=space, operands=operands, flags=flags, source=source, align=align,
+            lane_step=lane_step,
+        )  # fmt: skip
 
     def _extractelement(self, flags: tuple[str, ...]) -> Instruction:
         operands = self.values()

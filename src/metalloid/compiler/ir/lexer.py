@@ -13,6 +13,7 @@ _FLAGS = FAST_MATH | frozenset(
     (
         "nuw", "nsw", "exact", "disjoint", "nneg", "samesign", "inbounds", "nusw", "tail",
         "musttail", "notail", "volatile", "weak", "fastcc", "inrange", "call_invariant",
+        "parameter",
     )
 )  # fmt: skip
 _TOKEN = re.compile(

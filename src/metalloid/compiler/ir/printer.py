@@ -84,7 +84,8 @@ def _without_metadata(i: Instruction) -> str:
             return f"{op} {i.source}, {operands}"
         case "alloca":
             lane_step = f", lane_step {i.lane_step}" if i.lane_step else ""
-            count = f", {operands}" if operands else ""
+            of = "of " if "parameter" in i.flags else ""
+            count = f", {of}{operands}" if operands else ""
             space = (
                 f", addrspace({i.type.space})"
                 if isinstance(i.type, Pointer) and i.type.space

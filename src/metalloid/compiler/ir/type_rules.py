@@ -211,6 +211,8 @@ def _cmpxchg(i: Instruction) -> str:
 def _alloca(i: Instruction) -> str:
     if not isinstance(i.type, Pointer) or i.source == VOID:
         return f"memory for {i.source} at an address of type {i.type}"
+    if "parameter" in i.flags:
+        return _differing(POINTER, i.operands) if len(i.operands) == 1 else "no parameter"
     is_counted = all(isinstance(operand.type, Integer) for operand in i.operands)
     return "" if is_counted and len(i.operands) <= 1 else "a count that is no integer"
 

@@ -17,6 +17,8 @@ from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.opcodes import FAST_MATH
 from metalloid.compiler.ir.types import I1, I64, Float, Integer, Pointer, Type
 from metalloid.compiler.transforms.callees import NO_CALLEES, Callees
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return, SlotAccess
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 
 if TYPE_CHECKING:
     from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
@@ -72,9 +74,11 @@ class Builder:
         self.first_index = "0"  # of lane 0 in its threadgroup
         self.looks_ahead = False  # outside of loops, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
-        self.lines: list[str] = []
+        self.blocks: list[EmittedBlock] = []
+        self._current = EmittedBlock("")  # not one of the blocks before the first label
+        self._lines = self._current.lines
         self.declarations: dict[str, str] = {}
-        self.slots: dict[str, str] = {}
+        self.slots: dict[Slot, str] = {}
         self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
         self.outliving: set[str] = set()  # values used in other blocks
         self.leaving: set[str] = set()  # values used behind the divergent loop they come from
@@ -93,17 +97,34 @@ class Builder:
 
     def emit(self, text: str) -> None:
         """Add an instruction without a result."""
-        self.lines.append(f"  {text}")
+        self._lines.append(f"  {text}")
 
     def new(self, text: str) -> str:
         """Add an instruction; the name of its result."""
         self._count += 1
-        self.lines.append(f"  %v{self._count} = {text}")
+        self._lines.append(f"  %v{self._count} = {text}")
         return f"%v{self._count}"
 
     def label(self, name: str) -> None:
-        """Begin a block of the text."""
-        self.lines.append(f"{name}:")
+        """Begin a block of the emitted code."""
+        self.blocks.append(EmittedBlock(name))
+        self._continue(self.blocks[-1])
+
+    def _continue(self, block: EmittedBlock) -> None:
+        self._current, self._lines = block, block.lines
+
+    @property
+    def emitted_block(self) -> EmittedBlock:
+        """The block that instructions are added to."""
+        return self._current
+
+    @contextmanager
+    def at_end_of(self, block: EmittedBlock) -> Iterator[None]:
+        """Add instructions to an earlier block."""
+        current = self._current
+        self._continue(block)
+        yield
+        self._continue(current)
 
     def fresh_label(self, stem: str) -> str:
         """A label nobody has."""
@@ -135,10 +156,49 @@ class Builder:
             return ""
         return self.new(text)
 
-    def slot(self, name: str, type: str) -> str:
-        """A stack variable; the same for the same name."""
-        self.slots.setdefault(name, type)
-        return name
+    # -- the ends of blocks
+
+    def br(self, target: str) -> None:
+        """End the block with a branch."""
+        self.emit(f"br label %{target}")
+        self._current.successors = [target]
+
+    def cond_br(self, condition: str, yes: str, no: str) -> None:
+        """End the block with a branch on an ``i1``."""
+        self.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+        self._current.successors = [yes, no]
+
+    def ret(self, returned: Return, value: str = "") -> None:
+        """End the block with a return of an ``i64``, or of nothing."""
+        self.emit(f"ret i64 {value}" if value else "ret void")
+        self._current.returned = returned
+
+    def unreachable(self) -> None:
+        """End a block that never ends: it has called a function that does not return."""
+        self.emit("unreachable")
+
+    # -- slots
+
+    def slot(self, kind: SlotKind, name: str, type: str) -> Slot:
+        """The slot of a value or block."""
+        slot = Slot.of(kind, name)
+        self.slots.setdefault(slot, type)
+        return slot
+
+    def load_slot(self, slot: Slot, align: int = _SLOT_ALIGNMENT) -> str:
+        """The contents of a slot."""
+        self._current.accesses.append(SlotAccess(slot, is_store=False))
+        return self.new(f"load {self.slots[slot]}, ptr {slot}, align {align}")
+
+    def store_slot(self, value: str, slot: Slot, align: int = _SLOT_ALIGNMENT) -> None:
+        """Replace the contents of a slot."""
+        self._current.accesses.append(SlotAccess(slot, is_store=True))
+        self.emit(f"store {self.slots[slot]} {value}, ptr {slot}, align {align}")
+
+    def address_of(self, slot: Slot) -> str:
+        """The address of a slot, for other uses than loads and stores of all of it."""
+        self._current.escaping.add(slot)
+        return str(slot)
 
     # -- state of a block
 
@@ -193,8 +253,8 @@ class Builder:
         if name not in self._scalars:
             if not self.divergence.home(value):
                 return name  # a parameter
-            slot = self.slot(quoted("s", name), str(value.type))
-            self._scalars[name] = self.new(f"load {value.type}, ptr {slot}, align {SCALAR_BYTES}")
+            slot = self.slot(SlotKind.SCALAR, name, str(value.type))
+            self._scalars[name] = self.load_slot(slot, SCALAR_BYTES)
         return self._scalars[name]
 
     def vector(self, value: Value) -> str:
@@ -209,11 +269,9 @@ class Builder:
             return self.parameter_vectors[name]
         shape = self.own_shape(value)
         if self.divergence.leaves_loop(value, self.block):
-            slot = self.slot(quoted("l", name), wide)
-            made = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+            made = self.load_slot(self.slot(SlotKind.LIVE_OUT, name, wide))
         elif shape.offsets is None or not shape.exact:
-            slot = self.slot(quoted("v", name), wide)
-            made = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+            made = self.load_slot(self.slot(SlotKind.VECTOR, name, wide))
         elif shape.is_uniform:
             made = self.splat(self.scalar(value), value.type)
         elif isinstance(value.type, Pointer):
@@ -261,27 +319,21 @@ class Builder:
         if scalar:
             self._scalars[name] = scalar
             if outlives:
-                slot = self.slot(quoted("s", name), str(type))
-                self.emit(f"store {type} {scalar}, ptr {slot}, align {SCALAR_BYTES}")
+                self.store_slot(scalar, self.slot(SlotKind.SCALAR, name, str(type)), SCALAR_BYTES)
         if vector:
             if self.spoils_inactive_lanes and self.mask is not None:
                 vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)
             self._vectors[name] = vector
             if outlives:
-                self._store_wide(vector, type, self.slot(quoted("v", name), self.wide(type)))
+                self.store_slot(vector, self.slot(SlotKind.VECTOR, name, self.wide(type)))
         if name in self.leaving:
             # Lanes that have left the loop keep what they left with.
-            wide = self.wide(type)
-            slot = self.slot(quoted("l", name), wide)
+            slot = self.slot(SlotKind.LIVE_OUT, name, self.wide(type))
             value = self.vector(instruction.value)
             bits = self.mask_as_bits()
             if bits is not None:
-                old = self.new(f"load {wide}, ptr {slot}, align {_SLOT_ALIGNMENT}")
-                value = self.blend(bits, value, old, type)
-            self._store_wide(value, type, slot)
-
-    def _store_wide(self, vector: str, type: Type, slot: str) -> None:
-        self.emit(f"store {self.wide(type)} {vector}, ptr {slot}, align {_SLOT_ALIGNMENT}")
+                value = self.blend(bits, value, self.load_slot(slot), type)
+            self.store_slot(value, slot)
 
     def blend(self, bits: str, yes: str, no: str, type: Type) -> str:
         """`yes` where a bit is set, else `no`."""
@@ -295,14 +347,15 @@ class Builder:
         """The mask of all lanes."""
         return f"splat ({self.mask_type} -1)" if self.mask_type != I1 else "splat (i1 true)"
 
-    def load_mask(self, slot: str) -> str:
+    def load_mask(self, slot: Slot) -> str:
         """A mask from its slot."""
-        wide = self.wide(self.mask_type)
-        return self.new(f"load {wide}, ptr {self.slot(slot, wide)}, align {_SLOT_ALIGNMENT}")
+        self.slots.setdefault(slot, self.wide(self.mask_type))
+        return self.load_slot(slot)
 
-    def store_mask(self, mask: str, slot: str) -> None:
+    def store_mask(self, mask: str, slot: Slot) -> None:
         """A mask to its slot."""
-        self._store_wide(mask, self.mask_type, self.slot(slot, self.wide(self.mask_type)))
+        self.slots.setdefault(slot, self.wide(self.mask_type))
+        self.store_slot(mask, slot)
 
     def mask_as_bits(self, mask: str | None = "") -> str | None:
         """A mask (the current one if none is given) as ``<W x i1>``; None for all lanes."""
@@ -361,16 +414,6 @@ def garbage(type: Type) -> str:
         return f"inttoptr (i64 {0x2AAAAAAAAAAAAAAA} to ptr)"  # no address of any process
     assert isinstance(type, Integer)
     return "true" if type == I1 else str(0xAAAAAAAAAAAAAAAA & (1 << type.bits - 1) - 1)
-
-
-def quoted(kind: str, name: str) -> str:
-    """Name of a slot for `name`; in quotes, since our names need not be LLVM's."""
-    return f'%"{kind}.{bare(name)}"'
-
-
-def bare(name: str) -> str:
-    """A name without its sign and quotes."""
-    return name[1:].strip('"')
 
 
 def fast_math(instruction: Instruction) -> str:

@@ -67,7 +67,7 @@ def write(builder: Builder, instruction: Instruction, operands: Sequence[str], l
 
     Parameters
     ----------
-    builder : Writer
+    builder : Builder
     instruction : Instruction
         Of one lane.
     operands : sequence of str

@@ -5,12 +5,13 @@ from __future__ import annotations
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.transforms.defer_atomics import deferred_number
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
-from metalloid.compiler.vectorize.builder import Builder, quoted
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.context import Context, VectorizedFunction
 from metalloid.compiler.vectorize.control_flow.linearize import Linearizer
 from metalloid.compiler.vectorize.control_flow.prologue import EXISTING, existing_lanes, positions
 from metalloid.compiler.vectorize.memory.non_temporal import streamable
 from metalloid.compiler.vectorize.memory.prefetch import computes_much
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.widening import find_widened_values
 from metalloid.compiler.vectorize.workgroup.frame_layout import places
@@ -38,7 +39,7 @@ def linearize(function: Function, context: Context) -> None:
         builder.streamed.update(streamed)
     linearizer.write()
     starts = [linearizer.label(graph.entry), *linearizer.regions]
-    kept: set[str] = set()
+    kept: set[Slot] = set()
     if linearizer.regions:
         crossing = LiveAcrossBarriers(
             function, graph, linearizer.order, linearizer.set_by, linearizer.straight
@@ -48,8 +49,10 @@ def linearize(function: Function, context: Context) -> None:
     slots, state_bytes = places(function, builder, kept, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
-    regions = Regions(builder.lines, starts)
-    in_common = {quoted("s", value.name): number for number, value in enumerate(common or ())}
+    regions = Regions(builder.blocks, starts)
+    in_common = {
+        Slot.of(SlotKind.SCALAR, value.name): number for number, value in enumerate(common or ())
+    }
     context.result = VectorizedFunction(
         text=functions_text(function, form, definitions, regions),
         declarations=builder.declarations,

@@ -140,10 +140,10 @@ def _refuse_bad_divisors(builder: Builder, op: str, type: Integer, left: str, ri
     number = builder.bits_as_integer(bad)
     none = builder.new(f"icmp eq i{builder.width} {number}, 0")
     fine, failed = builder.fresh_label("divisible"), builder.fresh_label("divided_by_zero")
-    builder.emit(f"br i1 {none}, label %{fine}, label %{failed}")
+    builder.cond_br(none, fine, failed)
     builder.label(failed)
     builder.call("void", "@__msl_divided_by_zero", [])
-    builder.emit("unreachable")
+    builder.unreachable()
     builder.label(fine)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH
 from metalloid.compiler.ir.types import I1, I32, Float, Type
 from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.slots import SlotKind
 
 
 def shuffled(
@@ -75,7 +76,7 @@ def is_active(builder: Builder, lanes: str) -> str:
 def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
     """For each lane the value of another: by way of memory."""
     wide = builder.wide(type)
-    slot = builder.slot(f'%"exchange.{type}"', wide)
+    slot = builder.address_of(builder.slot(SlotKind.EXCHANGE, f"%{type}", wide))
     builder.emit(f"store {wide} {vector}, ptr {slot}, align 64")
     within = builder.new(f"and {builder.wide(I32)} {lanes}, splat (i32 {WIDTH - 1})")
     addresses = builder.new(f"getelementptr {type}, ptr {slot}, {builder.wide(I32)} {within}")

@@ -31,11 +31,11 @@ def write_assertion(builder: Builder, instruction: Instruction) -> None:
         ask_each()
         return
     passed, asked = builder.fresh_label("passed"), builder.fresh_label("asked")
-    builder.emit(f"br i1 {known}, label %{passed}, label %{asked}")
+    builder.cond_br(known, passed, asked)
     builder.label(asked)
     with builder.aside():
         ask_each()
-    builder.emit(f"br label %{passed}")
+    builder.br(passed)
     builder.label(passed)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class ArgumentBuffer(EncodedStruct):
     """The value of a struct parameter, encoded before the launches that use it.
 
-    A mapping as an argument of the kernel means the same, but is checked at each launch.
+    Passing the mapping to the kernel has the same effect, but checks it at each launch.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ MAX_THREADGROUP_BYTES = 32 * 1024
 
 
 def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
-    """Memory of `nbytes` bytes that the threads of each threadgroup share.
+    """An argument: `nbytes` bytes of memory that the threads of each threadgroup share.
 
     Examples
     --------

@@ -64,9 +64,9 @@ class _Opening(type):
 
 
 class Device(Launcher, metaclass=_Opening):
-    """A machine that runs kernels; ``Device("cpu")`` is the one of that name.
+    """A device that runs kernels; ``Device("cpu")`` opens the one of that name.
 
-    Devices are opened on first use; without a name it is the default device. A name is a kind,
+    Devices are opened on first use. ``Device()`` is the default device. A name is a kind,
     ``"cpu"`` or ``"cuda"``, for the first device of the kind; ``"cuda:1"`` is the second. If this
     machine has no such device, `DeviceUnavailable` gives the reason.
 
@@ -107,7 +107,7 @@ class Device(Launcher, metaclass=_Opening):
         raise NotImplementedError
 
     def details(self) -> dict[str, str]:
-        """Limits and features, for reports."""
+        """The limits and features, for reports."""
         return {}
 
     def compile(
@@ -136,7 +136,7 @@ class Device(Launcher, metaclass=_Opening):
         raise NotImplementedError
 
     def allocate_visible(self, nbytes: int) -> int:
-        """The same, of memory that Python can access, once launches have ended.
+        """Like `allocate`, but of memory that Python can access once launches have ended.
 
         Raises
         ------

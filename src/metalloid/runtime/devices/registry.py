@@ -110,7 +110,7 @@ def get_target(name: str) -> Device:
 
 
 def default_device() -> Device:
-    """The device used without a name: ``METALLOID_DEVICE``, or else the first available one."""
+    """Return the default device: ``METALLOID_DEVICE``, or the first available one."""
     return get_device()
 
 
@@ -129,7 +129,7 @@ def device_at(kind: int, number: int) -> Device | None:
 
 
 def devices() -> list[Device]:
-    """Every device of this machine, best first."""
+    """Return every device of this machine, best first."""
     return [device for kind in _KINDS for device in devices_of(kind)]
 
 

@@ -23,22 +23,22 @@ class Event(ABC):
 
     @abstractmethod
     def wait(self, timeout: float | None = None) -> Event:
-        """Return when the launch has ended.
+        """Wait for the end of the launch.
 
         Parameters
         ----------
         timeout : float, optional
-            Maximum seconds to wait; unlimited by default. Ctrl-C ends the wait and, on the CPU and
-            NVIDIA GPUs, the launch.
+            Maximum time to wait, in seconds; unlimited by default. Ctrl-C ends the wait and, on the
+            CPU and NVIDIA GPUs, the launch.
 
         Raises
         ------
         KernelFault
             If the kernel failed.
         LaunchTimeout
-            If it ran for longer than its time limit.
+            If it exceeded its time limit.
         LaunchCancelled
-            If Ctrl-C has ended it.
+            If Ctrl-C stopped it.
         TimeoutError
             If it is still running after `timeout` seconds. The launch continues.
         """
@@ -48,7 +48,7 @@ class Event(ABC):
         self.wait()
 
     def cancel(self) -> bool:
-        """End the launch.
+        """Stop the launch.
 
         Its threads leave the kernel at once. `wait`, and reads of buffers that it wrote to, raise
         `LaunchCancelled`. Later launches run as usual.
@@ -56,7 +56,7 @@ class Event(ABC):
         Returns
         -------
         bool
-            Whether the launch was still running and will end. Apple's GPUs cannot end a launch.
+            Whether the launch was still running and will stop. Apple GPUs cannot stop a launch.
 
         Examples
         --------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Buffer:
-    """Memory on a device, which stays there between launches.
+    """Device memory, which stays on the device between launches.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Buffer:
     device : str or Device, optional
         By default the default device.
     visible : bool, optional
-        Whether Python can access the memory itself, also on NVIDIA GPUs. CUDA then migrates pages
-        on access, which is slower than one copy.
+        Whether Python can access the memory in place on NVIDIA GPUs too (managed memory). CUDA
+        then migrates pages on access, which is slower than one copy.
 
     Attributes
     ----------

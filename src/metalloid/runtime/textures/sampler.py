@@ -34,7 +34,7 @@ _LOD_BIAS_STEPS, _LOD_BIAS_BITS = 64, 11
 
 
 class Sampler:
-    """The argument for a ``sampler s [[sampler(n)]]`` parameter.
+    """An argument for a ``sampler s [[sampler(n)]]`` parameter.
 
     Parameters
     ----------
@@ -53,17 +53,17 @@ class Sampler:
     lod_bias : float
         Added to every level of detail: -16 to 15.999, in steps of 1/64.
     max_anisotropy : int
-        1 to 16; without effect, as kernels have no derivatives.
+        1 to 16; has no effect, because kernels have no derivatives.
 
     Attributes
     ----------
     word : int
-        All settings as ``metal::sampler`` holds them.
+        All settings, encoded as in ``metal::sampler``.
 
     Raises
     ------
     ArgumentError
-        For a value that Metal lacks.
+        If Metal does not have a value.
 
     Examples
     --------

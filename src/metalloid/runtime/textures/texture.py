@@ -27,7 +27,7 @@ _WITHOUT_MIPMAPS = ("2d_ms", "buffer")
 
 
 class Texture:
-    """An image that kernels read by texture parameters.
+    """An image for the texture parameters of kernels.
 
     Parameters
     ----------

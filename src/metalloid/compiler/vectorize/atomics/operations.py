@@ -14,8 +14,9 @@ from metalloid.compiler.transforms.defer_atomics import deferred_number
 from metalloid.compiler.transforms.private_atomics import is_private
 from metalloid.compiler.vectorize.atomics import packed
 from metalloid.compiler.vectorize.atomics.privatized import accumulate
-from metalloid.compiler.vectorize.builder import Builder, quoted
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory.lane_addresses import lane_by_lane
+from metalloid.compiler.vectorize.slots import SlotKind
 
 
 def _update(builder: Builder, instruction: Instruction) -> None:
@@ -99,16 +100,15 @@ def in_turn(
     bits = builder.mask_as_bits()
     number = "-1" if bits is None else builder.bits_as_integer(bits)
     name = builder.fresh_label("turn")
-    left, results = quoted("left", f"%{name}"), quoted("results", f"%{name}")
-    builder.slot(left, f"i{width}")
-    builder.slot(results, wide)
+    left = builder.address_of(builder.slot(SlotKind.PENDING, f"%{name}", f"i{width}"))
+    results = builder.address_of(builder.slot(SlotKind.RESULTS, f"%{name}", wide))
     builder.emit(f"store i{width} {number}, ptr {left}")
     builder.emit(f"store {wide} zeroinitializer, ptr {results}, align 64")
-    builder.emit(f"br label %{name}.next")
+    builder.br(f"{name}.next")
     builder.label(f"{name}.next")
     remaining = builder.new(f"load i{width}, ptr {left}")
     done = builder.new(f"icmp eq i{width} {remaining}, 0")
-    builder.emit(f"br i1 {done}, label %{name}.done, label %{name}.do")
+    builder.cond_br(done, f"{name}.done", f"{name}.do")
     builder.label(f"{name}.do")
     lane = builder.call(
         f"i{width}", f"@llvm.cttz.i{width}", [(f"i{width}", remaining), ("i1", "true")]
@@ -121,7 +121,7 @@ def in_turn(
     lower = builder.new(f"sub i{width} {remaining}, 1")
     rest = builder.new(f"and i{width} {remaining}, {lower}")
     builder.emit(f"store i{width} {rest}, ptr {left}")
-    builder.emit(f"br label %{name}.next")
+    builder.br(f"{name}.next")
     builder.label(f"{name}.done")
     return builder.new(f"load {wide}, ptr {results}, align 64")
 

@@ -15,7 +15,7 @@ def fail_where(
 
     Parameters
     ----------
-    builder : Writer
+    builder : Builder
     bad : str
         ``<W x i1>``; inactive lanes may have anything.
     failure : str
@@ -30,11 +30,11 @@ def fail_where(
     number, integer = builder.bits_as_integer(bad), f"i{builder.width}"
     none = builder.new(f"icmp eq {integer} {number}, 0")
     fine, failed = builder.fresh_label("fine"), builder.fresh_label("failed")
-    builder.emit(f"br i1 {none}, label %{fine}, label %{failed}")
+    builder.cond_br(none, fine, failed)
     builder.label(failed)
     lane = builder.call(integer, f"@llvm.cttz.{integer}", [(integer, number), ("i1", "true")])
     builder.call("void", failure, given(lane))
-    builder.emit("unreachable")
+    builder.unreachable()
     builder.label(fine)
 
 

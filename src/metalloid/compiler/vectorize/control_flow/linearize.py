@@ -17,7 +17,7 @@ from metalloid.compiler.ir.cfg import EXIT, Loop
 from metalloid.compiler.ir.function import Block
 from metalloid.compiler.ir.types import I1, Unsupported
 from metalloid.compiler.vectorize import instructions
-from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder
 from metalloid.compiler.vectorize.control_flow import phi_demotion
 from metalloid.compiler.vectorize.control_flow.lane_votes import (
     HALVES,
@@ -25,12 +25,13 @@ from metalloid.compiler.vectorize.control_flow.lane_votes import (
     any_and_all,
     first_lanes,
 )
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 
 #: A masked block with more instructions than this is skipped when no lane wants it.
 _WORTH_SKIPPING = 8
 #: Which operand is an address, of instructions that are quicker when all lanes are active.
 _ADDRESS = {"load": 0, "store": 1, "copy": 2, "fill": 2, "atomicrmw": 0}
-_REGION = "mtl.region"  # in a line, until the number is known
 _DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
@@ -39,7 +40,7 @@ class Linearizer:
 
     Parameters
     ----------
-    builder : Writer
+    builder : Builder
     entry_mask : str or None
         Active lanes at the beginning; None for all.
     has_state : bool
@@ -47,10 +48,11 @@ class Linearizer:
     """
 
     def __init__(self, builder: Builder, entry_mask: str | None, has_state: bool) -> None:
-        self._writer, self._entry_mask, self._has_state = builder, entry_mask, has_state
+        self._builder, self._entry_mask, self._has_state = builder, entry_mask, has_state
         self.regions: list[str] = []  # labels behind the barriers
         self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
-        self._partings: list[tuple[int, str]] = []  # lines that name the region of a block
+        #: Blocks where lanes miss a barrier: they return once its region has a number.
+        self._missing: list[tuple[EmittedBlock, str, str]] = []
         self._divergence: Divergence = builder.divergence
         self._graph = self._divergence.graph
         self._blocks = self._divergence.function.blocks
@@ -61,7 +63,9 @@ class Linearizer:
         self._latch_of = {loop.latch: loop for loop in self._graph.loops}
         self._preheaders = {loop.preheader for loop in self._graph.loops}
         self._mask_slots = {
-            name: quoted("mask", name) for name in self.order if name in self._divergence.masked
+            name: Slot.of(SlotKind.MASK, name)
+            for name in self.order
+            if name in self._divergence.masked
         }
         self.set_by = self._find_masks_set_once()
         self._gathered = self._find_gathered_masks()
@@ -90,9 +94,9 @@ class Linearizer:
                 found[name] = origins[0]
         return found
 
-    def _find_gathered_masks(self) -> dict[Loop | None, list[str]]:
+    def _find_gathered_masks(self) -> dict[Loop | None, list[Slot]]:
         """Slots of the other masks, by the loop in whose rounds they begin with nothing."""
-        found: dict[Loop | None, list[str]] = {}
+        found: dict[Loop | None, list[Slot]] = {}
         for name, slot in self._mask_slots.items():
             loop = self._graph.loop_of[name]
             if loop is not None and loop.header == name:
@@ -109,14 +113,14 @@ class Linearizer:
         """Write all blocks."""
         for name in self.order:
             self._write_block(name)
-        for place, barrier in self._partings:
-            region = str(self._region_of[barrier] << 32)
-            self._writer.lines[place] = self._writer.lines[place].replace(_REGION, region)
+        for block, lanes, barrier in self._missing:
+            with self._builder.at_end_of(block):
+                self._return(self._region_of[barrier], lanes)
 
     # -- a block
 
     def _write_block(self, name: str) -> None:
-        builder, block = self._writer, self._blocks[name]
+        builder, block = self._builder, self._blocks[name]
         builder.begin(name)
         builder.label(self.label(name))
         self._clear_masks(name)
@@ -137,26 +141,26 @@ class Linearizer:
 
     def _write_body(self, block: Block) -> None:
         for instruction in block.body:
-            instructions.write(self._writer, instruction)
+            instructions.write(self._builder, instruction)
 
     def _clear_masks(self, name: str) -> None:
         """Masks are gathered edge by edge, from nothing: once, or anew in each round of a loop."""
         is_entry = name == self._graph.entry
         if is_entry and self._entry_mask is not None:
-            self._writer.store_mask(self._entry_mask, self._mask_slots[name])
+            self._builder.store_mask(self._entry_mask, self._mask_slots[name])
         if is_entry or name in self._loop_at:
             for slot in self._gathered.get(self._loop_at.get(name), ()):
-                self._writer.store_mask("zeroinitializer", slot)
+                self._builder.store_mask("zeroinitializer", slot)
 
     def _skip_if_unwanted(self, name: str) -> bool:
         """Go past the block if no lane wants it; whether that is asked at all."""
-        builder, deferred = self._writer, self._deferred[name]
+        builder, deferred = self._builder, self._deferred[name]
         if builder.mask is None or not deferred:
             return False
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
             return False
         go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
-        builder.emit(f"br i1 {self._has_lanes(name, 'any')}, label %{go}, label %{skip}")
+        builder.cond_br(self._has_lanes(name, SlotKind.ANY), go, skip)
         builder.label(skip)
         self._go(set(deferred))
         builder.label(go)
@@ -164,7 +168,7 @@ class Linearizer:
 
     def _should_skip(self, name: str) -> bool:
         """Whether the block would do harm without an active lane, or cost much."""
-        builder = self._writer
+        builder = self._builder
         if name in self.dispatched or name in self._preheaders:
             return True
         for instruction in self._blocks[name].body:
@@ -197,17 +201,17 @@ class Linearizer:
 
     def _write_dispatched(self, name: str) -> None:
         """The block twice: for all lanes, and for some."""
-        builder, block, label = self._writer, self._blocks[name], self.label(name)
+        builder, block, label = self._builder, self._blocks[name], self.label(name)
         mask = builder.mask
-        every = self._has_lanes(name, "all")
-        builder.emit(f"br i1 {every}, label %{label}.all, label %{label}.some")
+        every = self._has_lanes(name, SlotKind.ALL)
+        builder.cond_br(every, f"{label}.all", f"{label}.some")
         saved = builder.registers()
         for form, active in (("all", None), ("some", mask)):
             builder.restore(saved)
             builder.label(f"{label}.{form}")
             builder.mask = active
             self._write_body(block)
-            builder.emit(f"br label %{label}.end")
+            builder.br(f"{label}.end")
         builder.label(f"{label}.end")
         builder.restore(saved)
         builder.mask = mask
@@ -221,10 +225,10 @@ class Linearizer:
         """Branch to the nearest of `targets`; the others are left for later."""
         nearest = self._nearest(targets)
         self._deferred[nearest] |= targets - {nearest}
-        self._writer.emit(f"br label %{self.label(nearest)}")
+        self._builder.br(self.label(nearest))
 
     def _write_end(self, name: str) -> None:
-        builder, end, deferred = self._writer, self._blocks[name].end, self._deferred[name]
+        builder, end, deferred = self._builder, self._blocks[name].end, self._deferred[name]
         if name == EXIT:
             self._leave(0, "0")
         elif name in self._latch_of:
@@ -244,7 +248,7 @@ class Linearizer:
                 self._agree(name, yes, no)
             else:
                 condition = builder.scalar(end.operands[0])
-                builder.emit(f"br i1 {condition}, label %{yes}, label %{no}")
+                builder.cond_br(condition, yes, no)
             saved = builder.registers()
             for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
                 builder.restore(saved)
@@ -256,7 +260,7 @@ class Linearizer:
 
     def _part(self, name: str) -> None:
         """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
-        builder, end = self._writer, self._blocks[name].end
+        builder, end = self._builder, self._blocks[name].end
         [condition], ways = end.operands, (end.labels, (True, False))
         targets = self._deferred[name] | set(end.labels)
         known = None
@@ -264,7 +268,7 @@ class Linearizer:
             known = all_pass_each(builder, condition)
         if known is not None:
             together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
-            builder.emit(f"br i1 {known[0]}, label %{together}, label %{apart}")
+            builder.cond_br(known[0], together, apart)
             saved = builder.registers()
             builder.label(together)
             for target, holds in zip(*ways, strict=True):
@@ -296,7 +300,7 @@ class Linearizer:
 
         Then those that come to a barrier are said to be there, and the others are missed.
         """
-        builder, [condition] = self._writer, self._blocks[name].end.operands
+        builder, [condition] = self._builder, self._blocks[name].end.operands
         side, barrier = self._divergence.forbidden[name]
         known = any_and_all(builder, condition, True) if builder.mask is None else None
         if known is None:
@@ -305,9 +309,9 @@ class Linearizer:
             some, others = (builder.any(builder.mask_and(builder.mask, c)) for c in (taken, other))
             known = some, builder.new(f"xor i1 {others}, true")
         some, every = known
-        builder.emit(f"br i1 {some}, label %{yes}.some, label %{no}")
+        builder.cond_br(some, f"{yes}.some", no)
         builder.label(f"{yes}.some")
-        builder.emit(f"br i1 {every}, label %{yes}, label %{yes}.parted")
+        builder.cond_br(every, yes, f"{yes}.parted")
         saved = builder.registers()
         builder.label(f"{yes}.parted")
         going = builder.vector(condition)
@@ -316,26 +320,23 @@ class Linearizer:
         bits = builder.mask_as_bits(builder.mask_and(builder.mask, going))
         assert bits is not None
         lanes = builder.new(f"zext i{builder.width} {builder.bits_as_integer(bits)} to i64")
-        self._partings.append((len(builder.lines), barrier))
-        builder.emit(f"ret i64 {builder.new(f'or i64 {lanes}, {_REGION}')}")
+        self._missing.append((builder.emitted_block, lanes, barrier))
         builder.restore(saved)
 
     def _note_lanes(self, name: str, target: str, known: tuple[str, str] | None) -> None:
         """Let `target` know whether any lane comes to it, and whether all do."""
         if known is not None and self.set_by.get(target) == name:
             self._counted.add(target)
-            for kind, bit in zip(("any", "all"), known, strict=True):
-                slot = self._writer.slot(quoted(kind, target), "i1")
-                self._writer.emit(f"store i1 {bit}, ptr {slot}, align {SCALAR_BYTES}")
+            for kind, bit in zip((SlotKind.ANY, SlotKind.ALL), known, strict=True):
+                self._builder.store_slot(bit, self._builder.slot(kind, target, "i1"), SCALAR_BYTES)
 
-    def _has_lanes(self, name: str, kind: str) -> str:
-        """Whether "any" lane, or "all", of the mask of a block are active."""
-        builder, mask = self._writer, self._writer.mask
+    def _has_lanes(self, name: str, kind: SlotKind) -> str:
+        """Whether any lane, or all lanes, of the mask of a block are active."""
+        builder, mask = self._builder, self._builder.mask
         if name in self._counted:
-            slot = builder.slot(quoted(kind, name), "i1")
-            return builder.new(f"load i1, ptr {slot}, align {SCALAR_BYTES}")
+            return builder.load_slot(builder.slot(kind, name, "i1"), SCALAR_BYTES)
         assert mask is not None
-        return builder.any(mask) if kind == "any" else builder.all(mask)
+        return builder.any(mask) if kind is SlotKind.ANY else builder.all(mask)
 
     def _wait(self, name: str) -> None:
         """Return at a barrier, to be called again to go on behind it.
@@ -345,7 +346,7 @@ class Linearizer:
         """
         if self._reach_another_barrier(self._deferred[name], name):
             raise Unsupported("different threadgroup barriers for different threads")
-        builder, lanes = self._writer, self._writer.width
+        builder, lanes = self._builder, self._builder.width
         bits = builder.mask_as_bits()
         arrived = str((1 << lanes) - 1)
         if bits is not None:
@@ -365,33 +366,37 @@ class Linearizer:
     def _leave(self, region: int, arrived: str) -> None:
         """Return where the simdgroup has come to: the region, and the lanes that have arrived."""
         if not self._has_state:
-            self._writer.emit("ret void")
+            self._builder.ret(Return(region))
             return
         if arrived.isdigit():
-            reached = str(region << 32 | int(arrived))
+            returned = Return(region, int(arrived))
+            self._builder.ret(returned, str(returned.value))
         else:
-            lanes = self._writer.new(f"zext i32 {arrived} to i64")
-            reached = self._writer.new(f"or i64 {lanes}, {region << 32}")
-        self._writer.emit(f"ret i64 {reached}")
+            self._return(region, self._builder.new(f"zext i32 {arrived} to i64"))
+
+    def _return(self, region: int, lanes: str) -> None:
+        """Return at a barrier with the lanes that have arrived, an ``i64``."""
+        reached = self._builder.new(f"or i64 {lanes}, {region << 32}")
+        self._builder.ret(Return(region), reached)
 
     def _write_latch(self, loop: Loop) -> None:
-        builder = self._writer
+        builder = self._builder
         if loop.header not in self._divergence.loops:
             self._follow(loop.latch, loop.header, None)
-            builder.emit(f"br label %{self.label(loop.header)}")
+            builder.br(self.label(loop.header))
             return
         mask = builder.mask
         assert mask is not None
         self._follow(loop.latch, loop.header, None)
         done = f"{self.label(loop.latch)}.done"
         again = builder.any(mask)
-        builder.emit(f"br i1 {again}, label %{self.label(loop.header)}, label %{done}")
+        builder.cond_br(again, self.label(loop.header), done)
         builder.label(done)
         self._go(set(self._deferred[loop.latch]))
 
     def _follow(self, name: str, target: str, condition: str | None) -> None:
         """Let the active lanes for which `condition` holds be active in `target`."""
-        builder = self._writer
+        builder = self._builder
         lanes = builder.mask if condition is None else builder.mask_and(builder.mask, condition)
         plain = self._is_first_way(name, target)
         slot = self._mask_slots.get(target)

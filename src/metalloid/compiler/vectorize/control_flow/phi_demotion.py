@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from metalloid.compiler.ir.function import Block, Instruction, Value
-from metalloid.compiler.vectorize.builder import Builder, quoted
+from metalloid.compiler.vectorize.builder import Builder
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 
 
 def read(builder: Builder, phi: Instruction) -> None:
@@ -11,10 +12,9 @@ def read(builder: Builder, phi: Instruction) -> None:
     shape = builder.own_shape(phi.value)
     scalar = vector = ""
     if not shape.is_varying:
-        scalar = builder.new(f"load {phi.type}, ptr {_slot(builder, phi, '')}, align 64")
+        scalar = builder.load_slot(_slot(builder, phi))
     if shape.is_varying or phi.result in builder.vectors_wanted:
-        wide = builder.wide(phi.type)
-        vector = builder.new(f"load {wide}, ptr {_slot(builder, phi, 'v')}, align 64")
+        vector = builder.load_slot(_vector_slot(builder, phi))
     builder.set(phi, scalar, vector)
 
 
@@ -34,13 +34,13 @@ def give(builder: Builder, block: Block, origin: str, lanes: str | None, plain: 
         shape = builder.own_shape(phi.value)
         type = phi.type
         if not shape.is_varying:
-            slot, new = _slot(builder, phi, ""), builder.scalar(value)
+            slot, new = _slot(builder, phi), builder.scalar(value)
             if not plain:
                 assert lanes is not None
                 any_lane = any_lane or builder.any(lanes)
-                old = builder.new(f"load {type}, ptr {slot}, align 64")
+                old = builder.load_slot(slot)
                 new = builder.new(f"select i1 {any_lane}, {type} {new}, {type} {old}")
-            builder.emit(f"store {type} {new}, ptr {slot}, align 64")
+            builder.store_slot(new, slot)
         if shape.is_varying or phi.result in builder.vectors_wanted:
             _give_lanes(builder, phi, value, lanes, plain)
 
@@ -48,14 +48,16 @@ def give(builder: Builder, block: Block, origin: str, lanes: str | None, plain: 
 def _give_lanes(
     builder: Builder, phi: Instruction, value: Value, lanes: str | None, plain: bool
 ) -> None:
-    wide = builder.wide(phi.type)
-    slot, new = _slot(builder, phi, "v"), builder.vector(value)
+    slot, new = _vector_slot(builder, phi), builder.vector(value)
     if not plain:
-        old = builder.new(f"load {wide}, ptr {slot}, align 64")
+        old = builder.load_slot(slot)
         new = builder.blend(builder.mask_as_bits(lanes) or "", new, old, phi.type)
-    builder.emit(f"store {wide} {new}, ptr {slot}, align 64")
+    builder.store_slot(new, slot)
 
 
-def _slot(builder: Builder, phi: Instruction, kind: str) -> str:
-    type = builder.wide(phi.type) if kind else str(phi.type)
-    return builder.slot(quoted(f"phi{kind}", phi.result), type)
+def _slot(builder: Builder, phi: Instruction) -> Slot:
+    return builder.slot(SlotKind.PHI, phi.result, str(phi.type))
+
+
+def _vector_slot(builder: Builder, phi: Instruction) -> Slot:
+    return builder.slot(SlotKind.PHI_VECTOR, phi.result, builder.wide(phi.type))

@@ -17,7 +17,7 @@ from metalloid.compiler.ir.types import I1, I8, Float, Integer, Pointer, Type, U
 from metalloid.compiler.transforms.callees import PARAMETER
 from metalloid.compiler.vectorize import table_lookup
 from metalloid.compiler.vectorize.atomics import operations
-from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder, quoted
+from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 from metalloid.compiler.vectorize.memory import (
     copies,
     interleave_groups,
@@ -25,6 +25,7 @@ from metalloid.compiler.vectorize.memory import (
     prefetch,
     word_gathers,
 )
+from metalloid.compiler.vectorize.slots import SlotKind
 
 #: The least that processors gather and scatter.
 _GATHERED_BYTES = 4
@@ -215,8 +216,9 @@ def _alloca(builder: Builder, instruction: Instruction) -> None:
         builder.set(instruction, scalar=builder.scalar(instruction.operands[0]))
         return
     size = instruction.source.size
-    slot = builder.slot(quoted("private", instruction.result), f"[{builder.width * size} x {I8}]")
-    builder.set(instruction, scalar=slot)
+    arrays = f"[{builder.width * size} x {I8}]"
+    slot = builder.slot(SlotKind.PRIVATE, instruction.result, arrays)
+    builder.set(instruction, scalar=builder.address_of(slot))
 
 
 def _refuse_volatile(instruction: Instruction) -> None:

@@ -35,7 +35,7 @@ def woven(builder: Builder, members: Sequence[Value], loaded: Loaded) -> str | N
 
     Parameters
     ----------
-    builder : Writer
+    builder : Builder
     members : sequence of Value
     loaded : callable
     """
@@ -52,11 +52,11 @@ class _Weaving:
     """Plans are functions that write what has been planned: nothing is written in vain."""
 
     def __init__(self, builder: Builder, count: int, loaded: Loaded) -> None:
-        self._writer, self._count, self._loaded = builder, count, loaded
+        self._builder, self._count, self._loaded = builder, count, loaded
         self.spread: set[str] = set()
 
     def plan(self, members: Sequence[Value]) -> Callable[[], str]:
-        builder, first = self._writer, members[0]
+        builder, first = self._builder, members[0]
         if not isinstance(first.type, Integer | Float) or first.type == BFLOAT:
             raise _Unlike
         if any(member.type != first.type for member in members):
@@ -78,13 +78,15 @@ class _Weaving:
             raise _Unlike
         type = accesses[0].type
         given = f"<{self._lanes} x i{8 * type.size}>"
-        return lambda: self._writer.new(f"bitcast {given} {everything} to <{self._lanes} x {type}>")
+        return lambda: self._builder.new(
+            f"bitcast {given} {everything} to <{self._lanes} x {type}>"
+        )
 
     def _plan(self, alike: Sequence[Instruction]) -> Callable[[], str]:
         first = alike[0]
         given = [i.operands for i in alike]
         values = elementwise.count_of_values(first.callee) if first.op == "call" else len(given[0])
-        is_shared = any(self._writer.uses[one.result] > 1 for one in alike)
+        is_shared = any(self._builder.uses[one.result] > 1 for one in alike)
         is_alike = all(operands[values:] == given[0][values:] for operands in given)
         if first.op not in _ALIKE or not values or is_shared or not is_alike:
             raise _Unlike
@@ -92,21 +94,21 @@ class _Weaving:
             self.plan(each) for each in zip(*(some[:values] for some in given), strict=True)
         ]
         return lambda: elementwise.write(
-            self._writer, first, [write() for write in operands], self._lanes
+            self._builder, first, [write() for write in operands], self._lanes
         )
 
     @property
     def _lanes(self) -> int:
-        return self._count * self._writer.width
+        return self._count * self._builder.width
 
     def _write_uniform(self, members: Sequence[Value]) -> str:
         wide, vector = f"<{self._count} x {members[0].type}>", "poison"
         for place, member in enumerate(members):
-            scalar = f"{member.type} {self._writer.scalar(member)}"
-            vector = self._writer.new(f"insertelement {wide} {vector}, {scalar}, i64 {place}")
-        places = [*range(self._count)] * self._writer.width
-        return shuffled(self._writer, wide, vector, "poison", places)
+            scalar = f"{member.type} {self._builder.scalar(member)}"
+            vector = self._builder.new(f"insertelement {wide} {vector}, {scalar}, i64 {place}")
+        places = [*range(self._count)] * self._builder.width
+        return shuffled(self._builder, wide, vector, "poison", places)
 
     def _write_spread(self, value: Value) -> str:
-        places = [lane for lane in range(self._writer.width) for _ in range(self._count)]
-        return permute(self._writer, self._writer.vector(value), value.type, places)
+        places = [lane for lane in range(self._builder.width) for _ in range(self._count)]
+        return permute(self._builder, self._builder.vector(value), value.type, places)

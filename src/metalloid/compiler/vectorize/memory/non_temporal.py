@@ -76,15 +76,15 @@ def store(builder: Builder, vector: str, total: int, type: Type, address: str, a
     number = builder.new(f"ptrtoint ptr {address} to i64")
     rest = builder.new(f"and i64 {number}, {_BYTES - 1}")
     is_aligned = builder.new(f"icmp eq i64 {rest}, 0")
-    builder.emit(f"br i1 {is_aligned}, label %{past}, label %{through}")
+    builder.cond_br(is_aligned, past, through)
     builder.label(past)
     lanes = _BYTES // type.size
     for place, part in enumerate(cut(builder, vector, total, lanes, type)):
         there = builder.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
         hint = f"align {_BYTES}, !nontemporal !{{i32 1}}"
         builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
-    builder.emit(f"br label %{done}")
+    builder.br(done)
     builder.label(through)
     builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")
-    builder.emit(f"br label %{done}")
+    builder.br(done)
     builder.label(done)

@@ -9,8 +9,9 @@ from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.matrix_type import MATRIX, PAIR, SIDE, Matrix, column_of, row_of
 from metalloid.compiler.ir.types import FLOAT, I16
 from metalloid.compiler.vectorize.bf16 import extended
-from metalloid.compiler.vectorize.builder import Builder, quoted
+from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import active_or, cut, joined, shuffled
+from metalloid.compiler.vectorize.slots import SlotKind
 
 _COUNT = SIDE * SIDE
 _ALL = f"<{_COUNT} x {FLOAT}>"
@@ -62,7 +63,7 @@ def _in_memory(builder: Builder, matrix: Value) -> str:
     """Where the elements of a first factor are."""
     slot = builder.remembered(("left", matrix.name))
     if slot is None:
-        slot = builder.slot(quoted("left", matrix.name), str(MATRIX))
+        slot = builder.address_of(builder.slot(SlotKind.MATRIX, matrix.name, str(MATRIX)))
         for number, row in enumerate(_rows(builder, matrix)):
             place = builder.new(f"getelementptr {MATRIX.row}, ptr {slot}, i64 {number}")
             builder.emit(f"store {MATRIX.row} {row}, ptr {place}, align 32")

@@ -2,8 +2,7 @@
 
 In the state a variable of a loop may have one place with what it becomes in the next round. It need
 not be copied then: a sum that waits at barriers stays where it is. Two slots may share a place if
-neither is written while the other is still to be read (Chaitin et al., Register allocation via
-coloring, 1981), which is asked of the finished lines.
+neither is stored while the other is live (Chaitin et al., Register allocation via coloring, 1981).
 """
 
 from __future__ import annotations
@@ -13,23 +12,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from metalloid.compiler.ir.function import Function, Value
-from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder, quoted
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock, SlotAccess
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
-from metalloid.compiler.vectorize.workgroup.region_cfg import blocks_of, targets_of
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
-_SLOT = re.compile(r'%"[^"]*"')
-_ACCESS = re.compile(r'  (?:%\S+ = (load) |(store) )[^"]*, ptr (%"[^"]*"), align \d+$')
-_REGION = re.compile(r"  (?:ret i64|%\S+ = or i64 %\S+,) (\d+)$")
-
-Accesses = list[tuple[str, bool]]  # slots in order, and whether they are written
 
 
 def places(
     function: Function,
     builder: Builder,
-    kept: Set[str],
+    kept: Set[Slot],
     common: Sequence[Value],
     starts: Sequence[str],
 ) -> tuple[list[str], int]:
@@ -39,46 +34,50 @@ def places(
     ----------
     function : Function
         Of one thread.
-    builder : Writer
-        What has been written of the simdgroup, and its slots.
-    kept : set of str
-        Slots that are needed behind a barrier.
+    builder : Builder
+        What has been emitted for the simdgroup, and its slots.
+    kept : set of Slot
+        Slots that are needed after a barrier.
     common : sequence of Value
         What all simdgroups of a threadgroup have in common, in its place.
     starts : sequence of str
         Label of each region's first block.
     """
     lines, offset = [], HEADER_BYTES
-    place_in_common = {quoted("s", value.name): n for n, value in enumerate(common)}
-    own = {
-        name: type for name, type in builder.slots.items() if name in kept - set(place_in_common)
+    number_in_common = {
+        Slot.of(SlotKind.SCALAR, value.name): number for number, value in enumerate(common)
     }
-    shared = shared_places(function, own, builder.lines, starts)
-    for name, type in builder.slots.items():
-        if name not in kept:
-            lines.append(f"  {name} = alloca {type}, align 64")
-        elif name in place_in_common:
-            place = place_in_common[name] * SCALAR_BYTES
-            lines.append(f"  {name} = getelementptr i8, ptr {COMMON}, i64 {place}")
-        elif name not in shared:
-            lines.append(f"  {name} = getelementptr i8, ptr {STATE}, i64 {offset}")
+    in_state = kept - number_in_common.keys()
+    own = {slot: type for slot, type in builder.slots.items() if slot in in_state}
+    shared = shared_slots(function, own, builder.blocks, starts)
+    for slot, type in builder.slots.items():
+        if slot not in kept:
+            lines.append(f"  {slot} = alloca {type}, align 64")
+        elif slot in number_in_common:
+            start = number_in_common[slot] * SCALAR_BYTES
+            lines.append(f"  {slot} = getelementptr i8, ptr {COMMON}, i64 {start}")
+        elif slot not in shared:
+            lines.append(f"  {slot} = getelementptr i8, ptr {STATE}, i64 {offset}")
             offset += -(-slot_bytes(type) // 64) * 64
-    lines += [f"  {name} = getelementptr i8, ptr {other}, i64 0" for name, other in shared.items()]
+    lines += [f"  {slot} = getelementptr i8, ptr {other}, i64 0" for slot, other in shared.items()]
     return lines, offset
 
 
-def shared_places(
-    function: Function, slots: Mapping[str, str], lines: Sequence[str], starts: Sequence[str]
-) -> dict[str, str]:
-    """Which of `slots` lie in the place of another.
+def shared_slots(
+    function: Function,
+    slots: Mapping[Slot, str],
+    blocks: Sequence[EmittedBlock],
+    starts: Sequence[str],
+) -> dict[Slot, Slot]:
+    """Which of `slots` lie where another does.
 
     Parameters
     ----------
     function : Function
         Of one thread.
     slots : mapping of str
-        Types of those in the state, by name.
-    lines : sequence of str
+        Types of those in the state.
+    blocks : sequence of EmittedBlock
         All blocks of the simdgroup.
     starts : sequence of str
         Label of each region's first block.
@@ -86,8 +85,8 @@ def shared_places(
     pairs = [pair for pair in _pairs(function, slots) if slots[pair[0]] == slots[pair[1]]]
     if not pairs:
         return {}
-    groups = {name: [name] for name in itertools.chain(*pairs)}
-    conflicts = _conflicts(lines, starts, groups.keys())
+    groups = {slot: [slot] for slot in itertools.chain(*pairs)}
+    conflicts = _conflicts(blocks, starts, groups.keys())
     for one, other in pairs:
         mine, others = groups[one], groups[other]
         if mine is others or any(
@@ -99,86 +98,71 @@ def shared_places(
         mine += others
         groups.update(dict.fromkeys(others, mine))
         conflicts.update(dict.fromkeys(mine, conflicts[one]))
-    return {name: group[0] for name, group in groups.items() if group[0] != name}
+    return {slot: group[0] for slot, group in groups.items() if group[0] != slot}
 
 
-def _pairs(function: Function, slots: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Slots of the same value at two places: of a phi, and of what it is made of."""
+def _pairs(function: Function, slots: Mapping[Slot, str]) -> Iterator[tuple[Slot, Slot]]:
+    """Slots of a phi: of its value, of what edges carry to it, and of its operands."""
+    kinds = ((SlotKind.SCALAR, SlotKind.PHI), (SlotKind.VECTOR, SlotKind.PHI_VECTOR))
     for block in function.blocks.values():
         for phi in block.phis:
-            for kind in ("s", "v"):
-                own = quoted(kind, phi.result)
-                incoming = quoted("phi" if kind == "s" else "phiv", phi.result)
-                given = [quoted(kind, v.name) for v in phi.operands if not v.is_constant]
-                present = [name for name in (own, incoming, *given) if name in slots]
-                yield from itertools.combinations(present, 2)
+            for kind, carried in kinds:
+                candidates = [
+                    Slot.of(kind, phi.result),
+                    Slot.of(carried, phi.result),
+                    *(Slot.of(kind, v.name) for v in phi.operands if not v.is_constant),
+                ]
+                yield from itertools.combinations(filter(slots.__contains__, candidates), 2)
 
 
 def _conflicts(
-    lines: Sequence[str], starts: Sequence[str], candidates: Set[str]
-) -> dict[str, set[str]]:
-    """Of each slot those that are still to be read where it is written."""
-    blocks = blocks_of(lines)
-    following = {name: _following(block, starts) for name, block in blocks.items()}
-    accesses: dict[str, Accesses] = {}
-    unclear: set[str] = set()
-    for name, block in blocks.items():
-        accesses[name], others = _accesses(block, candidates)
-        unclear |= others
-    written = {name: {slot for slot, writes in those if writes} for name, those in accesses.items()}
-    read_first = {name: _needed_before(those, set()) for name, those in accesses.items()}
-    needed = {name: set(slots) for name, slots in read_first.items()}  # at a block's beginning
+    blocks: Sequence[EmittedBlock], starts: Sequence[str], candidates: Set[Slot]
+) -> dict[Slot, set[Slot]]:
+    """Of each slot those that are live where it is stored."""
+    successors = {block.label: _successors(block, starts) for block in blocks}
+    accesses = {
+        block.label: [access for access in block.accesses if access.slot in candidates]
+        for block in blocks
+    }
+    unclear = candidates & set[Slot]().union(*(block.escaping for block in blocks))
+    stored = {label: {a.slot for a in own if a.is_store} for label, own in accesses.items()}
+    live_in = {label: _live_before(own, set()) for label, own in accesses.items()}
     changed = True
     while changed:
         changed = False
-        for name in reversed(blocks):
-            before = len(needed[name])
-            for other in following[name]:
-                needed[name] |= needed[other] - written[name]
-            changed |= before != len(needed[name])
-    found = {name: set(candidates if name in unclear else unclear) for name in candidates}
-    for name, those in accesses.items():
-        behind: set[str] = set().union(*(needed[other] for other in following[name]))
-        _needed_before(those, behind, found)
+        for label in reversed(accesses):
+            before = len(live_in[label])
+            for other in successors[label]:
+                live_in[label] |= live_in[other] - stored[label]
+            changed |= before != len(live_in[label])
+    found = {slot: set(candidates if slot in unclear else unclear) for slot in candidates}
+    for label, own in accesses.items():
+        live_out = set[Slot]().union(*(live_in[other] for other in successors[label]))
+        _live_before(own, live_out, found)
     return found
 
 
-def _needed_before(
-    accesses: Accesses, needed: set[str], conflicts: dict[str, set[str]] | None = None
-) -> set[str]:
-    """What is needed before some accesses if `needed` is behind them; notes what meets there."""
-    for slot, is_write in reversed(accesses):
-        if not is_write:
-            needed.add(slot)
+def _live_before(
+    accesses: Sequence[SlotAccess],
+    live: set[Slot],
+    conflicts: dict[Slot, set[Slot]] | None = None,
+) -> set[Slot]:
+    """What is live before some accesses if `live` is after them; notes conflicts at stores."""
+    for slot, is_store in reversed(accesses):
+        if not is_store:
+            live.add(slot)
             continue
-        needed.discard(slot)
+        live.discard(slot)
         if conflicts is not None:
-            conflicts[slot] |= needed
-    return needed
+            conflicts[slot] |= live
+    return live
 
 
-def _accesses(block: Sequence[str], candidates: Set[str]) -> tuple[Accesses, set[str]]:
-    """Reads and writes of whole slots, in order; and slots that are used in another way."""
-    found: Accesses = []
-    unclear: set[str] = set()
-    for line in block:
-        named = candidates & set(_SLOT.findall(line)) if '%"' in line else set()
-        if named:
-            access = _ACCESS.match(line)
-            if access is None:
-                unclear |= named
-            else:
-                found.append((access[3], access[2] is not None))
-    return found, unclear
-
-
-def _following(block: Sequence[str], starts: Sequence[str]) -> list[str]:
-    """Labels of the blocks that come next, be it behind a barrier."""
-    if not block[-1].startswith("  ret "):
-        return targets_of(block)
-    number = _REGION.match(block[-1]) or _REGION.match(block[-2])
-    region = int(number[1]) >> 32 if number else 0
-    return [starts[region]] if region else []
+def _successors(block: EmittedBlock, starts: Sequence[str]) -> list[str]:
+    """Labels of the blocks that run next, be it after a barrier."""
+    if block.returned is None:
+        return block.successors
+    return [starts[block.returned.region]] if block.returned.region else []
 
 
 def slot_bytes(type: str) -> int:

@@ -14,13 +14,14 @@ from types import MappingProxyType
 from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function
-from metalloid.compiler.vectorize.builder import bare
+from metalloid.compiler.vectorize.slots import Slot, SlotKind, bare
 
 #: The state begins with the region to go on with and the lanes that have arrived there.
 HEADER_BYTES = 64
 STATE = "%mtl.state"
 #: Where values are that all simdgroups have in common.
 COMMON = "%mtl.common"
+_OF_ONE_INSTRUCTION = (SlotKind.MATRIX, SlotKind.EXCHANGE, SlotKind.PENDING, SlotKind.RESULTS)
 
 
 class LiveAcrossBarriers:
@@ -73,19 +74,19 @@ class LiveAcrossBarriers:
                 for value, origin in zip(phi.operands, phi.labels, strict=True):
                     self._uses.setdefault(bare(value.name), set()).add(origin)
 
-    def is_crossed(self, slot: str) -> bool:
+    def is_crossed(self, slot: Slot) -> bool:
         """Whether the contents of `slot` are needed behind a barrier."""
-        kind, _, name = slot[2:-1].partition(".")
-        if kind in ("s", "v"):
+        kind, name = slot
+        if kind in (SlotKind.SCALAR, SlotKind.VECTOR):
             home = self._homes[name]
             return any(self._between(home, use) for use in self._uses.get(name, ()))
-        if kind in ("phi", "phiv"):
+        if kind in (SlotKind.PHI, SlotKind.PHI_VECTOR):
             block, origins = self._phis[name]
             forward = [o for o in origins if self._place[o] < self._place[block]]
             return any(self._carried_across(origin, block) for origin in forward)
-        if kind in ("mask", "any", "all"):
+        if kind in (SlotKind.MASK, SlotKind.ANY, SlotKind.ALL):
             return self._mask_crosses(self._blocks[name])
-        return kind not in ("exchange", "left", "results")  # those serve one instruction
+        return kind not in _OF_ONE_INSTRUCTION
 
     def _between(self, write: str, read: str) -> bool:
         """Whether a barrier stands behind `write` (or at its end) and before `read`."""

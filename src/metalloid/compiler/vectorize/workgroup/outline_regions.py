@@ -35,8 +35,9 @@ def functions_text(
     regions : Regions
         What has been written.
     """
-    if regions.length > max(_MOST_LINES, _MOST_COPIES * len(regions.lines)):
-        every = [*definitions, *_choice(regions.starts), *regions.lines]
+    lines = [line for block in regions.blocks for line in block.text()]
+    if regions.length > max(_MOST_LINES, _MOST_COPIES * len(lines)):
+        every = [*definitions, *_choice(regions.starts), *lines]
         return "\n".join(_one_for_all(function, form, every, len(regions)))
     parameters = _parameters(function, form)
     used = Definitions(definitions)

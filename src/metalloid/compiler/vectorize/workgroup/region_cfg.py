@@ -1,4 +1,4 @@
-"""The finished lines of a simdgroup's function, by block, and those that each region runs.
+"""The blocks that each region of a simdgroup's function runs.
 
 A *region* is what runs between two barriers; its number says where it begins (0: the beginning).
 """
@@ -6,26 +6,12 @@ A *region* is what runs between two barriers; its number says where it begins (0
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_TARGET = re.compile(r"label %([\w.]+)")
+from metalloid.compiler.vectorize.emitted_code import EmittedBlock
+from metalloid.compiler.vectorize.slots import Slot
+
 _LOCAL = re.compile(r'%(?:"[^"]+"|[\w.]+)')
-_STORED = re.compile(r"  store .*, ptr (\S+|%\"[^\"]*\"), align \d+$")
-
-
-def blocks_of(lines: Sequence[str]) -> dict[str, list[str]]:
-    """The blocks by label, each with the line of its label."""
-    blocks: dict[str, list[str]] = {}
-    for line in lines:
-        if line[0] != " ":
-            block = blocks[line[:-1]] = []
-        block.append(line)
-    return blocks
-
-
-def targets_of(block: Sequence[str]) -> list[str]:
-    """Labels of the blocks that come next in the same region."""
-    return _TARGET.findall("\n".join(block))
 
 
 class Regions:
@@ -33,70 +19,61 @@ class Regions:
 
     Parameters
     ----------
-    lines : sequence of str
-        All blocks.
+    blocks : sequence of EmittedBlock
+        All blocks, in order.
     starts : sequence of str
         Label of each region's first block.
     """
 
-    def __init__(self, lines: Sequence[str], starts: Sequence[str]) -> None:
-        self.lines, self.starts = lines, starts
-        self._blocks = blocks_of(lines)
-        targets = {name: targets_of(block) for name, block in self._blocks.items()}
-        place = {name: place for place, name in enumerate(self._blocks)}
-        self._names: list[list[str]] = []
+    def __init__(self, blocks: Sequence[EmittedBlock], starts: Sequence[str]) -> None:
+        self.blocks, self.starts = blocks, starts
+        number = {block.label: number for number, block in enumerate(blocks)}
+        self._regions: list[list[EmittedBlock]] = []
         for start in starts:
             found: set[str] = set()
             todo = [start]
             while todo:
-                name = todo.pop()
-                if name not in found:
-                    found.add(name)
-                    todo += targets[name]
-            self._names.append(sorted(found, key=place.__getitem__))
+                label = todo.pop()
+                if label not in found:
+                    found.add(label)
+                    todo += blocks[number[label]].successors
+            self._regions.append([blocks[n] for n in sorted(map(number.__getitem__, found))])
 
     def __len__(self) -> int:
         return len(self.starts)
 
     @property
     def length(self) -> int:
-        """Lines of all regions, those that several have counted for each."""
-        lengths = {name: len(block) for name, block in self._blocks.items()}
-        return sum(lengths[name] for names in self._names for name in names)
+        """Lines of all regions; those of a block that several run count for each."""
+        return sum(1 + len(block.lines) for region in self._regions for block in region)
 
     def bodies(self) -> Iterator[list[str]]:
-        """The lines of each region, in the order of the text."""
-        for names in self._names:
-            yield [line for name in names for line in self._blocks[name]]
+        """The lines of each region, in order."""
+        for region in self._regions:
+            yield [line for block in region for line in block.text()]
 
     def outcomes(self) -> tuple[int | None, ...]:
-        """What each region returns, where that is known now."""
-        last = {name: block[-1] for name, block in self._blocks.items()}
-        returned = {n: line.split()[-1] for n, line in last.items() if line.startswith("  ret ")}
-        found = [{returned[name] for name in names if name in returned} for names in self._names]
-        known = [min(each) if len(each) == 1 else "" for each in found]
-        return tuple(int(number) if number.isdigit() else None for number in known)
+        """What each region returns, where that is known at compile time."""
+        values = [{b.returned.value for b in region if b.returned} for region in self._regions]
+        return tuple(each.pop() if len(each) == 1 else None for each in values)
 
-    def uses(self, numbers: Mapping[str, int]) -> tuple[set[int], ...]:
-        """Which of the slots in `numbers` each region names."""
-        return self._found_in(lambda block: _LOCAL.findall("\n".join(block)), numbers)
+    def uses(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
+        """Which of the slots in `numbers` each region accesses."""
+        return self._found_in(lambda block: [slot for slot, _ in block.accesses], numbers)
 
-    def changes(self, numbers: Mapping[str, int]) -> tuple[set[int], ...]:
+    def changes(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region stores."""
         return self._found_in(
-            lambda block: [match[1] for line in block if (match := _STORED.match(line))], numbers
+            lambda block: [slot for slot, is_store in block.accesses if is_store], numbers
         )
 
     def _found_in(
-        self, named: Callable[[Sequence[str]], list[str]], numbers: Mapping[str, int]
+        self, slots: Callable[[EmittedBlock], Iterable[Slot]], numbers: Mapping[Slot, int]
     ) -> tuple[set[int], ...]:
-        if not numbers:
-            return (set(),) * len(self)
-        of_block = {
-            name: {numbers[slot] for slot in named(block) if slot in numbers}
-            for name, block in self._blocks.items()
-        }
-        return tuple(set().union(*(of_block[name] for name in names)) for names in self._names)
+        return tuple(
+            {numbers[slot] for block in region for slot in slots(block) if slot in numbers}
+            for region in self._regions
+        )
 
 
 class Definitions:

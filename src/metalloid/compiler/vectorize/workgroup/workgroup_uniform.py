@@ -16,7 +16,8 @@ from metalloid.compiler.analysis.divergence import analyse
 from metalloid.compiler.analysis.shapes import VARYING, uniform
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Value
-from metalloid.compiler.vectorize.builder import SCALAR_BYTES, quoted
+from metalloid.compiler.vectorize.builder import SCALAR_BYTES
+from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 
 
@@ -46,5 +47,5 @@ def workgroup_uniform_values(
         and instruction.result
         and found.shapes[instruction.result].is_uniform
         and instruction.type.size <= SCALAR_BYTES
-        and crossing.is_crossed(quoted("s", instruction.result))
+        and crossing.is_crossed(Slot.of(SlotKind.SCALAR, instruction.result))
     ]
