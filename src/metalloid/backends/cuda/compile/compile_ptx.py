@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import LINE_TABLES, undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
@@ -108,6 +110,7 @@ def compile_ptx(
     key = digest(
         "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
         str(max_threads), str(settings.cancellable), *target.flags,
+        *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:

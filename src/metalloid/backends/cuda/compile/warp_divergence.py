@@ -11,6 +11,7 @@ from metalloid.compiler.analysis.shapes import VARYING, Shape, consecutive, unif
 from metalloid.compiler.ir.cfg import EXIT, Graph, Loop, immediate_postdominators
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import is_hint
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.loop_simplify import simplify_loops
 
 #: Reads the mask of the threads of the warp that are converged at the moment.
@@ -95,6 +96,8 @@ def _without_hints(kernel: Function) -> Function:
     for block in function.blocks.values():
         block.body = [i for i in block.body if not is_hint(i)]
         for i in block.body:
+            if i.op == "call" and not i.callee.startswith("@"):
+                raise Unsupported("a call of inline assembly or through a pointer")
             if i.op == "addrspacecast":
                 i.op = "bitcast"
     return function
