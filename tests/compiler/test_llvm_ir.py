@@ -163,6 +163,8 @@ other:
         ("%r = call float %q(float %x)", "through a pointer"),
         ("%r = load x86_fp80, ptr %p", "the type x86_fp80"),
         ("%r = va_arg ptr %p, i32", "the instruction va_arg"),
+        ("%r = add i32 %n", "incomplete"),
+        ("%r = call i32 @f(i32 %n", "incomplete"),
     ],
 )
 def test_what_no_kernel_contains_is_refused(line, why):

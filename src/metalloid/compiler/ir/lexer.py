@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 from metalloid.compiler.ir.opcodes import FAST_MATH
-from metalloid.compiler.ir.types import POINTER, Array, Pointer, Struct, Type, Vector, plain_type
+from metalloid.compiler.ir.types import (
+    POINTER,
+    Array,
+    Pointer,
+    Struct,
+    Type,
+    Unsupported,
+    Vector,
+    plain_type,
+)
 
 _FLAGS = FAST_MATH | frozenset(
     (
@@ -49,8 +58,16 @@ class TokenLine:
         return self._tokens[self._at] if self.more() else ""
 
     def next(self) -> str:
-        """Take the next token."""
+        """Take the next token.
+
+        Raises
+        ------
+        Unsupported
+            At the end of the line.
+        """
         token = self.peek()
+        if not token:
+            raise Unsupported("an incomplete instruction")
         self._at += 1
         return token
 

@@ -64,6 +64,32 @@ def is_hint(instruction: Instruction) -> bool:
     return instruction.op == "call" and _HINTS.match(instruction.callee) is not None
 
 
+def function_names(ir: str) -> list[str]:
+    """The functions that a module defines, in order."""
+    return list(_definitions(ir))
+
+
+def first_bad_line(ir: str, name: str) -> tuple[int, str] | None:
+    """Number in the module and text of the first line of a function that does not parse."""
+    found, parser = _definition(ir, name), _parser(ir, False)
+    number = ir.count("\n", 0, found.start(5))
+    for line in found[5].split("\n"):
+        number += 1
+        words = line.partition(";")[0]
+        if not words.strip() or _LABEL.match(words) or _HINTS.search(words):
+            continue
+        if words.lstrip().startswith("switch") and "]" not in words:
+            return None  # it goes on for several lines; so far all was right
+        try:
+            instruction = parser._line(words).instruction()
+            is_complete = all(value.name for value in instruction.operands)
+        except Exception:  # the parser expects what clang writes, and checks little
+            is_complete = False
+        if not is_complete:
+            return number, line.strip()
+    return None
+
+
 def definition(ir: str, name: str) -> str:
     """The text of the function `name`.
 

@@ -111,6 +111,8 @@ def _one_way_in(function: Function, graph: Graph, loop: Loop, inside: bool) -> N
     origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
     header = function.blocks[loop.header]
     new = Block(f"{loop.header}.{'latch' if inside else 'pre'}")
+    if origins == [new.name]:
+        return  # from an earlier run, on IR that was printed and read again
     new.end = Instruction("br", labels=[loop.header])
     for origin in origins:
         end = function.blocks[origin].end

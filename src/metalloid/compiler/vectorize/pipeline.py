@@ -250,7 +250,7 @@ VECTORIZATION: tuple[Pass[Context], ...] = (
     ),
     Pass(
         "linearize", linearize, "divergent branches become masks, and instructions vector code",
-        needs=("divergence", "simple loops"),
+        needs=("scalars", "legal types", "simple loops", "divergence"),
     ),
 )  # fmt: skip
 
@@ -295,15 +295,19 @@ def vectorize_callees(
         if any(v.name in abi.variables for i in function.instructions() for v in i.operands):
             raise Unsupported("a threadgroup variable of a function")
         run_passes(function, LOWERING_OF_CALLEES, Context(callees, callee=callee))
-        vectors = vector_places(callee)
-        form_of_callee = VectorSpec(
-            callee.vector_name, form.width, form.mask_bits, dict.fromkeys(vectors, VARYING), 0,
-            vectors=vectors, masked=True,
-        )  # fmt: skip
         soa_private(function, form.width, callees)
         callees[name] = with_units(callee, function)
-        vectorized.append(vectorize(function, form_of_callee, callees))
+        vectorized.append(vectorize(function, spec_of_callee(callee, form), callees))
     return vectorized
+
+
+def spec_of_callee(callee: Callee, form: VectorSpec) -> VectorSpec:
+    """How the vector form of a function is to look that vector code of `form` calls."""
+    vectors = vector_places(callee)
+    return VectorSpec(
+        callee.vector_name, form.width, form.mask_bits, dict.fromkeys(vectors, VARYING), 0,
+        vectors=vectors, masked=True,
+    )  # fmt: skip
 
 
 def vectorize(

@@ -1,0 +1,81 @@
+"""``metalloid passes``: run passes of the compiler on LLVM IR, as ``opt`` does; for developers."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from metalloid.errors import ArgumentError, MetalloidError
+
+
+def add_verb(verbs: Any) -> None:
+    """Add this verb to the command line."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        "passes", help="run passes of the compiler on LLVM IR",
+        description="Run passes of the vectoriser on a function, after those that give what they "
+        "need, and print it; or list all passes. See docs/internals/compiler.md.",
+    )  # fmt: skip
+    parser.add_argument("file", metavar="FILE.ll", nargs="?")
+    parser.add_argument(
+        "--pass", dest="passes", action="append", default=[], metavar="NAME", help="repeatable"
+    )
+    parser.add_argument("--list", action="store_true", help="list the passes of each pipeline")
+    parser.add_argument("--function", metavar="NAME", help="which, if the file has several")
+    parser.add_argument("--width", type=int, default=8, help="lanes of vector code (8)")
+    parser.add_argument(
+        "--mask-bits", type=int, default=1, help="1, or bits of the integers that are masks (1)"
+    )
+    parser.set_defaults(act=_act)
+
+
+def _act(options: argparse.Namespace) -> int:
+    from metalloid.compiler.vectorize.single_passes import PIPELINES
+
+    if options.list:
+        for title, pipeline in PIPELINES.items():
+            print(f"{title}:")
+            for each in pipeline:
+                print(f"  {each.name}{' (optional)' if each.optional else ''}")
+                print(textwrap.fill(each.why, 96, initial_indent="    ", subsequent_indent="    "))
+                for word in ("needs", "gives", "invalidates"):
+                    if facts := getattr(each, word):
+                        print(f"    {word}: {', '.join(facts)}")
+        return 0
+    if options.file is None or not options.passes:
+        raise ArgumentError("[passes] give a file and --pass NAME, or --list.")
+    known = {each.name for pipeline in PIPELINES.values() for each in pipeline}
+    for name in options.passes:
+        if name not in known:
+            near = difflib.get_close_matches(name, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else "see --list."
+            raise ArgumentError(f"[passes] there is no pass {name!r}; {hint}")
+    print(_text_after(options))
+    return 0
+
+
+def _text_after(options: argparse.Namespace) -> str:
+    from metalloid.compiler.ir.parser import function_names
+    from metalloid.compiler.ir.types import Unsupported
+    from metalloid.compiler.ir.verifier import InvalidIR
+    from metalloid.compiler.vectorize.single_passes import InvalidInput, Target, run_single_passes
+
+    try:
+        ir = Path(options.file).read_text()
+    except OSError as error:
+        raise ArgumentError(f"[passes] {error}") from error
+    names = function_names(ir)
+    if not names:
+        raise ArgumentError(f"[passes] {options.file} defines no function.")
+    if options.function is None and len(names) > 1:
+        raise ArgumentError(f"[passes] --function is one of {', '.join(names)}.")
+    name = options.function or names[0]
+    target = Target(options.width, options.mask_bits)
+    try:
+        return run_single_passes(ir, name, options.passes, target)
+    except KeyError as error:
+        raise ArgumentError(f"[passes] @{name} does not go through {error.args[0]}.") from error
+    except (InvalidInput, InvalidIR, Unsupported) as error:
+        raise MetalloidError(f"{options.file}: {error}") from error

@@ -1,0 +1,213 @@
+"""Single passes on functions in textual IR, as LLVM's ``opt`` runs them: ``metalloid passes``.
+
+The text may be clang's, or what a pass left (``METALLOID_PRINT_AFTER``). Parameters of a kernel's
+thread are known by their names, as the CPU back end names them: ``%threadgroup_memory`` and
+``%index`` must be there, others may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from metalloid.compiler.analysis.barriers import barrier_blocks
+from metalloid.compiler.analysis.shapes import consecutive
+from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.parser import (
+    first_bad_line,
+    flatten_address_spaces,
+    function_names,
+    parse_function,
+)
+from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.transforms.callees import callees_of
+from metalloid.compiler.transforms.coarsen import coarsen
+from metalloid.compiler.vectorize.context import Context
+from metalloid.compiler.vectorize.pipeline import (
+    LOWERING,
+    LOWERING_OF_CALLEES,
+    VECTORIZATION,
+    spec_of_callee,
+    vectorize_callees,
+)
+from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
+from metalloid.settings import settings
+
+#: Maximum loop-carried values per lane, as with registers of AVX2.
+_MAX_CARRIED = 4
+_READ_ONLY = ("%ids", "%words")
+_MEMORY, _INDEX = "%threadgroup_memory", "%index"
+_ACROSS, _ALONG = frozenset(("%x", "%grid_x")), frozenset(("%y", "%grid_y"))
+
+
+class InvalidInput(Exception):
+    """The text is not a function that passes can run on; the message says where and why."""
+
+
+def _coarsen(function: Function, context: Context) -> None:
+    coarsen(function, _ALONG, _ACROSS, _INDEX, _MAX_CARRIED)
+
+
+#: The back end runs it between the other two, if a kernel loads in loops.
+COARSENING: tuple[Pass[Context], ...] = (
+    Pass(
+        "coarsen", _coarsen, "a thread does the work of several rows that share loads",
+        needs=("scalars", "barriers end blocks"), optional=True,
+    ),
+)  # fmt: skip
+
+#: All passes of the vectoriser, by pipeline.
+PIPELINES: dict[str, tuple[Pass[Context], ...]] = {
+    "lowering of a kernel": LOWERING,
+    "lowering of a function that kernels call": LOWERING_OF_CALLEES,
+    "coarsening": COARSENING,
+    "vectorization": VECTORIZATION,
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """How wide vector code is.
+
+    Attributes
+    ----------
+    width : int
+        Lanes of a simdgroup.
+    mask_bits : int
+        1 where the processor has mask registers, else the width of integers to keep masks in.
+    """
+
+    width: int = 8
+    mask_bits: int = 1
+
+
+def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target) -> str:
+    """The function `name` of a module after some passes, as text.
+
+    Passes that give what a pass needs run before it.
+
+    Parameters
+    ----------
+    passes : sequence of str
+        Names, in order.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is no module with that function.
+    InvalidIR
+        If the function is not well-formed, before or after a pass.
+    KeyError
+        If no pipeline that the function goes through has a pass of that name.
+    Unsupported
+        If a pass cannot treat the function.
+    """
+    ir = flatten_address_spaces(ir)
+    function = _parse(ir, name)
+    callers = [other for other in function_names(ir) if f"@{name}" in callees_of(ir, other)]
+    kernel = callers[-1] if callers else name
+    abi, spec = _abi_and_spec(ir, _parse(ir, kernel), target)
+    callees = callees_of(ir, kernel)
+    callee = callees.get(f"@{name}")
+    if callee:
+        names = list(callees)
+        callees = {each: callees[each] for each in names[: names.index(callee.name)]}
+    vectorize_callees(ir, abi, callees, spec)
+    pipelines: tuple[tuple[Pass[Context], ...], ...]
+    if callee:
+        context = Context(callees, callee=callee, spec=spec_of_callee(callee, spec))
+        pipelines = (LOWERING_OF_CALLEES, VECTORIZATION)
+    else:
+        context = Context(callees, abi=abi, spec=spec)
+        pipelines = (LOWERING, COARSENING, VECTORIZATION)
+    verify(function)
+    with settings.scope(verify_passes=True):
+        run_passes(function, list(_with_needed(passes, pipelines)), context)
+    if context.result is not None:
+        declarations = context.result.declarations.values()
+        return "\n".join((context.result.text, *declarations))
+    return "\n".join((function_text(function), *_facts(context)))
+
+
+def _facts(context: Context) -> Iterator[str]:
+    """The results of analyses, as comments."""
+    divergence = context._divergence
+    if divergence is not None and "divergence" in context.valid:
+        values = {"uniform": list[str](), "indexed": list[str](), "varying": list[str]()}
+        for name, shape in divergence.shapes.items():
+            kind = "varying" if shape.is_varying else "uniform" if shape.is_uniform else "indexed"
+            values[kind].append(name)
+        yield from (f"; {kind}: {' '.join(names)}" for kind, names in values.items() if names)
+        if divergence.branches:
+            yield f"; divergent branches: {' '.join(sorted(divergence.branches))}"
+        if divergence.masked:
+            yield f"; masked blocks: {' '.join(sorted(divergence.masked))}"
+    if context.common is not None:
+        yield f"; uniform in the threadgroup: {' '.join(value.name for value in context.common)}"
+    groups = dict.fromkeys(group for group, _ in context.groups.values())
+    for group in groups:
+        members = (f"{n}: {_shown(each)}" for n, each in sorted(group.members.items()))
+        yield f"; group of {group.count} members of {group.size} bytes: {', '.join(members)}"
+
+
+def _shown(accesses: Sequence[Instruction]) -> str:
+    return " ".join(each.result or f"store of {each.operands[0].name}" for each in accesses)
+
+
+def _with_needed(
+    names: Sequence[str], pipelines: Sequence[Sequence[Pass[Context]]]
+) -> Iterator[Pass[Context]]:
+    """Passes by name, each after those that give what it needs."""
+    passes = [each for pipeline in pipelines for each in pipeline]
+    by_name = {each.name: each for each in reversed(passes)}
+    valid: set[str] = set()
+
+    def run(each: Pass[Context]) -> Iterator[Pass[Context]]:
+        for need in each.needs:
+            if need not in valid:
+                yield from run(next(other for other in passes if need in other.gives))
+        valid.difference_update(each.invalidates)
+        valid.update(each.gives)
+        yield each
+
+    for name in names:
+        yield from run(by_name[name])
+
+
+def _parse(ir: str, name: str) -> Function:
+    try:
+        bad = first_bad_line(ir, name)
+        if bad is None:
+            return parse_function(ir, name)
+    except Unsupported as error:
+        raise InvalidInput(str(error)) from error
+    raise InvalidInput(f"line {bad[0]} is no instruction: {bad[1]}")
+
+
+def _abi_and_spec(ir: str, function: Function, target: Target) -> tuple[KernelABI, VectorSpec]:
+    """What the back end knows of a kernel, by the names of its parameters."""
+    place = {parameter.name: n for n, parameter in enumerate(function.parameters)}
+    for name in (_MEMORY, _INDEX):
+        if name not in place:
+            raise InvalidInput(f"@{function.name} has no parameter {name}")
+    read_only = tuple(place[name] for name in _READ_ONLY if name in place)
+    abi = KernelABI(function.name, read_only, place[_MEMORY], distances(ir)[0])
+    waits = bool(barrier_blocks(function))
+    row = consecutive(target.width)
+    aligned = consecutive(target.width, target.width.bit_length() - 1)
+    shapes = {"%x": aligned, "%grid_x": row, _INDEX: aligned if waits else row}
+    spec = VectorSpec(
+        "mtl_simdgroup" if waits else "mtl_threads",
+        target.width,
+        target.mask_bits,
+        {place[name]: shape for name, shape in shapes.items() if name in place},
+        place[_INDEX],
+        has_state=waits,
+        common=(*read_only, place[_MEMORY]) if waits else (),
+        is_strict=waits,
+    )
+    return abi, spec

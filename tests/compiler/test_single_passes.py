@@ -1,0 +1,128 @@
+"""``metalloid passes``: each pass by itself on a small function; the texts are in ``passes/``.
+
+A file has the function, and in comments the command and what it prints. After a change on purpose,
+run the tests once with ``METALLOID_UPDATE_GOLDEN=1`` and read the difference.
+"""
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from metalloid.cli.main import main
+from metalloid.compiler.ir.parser import function_names, parse_function
+from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.vectorize.single_passes import PIPELINES
+
+FOLDER = Path(__file__).with_name("passes")
+FILES = sorted(FOLDER.glob("*.ll"))
+RUN, EXPECT = "; RUN: metalloid ", "\n; expect:\n"
+PASSES = {each.name for pipeline in PIPELINES.values() for each in pipeline}
+
+
+def printed(path, capsys):
+    """What the command in the first line of a file prints."""
+    command = path.read_text().splitlines()[0].removeprefix(RUN)
+    arguments = [str(path) if word == "%s" else word for word in shlex.split(command)]
+    status = main(arguments)
+    output = capsys.readouterr()
+    assert status == 0, output.err
+    return output.out
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_a_pass_makes_of_a_function(path, capsys):
+    text = printed(path, capsys)
+    source = path.read_text().partition(EXPECT)[0]
+    made = source + EXPECT + "".join(f"; {line}".rstrip() + "\n" for line in text.splitlines())
+    if os.environ.get("METALLOID_UPDATE_GOLDEN"):
+        path.write_text(made)
+    assert path.read_text() == made
+    assert f"--pass {path.stem}" in source.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem != "linearize"], ids=lambda path: path.stem
+)
+def test_what_a_pass_leaves_is_parsed_back(path, capsys):
+    text = printed(path, capsys)
+    [name] = function_names(text)
+    function = parse_function(text, name)
+    verify(function)
+    assert text.startswith(function_text(function) + "\n")
+
+
+def test_every_pass_has_a_file():
+    assert {path.stem for path in FILES} == PASSES
+
+
+def test_all_passes_are_listed(capsys):
+    assert main(["passes", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines if line[:3].strip() and line[0] == " "} == PASSES
+    assert [line[:-1] for line in lines if line[0] != " "] == list(PIPELINES)
+    at = lines.index("  rematerialize (optional)")
+    assert lines[at + 2] == "    needs: cfg"
+
+
+GOOD = "define void @f(ptr %threadgroup_memory, i32 %index) {\nentry:\n  ret void\n}\n"
+TWO = GOOD + GOOD.replace("@f", "@g")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error"),
+    [
+        (GOOD, "--pass scalarise-vectors", "did you mean scalarize-vectors?"),
+        (GOOD, "--pass inlining", "there is no pass 'inlining'; see --list."),
+        (GOOD, "", "give a file and --pass NAME, or --list."),
+        (GOOD, "--pass receive-arguments", "@f does not go through receive-arguments."),
+        (TWO, "--pass linearize", "--function is one of f, g."),
+        (GOOD, "--function h --pass linearize", "the module has no function h"),
+        ("int main() {}", "--pass linearize", "file.ll defines no function."),
+        (GOOD.replace("%index", "%i"), "--pass linearize", "@f has no parameter %index"),
+        (
+            GOOD.replace("entry:", "; a comment\nentry:\n  %x = bad i32 7"), "--pass linearize",
+            "file.ll: line 4 is no instruction: %x = bad i32 7",
+        ),
+        (
+            GOOD.replace("entry:", "entry:\n  %x = add i32 7"), "--pass linearize",
+            "file.ll: line 3 is no instruction: %x = add i32 7",
+        ),
+        (
+            GOOD.replace("entry:", "entry:\n  %x = add i32 %y, 1"), "--pass linearize",
+            "invalid IR in @f:\n  %entry: %x = add i32 %y, 1: %y is not defined",
+        ),
+        (
+            GOOD.replace("entry:", "entry:\n  br label %a\na:\n  br label %a\nb:"),
+            "--pass divergence", "file.ll: a loop that never ends",
+        ),
+    ],
+)  # fmt: skip
+def test_errors(text, options, error, tmp_path, capsys):
+    path = tmp_path / "file.ll"
+    path.write_text(text)
+    assert main(["passes", str(path), *options.split()]) == 1
+    assert error in capsys.readouterr().err
+
+
+def test_several_passes_run_in_order(tmp_path, capsys):
+    path = tmp_path / "file.ll"
+    path.write_text(GOOD)
+    names = ("simplify-loops", "split-at-barriers", "rematerialize")
+    options = [word for name in names for word in ("--pass", name)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METALLOID_PRINT_AFTER", "all")
+        assert main(["passes", str(path), *options]) == 0
+    heads = [line for line in capsys.readouterr().err.splitlines() if line.startswith("; ***")]
+    # The first needs what the second gives, which then need not run again.
+    order = ("split-at-barriers", "simplify-loops", "rematerialize")
+    assert heads == [f"; *** IR after {name} ***" for name in order]
+
+
+def test_simplified_loops_stay_as_they_are(tmp_path, capsys):
+    path = tmp_path / "file.ll"
+    path.write_text(printed(FOLDER / "simplify-loops.ll", capsys))
+    assert main(["passes", str(path), "--pass", "simplify-loops"]) == 0
+    assert capsys.readouterr().out == path.read_text()
